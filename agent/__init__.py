@@ -1,0 +1,1 @@
+"""What happens to a turn. Start reading in `agent/flow.py`."""

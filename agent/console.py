@@ -1,0 +1,226 @@
+"""What the terminal shows. Data goes to stdout; progress, notes and errors to stderr, and in no colour where none is wanted."""
+
+import logging
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from schemas.errors import ConvagentError, InvalidInputError
+
+if TYPE_CHECKING:
+    from agent.answering import Report
+    from agent.job import OnTurn
+    from agent.trace import Trace
+    from indexes.corpus import Corpus
+    from indexes.passages import Built
+    from schemas.records import Answered, Hit, IndexInfo, Passage, Problem
+
+SETTINGS_FILE = "convagent.toml"
+INTERRUPTED = 130
+log = logging.getLogger("convagent")
+_shown = {"quiet": False, "verbose": 0}
+
+
+class KindGroup(TyperGroup):
+    """Turns our errors into a message and an exit code, in this one place for all commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConvagentError as error:
+            if _shown["verbose"] > 1:
+                raise
+            typer.echo(f"convagent: {error}", err=True)
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as error:
+            typer.echo("\nconvagent: interrupted; --resume goes on where the trace ends", err=True)
+            raise typer.Exit(INTERRUPTED) from error
+        except BrokenPipeError as error:
+            sys.stderr.close()
+            raise typer.Exit(0) from error
+
+
+def configure(*, quiet: bool, verbose: int) -> dict[str, Any]:
+    """Set up logging; the defaults that `convagent.toml` in the current directory gives, by command."""
+    _shown.update(quiet=quiet, verbose=verbose)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.handlers[:] = [handler]
+    log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+    path = Path(SETTINGS_FILE)
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"is not TOML ({error})", where=SETTINGS_FILE) from error
+
+
+def show_version() -> None:
+    from importlib.metadata import version
+
+    typer.echo(f"convagent {version('convagent')}")
+
+
+def _stderr() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True, quiet=bool(_shown["quiet"]), highlight=False)
+
+
+def _stdout() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+@contextmanager
+def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
+    """A bar with turns done, seconds a turn and the time left; nothing where stderr is no terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("turns"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
+    console = _stderr()
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("turns", total=total, completed=done, pace="")
+        seconds: list[float] = []
+
+        def on_turn(answered: "Answered", took: float) -> None:
+            seconds.append(took)
+            log.debug("%s  %.1f s  %s", answered.turn_id, took, answered.query.standalone)
+            bar.update(task, advance=1, pace=f"{sum(seconds) / len(seconds):.1f} s a turn")
+
+        yield on_turn
+
+
+@contextmanager
+def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
+    """A bar over the bytes of a corpus; nothing where stderr is no terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("indexing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    console = _stderr()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("indexing", total=corpus.bytes_total)
+        yield lambda: bar.update(task, completed=corpus.bytes_read)
+
+
+def show_run(report: "Report") -> None:
+    """What a finished run is, and what to do with it."""
+    resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
+    log.info("%d turns answered%s", len(report.answered), resumed)
+    log.info("run    %s  (%s, valid)\ntrace  %s", report.run, report.edition, report.trace)
+
+
+def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
+    for problem in built.problems:
+        log.warning("%s", problem)
+    for file in corpus.skipped_files:
+        log.warning("%s: not a kind of passage file, left out", file)
+    info = built.info
+    skipped = f", {info.skipped} skipped" if info.skipped else ""
+    pace = info.passages / max(info.seconds, 0.01)
+    log.info("%s: %d passages%s in %.1f s (%.0f a second)", path, info.passages, skipped, info.seconds, pace)
+
+
+def show_info(info: "IndexInfo", path: Path, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(info).decode())
+        return
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    rows = {
+        "index": str(path),
+        "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
+        "size": f"{size / 1e6:.1f} MB",
+        "analyzer": info.analyzer,
+        "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
+        "made by": f"{info.made_by} in {info.seconds} s",
+    }
+    for name, value in rows.items():
+        typer.echo(f"{name:10}{value}")
+
+
+def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
+            row = {"rank": rank, "id": hit.id, "score": hit.score, "title": passage.title, "text": passage.text}
+            typer.echo(msgspec.json.encode(row).decode())
+        return
+    if not hits:
+        log.info("nothing found: no passage holds any of these words")
+        return
+    from rich.table import Table
+
+    table = Table("rank", "score", "id", "passage", box=None, pad_edge=False)
+    for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
+        text = " ".join(f"{passage.title} {passage.text}".split())
+        table.add_row(str(rank), f"{hit.score:.4f}", hit.id, text[:240] + ("..." if len(text) > 240 else ""))
+    _stdout().print(table)
+
+
+def show_problems(path: Path, problems: "Sequence[Problem]", turns: int) -> None:
+    """All of them; raises so that the exit code says so."""
+    if not problems:
+        typer.echo(f"{path}: valid ({turns} turns)")
+        return
+    for problem in problems:
+        typer.echo(str(problem))
+    raise InvalidInputError(f"{len(problems)} problems", where=str(path))
+
+
+def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:
+    """One conversation as a person would want to read it."""
+    turns = [line.answered for line in trace.lines]
+    topics = list(dict.fromkeys(_topic_of(turn) for turn in turns))
+    if not topics:
+        raise InvalidInputError("holds no answered turn", where=str(path))
+    wanted = topic if topic is not None else topics[0]
+    if wanted not in topics:
+        raise InvalidInputError(f"holds no topic {wanted!r} (there are: {', '.join(topics)})", where=str(path))
+    console = _stdout()
+    console.print(f"[bold]Conversation {wanted}[/] [dim]({trace.settings.model}, {trace.settings.edition})[/]\n")
+    for turn in (turn for turn in turns if _topic_of(turn) == wanted):
+        _show_turn(console, turn)
+
+
+def _topic_of(turn: "Answered") -> str:
+    return turn.turn_id.rpartition("_")[0]
+
+
+def _show_turn(console: Any, turn: "Answered") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    def row(label: str, text: str, style: str = "") -> None:
+        line = Table.grid(padding=(0, 2))
+        line.add_column(width=12, justify="right", style="dim")
+        line.add_column(style=style)
+        line.add_row(escape(label), text)
+        console.print(line)
+
+    console.rule(f"[dim]{turn.turn_id}[/]", align="left", style="dim")
+    row("asked", escape(turn.query.utterance), "bold")
+    row("searched for", escape(turn.query.standalone))
+    for chosen in turn.personal:
+        row("knowing", escape(f"{chosen.statement.text}  ({chosen.score:+.2f})"), "cyan")
+    if not turn.personal:
+        row("knowing", "nothing about the person that matters here", "dim")
+    sources = {id: str(n) for n, id in enumerate(turn.response.used, start=1)}
+    marked = " ".join(
+        f"{escape(s.text)} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]" for s in turn.response.sentences
+    )
+    row("answer", marked or "[dim](nothing was found)[/]")
+    ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
+    for id, number in sources.items():
+        row(f"[{number}]", escape(f"{id}  (rank {ranks[id]} of {len(turn.hits)})"), "green")
+    console.print()

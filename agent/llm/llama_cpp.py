@@ -1,0 +1,190 @@
+"""Any instruct GGUF, read by llama.cpp in this process."""
+
+import ctypes
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import llama_cpp
+import msgspec
+
+from agent.llm.chat_template import CHATML, ChatTemplate, Piece
+from agent.llm.kv_context import BATCH, KvContext
+from agent.llm.seam import Conversation, Listener, R, Task
+from schemas.errors import InvalidInputError, RunError
+from schemas.records import Call
+
+MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
+WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
+REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
+MEMORY = 256  # score calls remembered: the prior of a topic's statements is asked at every turn
+
+_THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+
+
+@dataclass(slots=True)
+class LlamaCppModel:
+    """The default backend. Opened by `open_gguf`."""
+
+    name: str
+    digest: str
+    listen: Listener
+    _llama: Any  # llama_cpp.Llama, for the weights, the tokenizer and the metadata
+    _context: KvContext
+    _template: ChatTemplate
+    _scores: dict[tuple[Any, ...], list[float]] = field(default_factory=dict)
+
+    @property
+    def writes(self) -> bool:
+        return int(llama_cpp.llama_model_n_params(self._llama.model)) >= WRITER_PARAMETERS
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+        started, before = time.perf_counter(), replace(self._context.usage)
+        pieces, tokens = self._prompt(conversation, task, room=task.max_tokens)
+        schema = None if reply is str else msgspec.json.schema(reply)
+        self._context.read(tokens)
+        with self._sampler(schema) as sampler:
+            text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
+        self._tell(Call(task.name, "ask", _joined(pieces), text), started, before)
+        return cast(R, f"{task.opening} {_without_thinking(text)}".strip()) if reply is str else _parse(text, reply, task)
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        if not candidates:
+            return []
+        started, before = time.perf_counter(), replace(self._context.usage)
+        space = " " if task.opening else ""
+        tokenized = [self._tokenize(Piece(space + text, from_template=False))[:BATCH] for text in candidates]
+        pieces, tokens = self._prompt(conversation, task, room=sum(map(len, tokenized)))
+        key = (*tokens, *candidates)
+        if key not in self._scores:
+            self._context.read(tokens)
+            while len(self._scores) >= MEMORY:
+                del self._scores[next(iter(self._scores))]
+            self._scores[key] = self._context.score(tokenized)
+        scores = list(self._scores[key])
+        call = Call(task.name, "score", _joined(pieces), candidates=tuple(candidates), scores=tuple(scores))
+        self._tell(call, started, before)
+        return scores
+
+    def close(self) -> None:
+        self._context.close()
+        self._llama.close()
+
+    def _prompt(self, conversation: Conversation, task: Task, room: int) -> tuple[list[Piece], list[int]]:
+        """The prompt's pieces and tokens; the oldest exchanges give way where the context has no room for them all."""
+        while True:
+            pieces = self._template.render(conversation, task)
+            tokens = [token for piece in pieces for token in self._tokenize(piece)]
+            bos = self._llama.token_bos()
+            if llama_cpp.llama_vocab_get_add_bos(self._vocab) and tokens[0] != bos:
+                tokens.insert(0, bos)
+            if len(tokens) + room <= self._context.size:
+                return pieces, tokens
+            if len(conversation.messages) < 3:
+                what = f"the prompt of step {task.name!r} takes {len(tokens)} tokens and its reply {room}"
+                remedy = f"The model reads {self._context.size} at once: shorten the turn, or use a larger model."
+                raise RunError(what, remedy=remedy)
+            conversation = replace(conversation, messages=conversation.messages[2:])
+
+    @property
+    def _vocab(self) -> Any:
+        return llama_cpp.llama_model_get_vocab(self._llama.model)
+
+    def _tokenize(self, piece: Piece) -> list[int]:
+        tokens: list[int] = self._llama.tokenize(
+            piece.text.encode("utf-8", "replace"), add_bos=False, special=piece.from_template
+        )
+        return tokens
+
+    def _detokenize(self, tokens: Sequence[int]) -> str:
+        return str(self._llama.detokenize(list(tokens)).decode("utf-8", "ignore"))
+
+    def _until_end(self, tokens: Iterator[int]) -> list[int]:
+        written: list[int] = []
+        for token in tokens:
+            if llama_cpp.llama_vocab_is_eog(self._vocab, token):
+                break
+            written.append(token)
+        return written
+
+    @contextmanager
+    def _sampler(self, schema: dict[str, Any] | None) -> Iterator[Any]:
+        """Greedy, repeating itself less, and held to a JSON Schema where there is one."""
+        chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        if schema is not None:
+            grammar = _grammar(schema).encode()
+            llama_cpp.llama_sampler_chain_add(
+                chain, llama_cpp.llama_sampler_init_grammar(self._vocab, grammar, b"root")
+            )
+        llama_cpp.llama_sampler_chain_add(
+            chain,
+            llama_cpp.llama_sampler_init_penalties(
+                self._llama.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0
+            ),
+        )
+        llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
+        try:
+            yield chain
+        finally:
+            llama_cpp.llama_sampler_free(chain)
+
+    def _tell(self, call: Call, started: float, before: Any) -> None:
+        usage = self._context.usage
+        read, written = usage.read - before.read, usage.written - before.written
+        seconds = round(time.perf_counter() - started, 4)
+        self.listen(replace(call, tokens_read=read, tokens_written=written, seconds=seconds))
+
+
+def open_gguf(path: Path, *, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
+    """Load a GGUF. Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model."""
+    _be_quiet()
+    try:
+        llama = llama_cpp.Llama(str(path), n_ctx=64, n_batch=64, n_threads=threads, verbose=False)
+    except (ValueError, RuntimeError) as error:
+        remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
+        raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
+    size = min(MAX_CONTEXT, llama_cpp.llama_model_n_ctx_train(llama.model))
+    source = llama.metadata.get("tokenizer.chat_template") or CHATML
+    template = ChatTemplate(source, _special(llama, llama.token_bos()), _special(llama, llama.token_eos()))
+    context = KvContext(llama.model, size, threads)
+    return LlamaCppModel(name, digest, listen, llama, context, template)
+
+
+def _special(llama: Any, token: int) -> str:
+    return "" if token < 0 else str(llama.detokenize([token], special=True).decode("utf-8", "ignore"))
+
+
+def _grammar(schema: dict[str, Any]) -> str:
+    from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+    return str(json_schema_to_gbnf(json.dumps(schema)))
+
+
+def _parse(text: str, reply: type[R], task: Task) -> R:
+    try:
+        return msgspec.json.decode(text, type=reply)
+    except msgspec.DecodeError as error:  # cut off by max_tokens: the grammar allows nothing else
+        raise RunError(f"the model's reply to step {task.name!r} was cut off ({error})") from error
+
+
+def _without_thinking(text: str) -> str:
+    """A reasoning model's thinking is never part of an answer."""
+    return _THINKING.sub("", text).strip()
+
+
+def _joined(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+@llama_cpp.llama_log_callback
+def _swallow(_level: int, _text: bytes, _data: ctypes.c_void_p) -> None:
+    """llama.cpp's own messages go nowhere: what matters becomes an error of ours."""
+
+
+def _be_quiet() -> None:
+    llama_cpp.llama_log_set(_swallow, ctypes.c_void_p(0))

@@ -1,0 +1,61 @@
+"""The one seam to all models: two verbs, `ask` and `score`.
+
+A small model is a poor writer and a good judge *by likelihood*, so judging has a verb of its own. Every prompt of a turn
+is the same conversation with the task after it, never before it: what two prompts share is read once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from schemas.records import Call, Message
+
+Listener = Callable[[Call], None]
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a model is shown before any task. The last message is the person's."""
+
+    system: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a model is to do with a conversation.
+
+    `instruction` follows the last utterance (empty: simply go on with the conversation), `opening` is the beginning of
+    the reply and costs no writing.
+    """
+
+    name: str
+    instruction: str = ""
+    opening: str = ""
+    max_tokens: int = 128
+
+
+class LLM(Protocol):
+    """Implementations: `llama_cpp` (any GGUF), `scripted` (tests tell stories with it), `none` (no model)."""
+
+    @property
+    def name(self) -> str:
+        """The name it was opened by, as the trace and the run keep it."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights, or of whatever else decides the replies."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is large enough to be trusted with writing an answer freely."""
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+        """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
+
+        Raises `ModelError` when the model gives no such reply.
+        """
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate."""

@@ -1,0 +1,179 @@
+"""The answer: sentences, each with the passages that support it.
+
+A small model picks sentences from the passages; a model that is large enough writes freely, held to a JSON Schema in which
+passages are enumerated, and whatever its sentences cite is checked before it counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+import prompts
+from agent.llm.likelihood import gains
+from agent.llm.seam import LLM, Conversation, Task
+from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentences
+from indexes.handful import overlap
+from indexes.words import stems
+from schemas.records import Chosen, Passage, Query, Response, Sentence
+
+WORDS = 90  # a human answer of the track has 80 on average
+SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones lists
+JUDGED = 12  # sentences that are scored by likelihood; the others are too unlike the query
+LIKELIHOOD, RANK = 0.5, 0.1  # weights beside word overlap (docs/log.md)
+REPEATED = 0.6  # share of a sentence's words that an earlier one may already have said
+SUPPORTED = 0.6  # share of a written sentence's words that its passages must hold
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence of a passage that may become part of the answer."""
+
+    text: str
+    passage_id: str
+    rank: int  # of its passage, from 0
+    place: int  # in its passage, from 0
+    words: frozenset[str]
+    score: float = 0.0
+
+
+def respond(
+    query: Query, conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM
+) -> Response:
+    """An answer of at most 250 tokens (by both official counts) that cites only `passages`.
+
+    Empty only where there is no passage with a sentence in it.
+    """
+    if llm.writes and (written := _write(conversation, personal, passages, llm)).sentences:
+        return written
+    return _select(query, conversation, personal, passages, llm)
+
+
+def _select(
+    query: Query, conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM
+) -> Response:
+    """The sentences that best answer, without repetition, in the order of their passages."""
+    ranked = _by_overlap(list(_candidates(passages)), query)
+    judged = _by_likelihood(ranked[:JUDGED], conversation, personal, llm)
+    picked = sorted(_without_repetition(judged, WORDS), key=lambda candidate: (candidate.rank, candidate.place))
+    kept = fitting(candidate.text for candidate in picked)
+    return Response(tuple(Sentence(text, _holders(text, passages)) for text in kept))
+
+
+def _candidates(passages: Sequence[Passage]) -> Iterator[Candidate]:
+    """Every sentence once; fragments only where a passage has nothing else."""
+    seen: set[str] = set()
+    for rank, passage in enumerate(passages):
+        sentences = list(enumerate(split_sentences(passage.text)))
+        low, high = SENTENCE_WORDS
+        whole = [(n, text) for n, text in sentences if low <= len(text.split()) <= high]
+        for place, text in whole or [(n, _shortened(text)) for n, text in sentences]:
+            if text and text not in seen:
+                seen.add(text)
+                yield Candidate(text, passage.id, rank, place, frozenset(stems(text)))
+
+
+def _shortened(text: str) -> str:
+    """A passage without a sentence of ordinary length still has to be quoted: its beginning, within the limit."""
+    words = text.split()[: SENTENCE_WORDS[1]]
+    while words and response_length(" ".join(words)) > MAX_TOKENS:
+        words.pop()
+    return " ".join(words)
+
+
+def _by_overlap(candidates: list[Candidate], query: Query) -> list[Candidate]:
+    """Best first by BM25 over the sentences themselves, for all that is known of the question."""
+    asked = f"{query.utterance} {query.standalone} {query.standalone} {query.answer}"
+    scores = overlap(asked, [candidate.text for candidate in candidates])
+    best = max(scores, default=0.0) or 1.0
+    scored = [
+        replace(candidate, score=score / best - RANK * candidate.rank)
+        for candidate, score in zip(candidates, scores, strict=True)
+    ]
+    return sorted(scored, key=lambda candidate: -candidate.score)
+
+
+def _by_likelihood(
+    candidates: Sequence[Candidate], conversation: Conversation, personal: Sequence[Chosen], llm: LLM
+) -> list[Candidate]:
+    """The same, with how much likelier the conversation makes each sentence."""
+    prompt = prompts.render("sentences", statements=[chosen.statement.text for chosen in personal])
+    task = Task("sentences", prompt.instruction, prompt.opening)
+    likelier = gains(llm, conversation, task, [candidate.text for candidate in candidates])
+    top = max((abs(gain) for gain in likelier), default=0.0) or 1.0
+    scored = [
+        replace(candidate, score=candidate.score + LIKELIHOOD * gain / top)
+        for candidate, gain in zip(candidates, likelier, strict=True)
+    ]
+    return sorted(scored, key=lambda candidate: -candidate.score)
+
+
+def _without_repetition(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    picked: list[Candidate] = []
+    said: set[str] = set()
+    length = 0
+    for candidate in candidates:
+        repeated = len(candidate.words & said) / max(1, len(candidate.words))
+        words = len(candidate.text.split())
+        if picked and (repeated > REPEATED or length + words > limit):
+            continue
+        picked.append(candidate)
+        said |= candidate.words
+        length += words
+    return picked
+
+
+def _holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
+    """The passages that say a sentence word for word."""
+    folded = " ".join(text.split())
+    return tuple(passage.id for passage in passages if folded in " ".join(passage.text.split()))
+
+
+def _write(
+    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM
+) -> Response:
+    """Sentences in the model's own words; those that their passages do not support are dropped."""
+    numbered = {str(n): passage for n, passage in enumerate(passages, start=1)}
+    statements = [chosen.statement.text for chosen in personal]
+    prompt = prompts.render("write", passages=numbered, statements=statements, words=WORDS)
+    task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * MAX_TOKENS)
+    draft = llm.ask(conversation, task, _draft_type(tuple(numbered)))
+    sentences = [
+        Sentence(text, ids)
+        for text, cited in ((written.text.strip(), written.passages) for written in draft.sentences)
+        if (ids := tuple(numbered[n].id for n in dict.fromkeys(cited) if _supports(numbered[n], text)))
+    ]
+    kept = fitting(sentence.text for sentence in sentences)
+    return Response(tuple(sentences[: len(kept)]))
+
+
+class Written(Struct):
+    """One sentence as a model writes it."""
+
+    text: str
+    passages: list[str]
+
+
+class Draft(Struct):
+    """An answer as a model writes it; the empty one is that of no model."""
+
+    sentences: list[Written] = []
+
+
+def _draft_type(numbers: tuple[str, ...]) -> type[Draft]:
+    """`Draft` with the passage numbers enumerated, so that no other can be cited."""
+    cited = Annotated[list[Literal[numbers]], Meta(min_length=1, max_length=3)]  # type: ignore[valid-type]
+    text = Annotated[str, Meta(min_length=10, max_length=300)]
+    written = msgspec.defstruct("Written", [("text", text), ("passages", cited)])
+    sentences = Annotated[list[written], Meta(min_length=1, max_length=6)]  # type: ignore[valid-type]
+    return cast(type[Draft], msgspec.defstruct("Draft", [("sentences", sentences)]))
+
+
+def _supports(passage: Passage, text: str) -> bool:
+    """Most of the words, and every number, of a sentence stand in the passage."""
+    words = set(stems(text))
+    found = set(stems(passage.text))
+    numbers = {word for word in words if any(character.isdigit() for character in word)}
+    return bool(words) and numbers <= found and len(words & found) / len(words) >= SUPPORTED

@@ -1,0 +1,66 @@
+"""The turn made searchable: what the utterance leaves unsaid, and a hypothetical answer.
+
+A small model cannot rewrite a question, but it knows by likelihood which phrase of the conversation the question refers
+to; so it chooses among the phrases that are there. A larger one rewrites in its own words (docs/log.md has the figures).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+import prompts
+from agent.llm.seam import LLM, Conversation, Task
+from agent.sentences import phrases
+from indexes.words import stems
+from schemas.records import Message, Query
+
+ANSWER_TOKENS = 64  # of the hypothetical answer
+CHOSEN = 3  # phrases of the conversation that join the query
+CONSIDERED = 40  # the latest phrases; each costs its own tokens
+RECENT = 4  # messages before the utterance whose phrases are considered, beside the first of all
+
+
+class Rewrite(Struct):
+    """What a larger model replies."""
+
+    text: Annotated[str, Meta(max_length=300)] = ""
+
+
+def rewrite(conversation: Conversation, llm: LLM) -> Query:
+    """What to search for. Parts that a model cannot give are empty; the person's own words are always there."""
+    *heard, last = conversation.messages
+    answer = llm.ask(conversation, Task("imagine", prompts.render("imagine").instruction, max_tokens=ANSWER_TOKENS), str)
+    previous = heard[-1].text if heard else ""
+    if not heard:
+        return Query(last.text, answer=answer)
+    if llm.writes:
+        prompt = prompts.render("rewrite")
+        written = llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), Rewrite).text
+        return Query(last.text, written, answer=answer, previous=previous)
+    context = _context(conversation, llm)
+    resolved = f"{last.text} ({', '.join(context)})" if context else last.text
+    return Query(last.text, resolved, context, answer, previous)
+
+
+def _context(conversation: Conversation, llm: LLM) -> tuple[str, ...]:
+    """The phrases of the conversation that the last utterance most likely refers to, likeliest first."""
+    *heard, last = conversation.messages
+    candidates = list(_unsaid_phrases(heard, last.text))[-CONSIDERED:]
+    prompt = prompts.render("context")
+    scores = llm.score(conversation, Task("context", prompt.instruction, prompt.opening), candidates)
+    ranked = sorted(zip(scores, candidates, strict=True), key=lambda pair: -pair[0])
+    return tuple(phrase for _, phrase in ranked[:CHOSEN])
+
+
+def _unsaid_phrases(heard: Sequence[Message], utterance: str) -> Iterator[str]:
+    """Each phrase once, oldest first, if it holds a word that the utterance does not."""
+    said = set(stems(utterance))
+    seen: set[tuple[str, ...]] = set()
+    messages = list(heard[-RECENT:])
+    for message in messages if heard[0] in messages else [heard[0], *messages]:
+        for phrase in phrases(message.text):
+            words = tuple(stems(phrase))
+            if words and words not in seen and not set(words) <= said:
+                seen.add(words)
+                yield phrase

@@ -1,0 +1,61 @@
+"""Sentences and phrases, and the two official ways to measure a response, both of which hold in every edition."""
+
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+MAX_TOKENS = 250
+
+
+@cache
+def _nlp() -> Any:
+    import spacy
+
+    nlp = spacy.blank("en")
+    nlp.max_length = 10_000_000
+    nlp.add_pipe("sentencizer")
+    return nlp
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences by spaCy's rules, white space folded."""
+    folded = " ".join(text.split())
+    return [sentence for span in _nlp()(folded).sents if (sentence := span.text.strip())]
+
+
+def phrases(text: str, longest: int = 3) -> list[str]:
+    """Runs of words between stop words and punctuation, in order; of a long run its beginning and its end."""
+    runs: list[list[str]] = [[]]
+    for token in _nlp().tokenizer(" ".join(text.split())):
+        if token.is_stop or not token.text[0].isalnum() or (len(token.text) < 3 and not token.is_upper):
+            runs.append([])
+        else:
+            runs[-1].append(token.text)
+    cut = [[run] if len(run) <= longest else [run[:longest], run[-longest:]] for run in runs if run]
+    return [" ".join(words) for parts in cut for words in parts]
+
+
+def spacy_tokens(text: str) -> int:
+    """Length as iKAT 2023 and 2024 count it: tokens of spaCy's English tokenizer (track guidelines)."""
+    return len(_nlp().tokenizer(text))
+
+
+def whitespace_words(text: str) -> int:
+    """Length as iKAT 2025 counts it: words by white space after NFKC (`compute_response_length` of its validator)."""
+    return len(unicodedata.normalize("NFKC", text).split())
+
+
+def response_length(text: str) -> int:
+    """The stricter of the two official counts; at most `MAX_TOKENS` is allowed."""
+    return max(spacy_tokens(text), whitespace_words(text))
+
+
+def fitting(sentences: Iterable[str], limit: int = MAX_TOKENS) -> list[str]:
+    """As many leading sentences as stay within `limit` together."""
+    kept: list[str] = []
+    for sentence in sentences:
+        if response_length(" ".join([*kept, sentence])) > limit:
+            break
+        kept.append(sentence)
+    return kept

@@ -1,0 +1,81 @@
+"""From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from schemas.errors import InvalidInputError
+from schemas.records import Message, Problem, Statement, Topic, Topics, Turn, TurnLabels
+
+
+class WireTurn(Protocol):
+    """What every edition says of a turn, under the name that 2023 gave it."""
+
+    turn_id: int
+    utterance: str
+    resolved_utterance: str
+    response: str | None
+    ptkb_provenance: list[int | str]
+    response_provenance: Any
+
+
+class WireTopic(Protocol):
+    """What every edition says of a topic."""
+
+    @property
+    def number(self) -> int | str: ...
+    @property
+    def ptkb(self) -> Mapping[str, str] | Sequence[str]: ...
+    @property
+    def turns(self) -> Sequence[WireTurn]: ...
+
+
+def read(edition: str, wire: Sequence[WireTopic]) -> Topics:
+    """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
+    problems = list(_doubled(wire))
+    if problems:
+        raise InvalidInputError("\n".join(map(str, problems)))
+    topics = tuple(Topic(str(topic.number), _statements(topic), tuple(_turns(topic))) for topic in wire)
+    labels = {_id(topic, turn): _labels(topic, turn) for topic in wire for turn in topic.turns}
+    return Topics(edition, topics, labels)
+
+
+def _id(topic: WireTopic, turn: WireTurn) -> str:
+    return f"{topic.number}_{turn.turn_id}"
+
+
+def _statements(topic: WireTopic) -> tuple[Statement, ...]:
+    if isinstance(topic.ptkb, Mapping):
+        return tuple(Statement(id, text) for id, text in topic.ptkb.items())
+    return tuple(Statement(str(n), text) for n, text in enumerate(topic.ptkb, start=1))
+
+
+def _turns(topic: WireTopic) -> Iterator[Turn]:
+    """Each turn with the canonical conversation before it, as long as every earlier reply is given."""
+    heard: tuple[Message, ...] | None = ()
+    for turn in topic.turns:
+        yield Turn(_id(topic, turn), turn.utterance, heard)
+        if heard is None or not (turn.response or "").strip():
+            heard = None
+        else:
+            heard = (*heard, Message("user", turn.utterance), Message("assistant", str(turn.response)))
+
+
+def _labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
+    ids = {statement.text: statement.id for statement in _statements(topic)}
+    return TurnLabels(
+        resolved=turn.resolved_utterance,
+        reply=turn.response or "",
+        statement_ids=tuple(ids.get(str(given), str(given)) for given in turn.ptkb_provenance),
+        passage_ids=tuple(turn.response_provenance),
+    )
+
+
+def _doubled(wire: Sequence[WireTopic]) -> Iterator[Problem]:
+    for number, times in Counter(str(topic.number) for topic in wire).items():
+        if times > 1:
+            yield Problem(f"topic {number}", f"the number stands {times} times")
+    for topic in wire:
+        for turn_id, times in Counter(turn.turn_id for turn in topic.turns).items():
+            if times > 1:
+                yield Problem(f"topic {topic.number}", f"turn_id {turn_id} stands {times} times")

@@ -1,0 +1,146 @@
+"""Passages from the files people have: JSON lines and TSV, plain or compressed, one after the other.
+
+JSON lines of the iKAT organisers (`{"doc_id", "passage_id", "passage_text"}`, id = `doc_id:passage_id`), generic JSON
+lines (`{"id", "contents" or "text"}`, optional `title` and `url`, other fields ignored), and TSV (`id<TAB>text` or
+`id<TAB>text<TAB>title`, with or without a header line that begins with `id`).
+"""
+
+import bz2
+import gzip
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Passage
+
+FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv"}
+COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+Parse = Callable[[bytes, int], Passage | None]
+
+
+@dataclass(slots=True)
+class Corpus:
+    """Files in a fixed order, read as a stream. `bytes_read` of `bytes_total` counts bytes on disk, for progress."""
+
+    files: tuple[Path, ...]
+    bytes_total: int
+    bytes_read: int = 0
+    skipped_files: tuple[Path, ...] = field(default=())
+
+    def __iter__(self) -> Iterator[tuple[Path, int, Passage | str]]:
+        """File, line number and passage, in file order; where a line holds none, what is wrong with it instead."""
+        done = 0
+        for path in self.files:
+            parse = _parse_tsv if _kind(path) == "tsv" else _parse_json
+            with path.open("rb") as raw:
+                for number, line in enumerate(_lines(raw, path), start=1):
+                    self.bytes_read = done + raw.tell()
+                    found = _read_line(parse, line, number) if line.strip() else None
+                    if found is not None:
+                        yield path, number, found
+            done += path.stat().st_size
+            self.bytes_read = done
+
+
+def find_corpus(paths: Iterable[Path]) -> Corpus:
+    """The passage files among `paths`; directories are searched, in name order.
+
+    Raises `MissingError` for a path that is not there and `InvalidInputError` where no passage file is found.
+    """
+    files: list[Path] = []
+    skipped: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            for inside in sorted(p for p in path.rglob("*") if p.is_file()):
+                (files if _kind(inside) else skipped).append(inside)
+        elif not path.exists():
+            raise MissingError("no such file or directory", where=str(path))
+        elif not _kind(path):
+            remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
+            raise InvalidInputError("not a kind of passage file that can be read", where=str(path), remedy=remedy)
+        else:
+            files.append(path)
+    if not files:
+        remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
+        raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=remedy)
+    files = list(dict.fromkeys(files))
+    return Corpus(tuple(files), sum(path.stat().st_size for path in files), skipped_files=tuple(skipped))
+
+
+def _kind(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((kind for end, kind in FORMATS.items() for pack in COMPRESSIONS if name.endswith(end + pack)), None)
+
+
+def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Lines of a possibly compressed file, without a byte order mark. A damaged archive is an error with its name."""
+    import zstandard
+
+    stream: Any = raw
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        stream = gzip.GzipFile(fileobj=raw)
+    elif suffix == ".bz2":
+        stream = bz2.BZ2File(raw)
+    elif suffix == ".zst":
+        frames = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        stream = io.BufferedReader(cast(io.RawIOBase, frames), buffer_size=1 << 20)
+    try:
+        for number, line in enumerate(stream):
+            yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+    except (OSError, EOFError, zstandard.ZstdError) as error:
+        raise InvalidInputError(f"cannot be read ({error})", where=str(path), remedy="Is it complete?") from error
+
+
+def _read_line(parse: Parse, line: bytes, number: int) -> Passage | str | None:
+    try:
+        passage = parse(line, number)
+    except (msgspec.DecodeError, UnicodeDecodeError, _BadLineError) as error:
+        return f"bad line: {error}"
+    return f"passage {passage.id!r} has no text" if passage and not passage.text else passage
+
+
+class _BadLineError(Exception):
+    """A line that is well formed but no passage."""
+
+
+class _Line(msgspec.Struct):
+    """The union of the JSON shapes, told apart by which fields are there."""
+
+    doc_id: str = ""
+    passage_id: str | int = ""
+    passage_text: str | None = None
+    id: str | int = ""
+    contents: str | None = None
+    text: str | None = None
+    title: str | None = None
+    url: str | None = None
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
+def _parse_json(line: bytes, _number: int) -> Passage:
+    found = _decode_line(line)
+    if found.passage_text is not None:
+        if not found.doc_id or found.passage_id == "":
+            raise _BadLineError("`passage_text` without `doc_id` and `passage_id`")
+        return Passage(f"{found.doc_id}:{found.passage_id}", found.passage_text.strip())
+    text = found.contents if found.contents is not None else found.text
+    if found.id == "" or text is None:
+        raise _BadLineError("expected `id` with `contents` or `text`, or `doc_id`, `passage_id`, `passage_text`")
+    return Passage(str(found.id), text.strip(), (found.title or "").strip(), (found.url or "").strip())
+
+
+def _parse_tsv(line: bytes, number: int) -> Passage | None:
+    columns = line.decode("utf-8").rstrip("\r\n").split("\t")
+    if number == 1 and columns[0].lower() == "id":
+        return None
+    if len(columns) not in (2, 3) or not columns[0].strip():
+        raise _BadLineError(f"expected id<TAB>text or id<TAB>text<TAB>title, found {len(columns)} columns")
+    return Passage(columns[0].strip(), columns[1].strip(), columns[2].strip() if len(columns) == 3 else "")

@@ -1,0 +1,72 @@
+"""One text file per step. Edit them without opening Python; a misspelt variable is an error.
+
+A file is a Jinja template: a comment that says what the step is for, then the instruction that follows the last
+utterance. A line that begins with `=>` is the beginning of the reply, given to the model for free. `system.txt` opens
+every prompt. Set `CONVAGENT_PROMPTS` to a directory to use files of your own; those that it lacks are taken from here.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import InvalidInputError, MissingError
+
+HERE = Path(__file__).parent
+OPENING = "=>"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A rendered prompt: what follows the last utterance, and how the reply begins."""
+
+    instruction: str
+    opening: str = ""
+
+
+def render(step: str, **variables: object) -> Prompt:
+    """The prompt of a step. Raises `InvalidInputError` naming file and variable when the template does not render."""
+    from jinja2 import TemplateError
+
+    try:
+        text = str(_template(step).render(**variables))
+    except TemplateError as error:
+        raise InvalidInputError(f"does not render ({error})", where=str(file_of(step))) from error
+    lines = text.strip().splitlines()
+    instruction = "\n".join(line for line in lines if not line.startswith(OPENING)).strip()
+    opening = next((line.removeprefix(OPENING).strip(" ") for line in lines if line.startswith(OPENING)), "")
+    return Prompt(instruction, opening)
+
+
+def steps() -> list[str]:
+    """The steps that have a prompt."""
+    return sorted(path.stem for path in HERE.glob("*.txt"))
+
+
+def file_of(step: str) -> Path:
+    """The file of a step's prompt: the user's own, else ours. The error lists the steps."""
+    own = os.environ.get("CONVAGENT_PROMPTS")
+    for folder in ([Path(own)] if own else []) + [HERE]:
+        if (path := folder / f"{step}.txt").is_file():
+            return path
+    raise MissingError(f"there is no prompt {step!r} (available: {', '.join(steps())})")
+
+
+def digest() -> str:
+    """SHA-256 over all prompts in use: part of what decides a run."""
+    texts = (file_of(step).read_bytes() for step in steps())
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    return SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701
+
+
+def _template(step: str) -> Any:
+    return _environment().from_string(file_of(step).read_text(encoding="utf-8"))

@@ -1,0 +1,40 @@
+"""One exception base. Every error says what is wrong, where, and what to do next; the command line prints just that."""
+
+
+class ConvagentError(Exception):
+    """What, where and the remedy; `exit_code` is the command line's (docs: README, "Exit codes")."""
+
+    exit_code = 6
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.remedy = what, where, remedy
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"\n  {self.remedy}" if self.remedy else ""
+        return f"{place}{self.what}{advice}"
+
+
+class UsageError(ConvagentError):
+    """Arguments that cannot be meant."""
+
+    exit_code = 2
+
+
+class MissingError(ConvagentError):
+    """A file, an index or a model that is not there."""
+
+    exit_code = 4
+
+
+class InvalidInputError(ConvagentError):
+    """A file whose contents are not what they should be."""
+
+    exit_code = 5
+
+
+class RunError(ConvagentError):
+    """Something failed while running."""
+
+    exit_code = 6

@@ -1,0 +1,193 @@
+"""The records that pass between the steps of a turn. All frozen; a new score makes a new record.
+
+The words are the field's: a *topic* is one person's conversation with a *PTKB* (personal statements), made of *turns*,
+each opened by an *utterance*; a *passage* is the unit that is searched and cited. `docs/data-model.md` has the diagram.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing said in a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One personal statement of a PTKB. Where an edition gives no ids (iKAT 2025) the id is the 1-based position."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a run may see of a turn: the utterance, and what was said *before* it.
+
+    `heard` holds the track's canonical conversation up to this utterance, or None where the track gives none and the
+    agent's own replies are the history. The canonical reply to this turn is a label and lives in `TurnLabels`.
+    """
+
+    id: str  # topic and turn joined by "_", as the tracks do: "9-1_3"
+    utterance: str
+    heard: tuple[Message, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One conversation. The title is deliberately absent: an automatic run may not use it."""
+
+    id: str
+    ptkb: tuple[Statement, ...]
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLabels:
+    """What only an evaluation or a manual run is handed."""
+
+    resolved: str  # the human rewrite
+    reply: str  # the canonical reply to this turn
+    statement_ids: tuple[str, ...]
+    passage_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """A topics file: what a run sees (`topics`) apart from what it must not see (`labels`, by turn id)."""
+
+    edition: str
+    topics: tuple[Topic, ...]
+    labels: Mapping[str, TurnLabels]
+
+    def turn_ids(self) -> list[str]:
+        return [turn.id for topic in self.topics for turn in topic.turns]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to search for. Empty parts are parts that the model could not give, or that a first turn does not have."""
+
+    utterance: str  # the person's own words
+    rewrite: str = ""  # the same, made to stand alone
+    context: tuple[str, ...] = ()  # phrases of the conversation that the utterance refers to
+    answer: str = ""  # a hypothetical answer: its words are often those of a relevant passage
+    previous: str = ""  # the reply that the utterance follows
+
+    @property
+    def standalone(self) -> str:
+        return self.rewrite or self.utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage found. Scores decrease strictly down a ranking."""
+
+    id: str
+    score: float  # higher is better, comparable within one query only
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage read from the index."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A statement that matters for the turn."""
+
+    statement: Statement
+    score: float  # higher matters more, comparable within one turn only
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of an answer and the ids of the passages that support it."""
+
+    text: str
+    passage_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer, sentence by sentence. A passage is used exactly when a sentence cites it."""
+
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Cited passage ids, in the order of their first citation."""
+        return tuple(dict.fromkeys(id for sentence in self.sentences for id in sentence.passage_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A finished turn: everything that any run format needs, and everything that `show` shows."""
+
+    turn_id: str
+    query: Query
+    personal: tuple[Chosen, ...]  # best first
+    hits: tuple[Hit, ...]  # best first
+    passages: tuple[Passage, ...]  # the hits whose text was shown to the answer step
+    response: Response
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a language model, as the trace keeps it."""
+
+    step: str
+    verb: Literal["ask", "score"]
+    prompt: str
+    reply: str = ""
+    candidates: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()  # natural-log likelihoods, one a candidate
+    tokens_read: int = 0  # prompt and candidate tokens that were not already in the KV cache
+    tokens_written: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a run says about itself."""
+
+    name: str
+    type: Literal["automatic", "manual", "only-response"] = "automatic"
+    team: str = "convagent"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file: where (turn id and JSON path, or file and line) and what."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What an index directory says about itself (`convagent-index.json`)."""
+
+    passages: int
+    skipped: int
+    sources: tuple[str, ...]
+    analyzer: str
+    seconds: float
+    made_by: str
