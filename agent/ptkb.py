@@ -11,9 +11,9 @@ from agent.llm.likelihood import gains
 from agent.llm.seam import LLM, Conversation, Task
 from schemas.records import Chosen, Statement
 
-AT_LEAST = {"none": 1.0}  # a statement's gain, by model; learned by benchmarks/ptkb.py
-AT_LEAST_BY_LIKELIHOOD = 0.16
-AT_MOST = 3  # statements a turn
+# A statement's least gain. From the NIST labels of the 2023 dev topics (docs/log.md): by likelihood, and by word overlap.
+AT_LEAST, AT_LEAST_WITHOUT_MODEL = 0.12, 3.0
+AT_MOST = 2  # statements a turn
 
 
 def choose_statements(conversation: Conversation, ptkb: Sequence[Statement], llm: LLM) -> tuple[Chosen, ...]:
@@ -22,5 +22,5 @@ def choose_statements(conversation: Conversation, ptkb: Sequence[Statement], llm
     task = Task("statements", prompt.instruction, prompt.opening)
     scores = gains(llm, conversation, task, [statement.text for statement in ptkb])
     ranked = sorted(zip(scores, ptkb, strict=True), key=lambda pair: -pair[0])
-    least = AT_LEAST.get(llm.name, AT_LEAST_BY_LIKELIHOOD)
+    least = AT_LEAST_WITHOUT_MODEL if llm.name == "none" else AT_LEAST
     return tuple(Chosen(statement, round(score, 4)) for score, statement in ranked[:AT_MOST] if score >= least)

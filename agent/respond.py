@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 import prompts
-from agent.llm.likelihood import gains
 from agent.llm.seam import LLM, Conversation, Task
 from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentences
 from indexes.handful import overlap
@@ -21,8 +20,7 @@ from schemas.records import Chosen, Passage, Query, Response, Sentence
 
 WORDS = 90  # a human answer of the track has 80 on average
 SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones lists
-JUDGED = 12  # sentences that are scored by likelihood; the others are too unlike the query
-LIKELIHOOD, RANK = 0.5, 0.1  # weights beside word overlap (docs/log.md)
+RANK = 0.05  # what a place further down the ranking costs, beside a word overlap of at most 1
 REPEATED = 0.6  # share of a sentence's words that an earlier one may already have said
 SUPPORTED = 0.6  # share of a written sentence's words that its passages must hold
 
@@ -48,16 +46,13 @@ def respond(
     """
     if llm.writes and (written := _write(conversation, personal, passages, llm)).sentences:
         return written
-    return _select(query, conversation, personal, passages, llm)
+    return _select(query, personal, passages)
 
 
-def _select(
-    query: Query, conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM
-) -> Response:
+def _select(query: Query, personal: Sequence[Chosen], passages: Sequence[Passage]) -> Response:
     """The sentences that best answer, without repetition, in the order of their passages."""
-    ranked = _by_overlap(list(_candidates(passages)), query)
-    judged = _by_likelihood(ranked[:JUDGED], conversation, personal, llm)
-    picked = sorted(_without_repetition(judged, WORDS), key=lambda candidate: (candidate.rank, candidate.place))
+    ranked = _by_overlap(list(_candidates(passages)), query, personal)
+    picked = sorted(_without_repetition(ranked, WORDS), key=lambda candidate: (candidate.rank, candidate.place))
     kept = fitting(candidate.text for candidate in picked)
     return Response(tuple(Sentence(text, _holders(text, passages)) for text in kept))
 
@@ -67,12 +62,17 @@ def _candidates(passages: Sequence[Passage]) -> Iterator[Candidate]:
     seen: set[str] = set()
     for rank, passage in enumerate(passages):
         sentences = list(enumerate(split_sentences(passage.text)))
-        low, high = SENTENCE_WORDS
-        whole = [(n, text) for n, text in sentences if low <= len(text.split()) <= high]
+        whole = [(n, text) for n, text in sentences if _is_statement(text)]
         for place, text in whole or [(n, _shortened(text)) for n, text in sentences]:
             if text and text not in seen:
                 seen.add(text)
                 yield Candidate(text, passage.id, rank, place, frozenset(stems(text)))
+
+
+def _is_statement(text: str) -> bool:
+    """Of ordinary length, and no question: an answer is not made of either."""
+    low, high = SENTENCE_WORDS
+    return low <= len(text.split()) <= high and not text.endswith("?")
 
 
 def _shortened(text: str) -> str:
@@ -83,29 +83,15 @@ def _shortened(text: str) -> str:
     return " ".join(words)
 
 
-def _by_overlap(candidates: list[Candidate], query: Query) -> list[Candidate]:
-    """Best first by BM25 over the sentences themselves, for all that is known of the question."""
-    asked = f"{query.utterance} {query.standalone} {query.standalone} {query.answer}"
+def _by_overlap(candidates: list[Candidate], query: Query, personal: Sequence[Chosen]) -> list[Candidate]:
+    """Best first by BM25 over the sentences themselves, for all that is known of the question and the person."""
+    known = [query.utterance, query.standalone, query.standalone, query.answer]
+    asked = " ".join([*known, *(chosen.statement.text for chosen in personal)])
     scores = overlap(asked, [candidate.text for candidate in candidates])
     best = max(scores, default=0.0) or 1.0
     scored = [
         replace(candidate, score=score / best - RANK * candidate.rank)
         for candidate, score in zip(candidates, scores, strict=True)
-    ]
-    return sorted(scored, key=lambda candidate: -candidate.score)
-
-
-def _by_likelihood(
-    candidates: Sequence[Candidate], conversation: Conversation, personal: Sequence[Chosen], llm: LLM
-) -> list[Candidate]:
-    """The same, with how much likelier the conversation makes each sentence."""
-    prompt = prompts.render("sentences", statements=[chosen.statement.text for chosen in personal])
-    task = Task("sentences", prompt.instruction, prompt.opening)
-    likelier = gains(llm, conversation, task, [candidate.text for candidate in candidates])
-    top = max((abs(gain) for gain in likelier), default=0.0) or 1.0
-    scored = [
-        replace(candidate, score=candidate.score + LIKELIHOOD * gain / top)
-        for candidate, gain in zip(candidates, likelier, strict=True)
     ]
     return sorted(scored, key=lambda candidate: -candidate.score)
 

