@@ -10,8 +10,8 @@ from agent import console
 app = typer.Typer(
     name="convagent",
     cls=console.KindGroup,
-    help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, searches "
-    "passages, and answers from what it read. Nothing leaves the machine.",
+    help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
+    "searches passages, and answers from what it read. Nothing leaves the machine.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -25,7 +25,12 @@ IndexOption = Annotated[
 ]
 ModelOption = Annotated[
     str,
-    typer.Option("--model", "-m", envvar="CONVAGENT_MODEL", help="smollm2, a path to a .gguf file, none, scripted:FILE."),
+    typer.Option(
+        "--model",
+        "-m",
+        envvar="CONVAGENT_MODEL",
+        help="smollm2, a path to a .gguf file, none, scripted:FILE.",
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024 or 2025.")]
@@ -37,7 +42,9 @@ def settings(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")] = 0,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")
+    ] = 0,
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     if version:
@@ -52,9 +59,12 @@ def answer(
     index: IndexOption = Path("index"),
     model: ModelOption = "smollm2",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json or .jsonl")
+        Path | None,
+        typer.Option("--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json."),
     ] = None,
-    edition: Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")] = None,
+    edition: Annotated[
+        Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")
+    ] = None,
     run_name: Annotated[str, typer.Option(help="The run's name.")] = "convagent",
     trace: Annotated[Path | None, typer.Option(help="The trace file. Default: RUN.trace.jsonl")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
@@ -91,9 +101,7 @@ def index_build(
 
     corpus = find_corpus(passages)
     with console.byte_progress(corpus) as progress:
-        built = build_index(
-            corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress
-        )
+        built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress)
     console.show_built(built, corpus, output)
 
 
@@ -130,7 +138,9 @@ def search(
 def validate(
     run: Annotated[Path, typer.Argument(help="A run file.")],
     topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics it answers.")],
-    edition: Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")] = None,
+    edition: Annotated[
+        Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")
+    ] = None,
 ) -> None:
     """Check a run file against its edition's schema and rules; lists every problem.
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from agent.files import check_writable
 from agent.job import OnTurn, prepare, run, write_run
 from agent.trace import Trace, resume
-from agent.tracks import TRACKS, read_topics
+from agent.tracks import read_topics
 from indexes.passages import PassageIndex
-from schemas.records import Answered, RunInfo
+from schemas.records import Answered, Problem, RunInfo
 
 Progress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
@@ -37,19 +37,15 @@ class Outputs:
     resume: bool
 
     @classmethod
-    def choose(
-        cls, topics: Path, run: Path | None, trace: Path | None, *, resume: bool, overwrite: bool
-    ) -> "Outputs":
+    def choose(cls, topics: Path, run: Path | None, trace: Path | None, *, resume: bool, overwrite: bool) -> "Outputs":
         """Names by default after the topics file. Raises where something is in the way, before any work."""
-        name = topics.name.removesuffix(".json")
-        run = run or Path(f"{name}.run")
-        named = Path(f"{name}.run") if str(run) == "-" else run
+        default = Path(f"{topics.name.removesuffix('.json')}.run.json")
+        named = default if run is None or str(run) == "-" else run
         trace = trace or named.with_name(f"{named.name.removesuffix('.jsonl').removesuffix('.json')}.trace.jsonl")
+        run = run or default
         if str(run) != "-":
             check_writable(run, overwrite or resume)
         check_writable(trace, overwrite or resume)
-        if overwrite and not resume:
-            trace.unlink(missing_ok=True)
         return cls(run, trace, resume)
 
 
@@ -62,6 +58,7 @@ class Report:
     trace: Path
     edition: str
     resumed: int
+    problems: tuple[Problem, ...]
 
 
 def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Report:
@@ -72,6 +69,5 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     before = resume(outputs.trace, job.settings) if outputs.resume else Trace(job.settings, (), 0)
     with progress(len(topics.turn_ids()), len(before.lines)) as on_turn:
         answered = run(job, outputs.trace, before, on_turn)
-    path = outputs.run if outputs.run.suffix or str(outputs.run) == "-" else outputs.run.with_suffix(TRACKS[edition].ENDING)
-    write_run(path, answered, topics, RunInfo(request.run_name), edition)
-    return Report(answered, path, outputs.trace, edition, len(before.lines))
+    problems = write_run(outputs.run, answered, topics, RunInfo(request.run_name), edition)
+    return Report(answered, outputs.run, outputs.trace, edition, len(before.lines), tuple(problems))

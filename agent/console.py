@@ -1,4 +1,4 @@
-"""What the terminal shows. Data goes to stdout; progress, notes and errors to stderr, and in no colour where none is wanted."""
+"""What the terminal shows. Data goes to stdout; progress, notes and errors to stderr."""
 
 import logging
 import sys
@@ -115,7 +115,11 @@ def show_run(report: "Report") -> None:
     """What a finished run is, and what to do with it."""
     resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
     log.info("%d turns answered%s", len(report.answered), resumed)
-    log.info("run    %s  (%s, valid)\ntrace  %s", report.run, report.edition, report.trace)
+    verdict = f"{len(report.problems)} problems" if report.problems else "valid"
+    log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
+    if report.problems:
+        listed = "\n".join(f"  {problem}" for problem in report.problems)
+        raise InvalidInputError(f"the run breaks rules of its edition:\n{listed}", where=str(report.run))
 
 
 def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
@@ -125,8 +129,8 @@ def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
         log.warning("%s: not a kind of passage file, left out", file)
     info = built.info
     skipped = f", {info.skipped} skipped" if info.skipped else ""
-    pace = info.passages / max(info.seconds, 0.01)
-    log.info("%s: %d passages%s in %.1f s (%.0f a second)", path, info.passages, skipped, info.seconds, pace)
+    pace = f" ({info.passages / info.seconds:.0f} a second)" if info.seconds >= 1 else ""
+    log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
 
 
 def show_info(info: "IndexInfo", path: Path, *, as_json: bool) -> None:
@@ -153,7 +157,13 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
         import msgspec
 
         for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
-            row = {"rank": rank, "id": hit.id, "score": hit.score, "title": passage.title, "text": passage.text}
+            row = {
+                "rank": rank,
+                "id": hit.id,
+                "score": hit.score,
+                "title": passage.title,
+                "text": passage.text,
+            }
             typer.echo(msgspec.json.encode(row).decode())
         return
     if not hits:
@@ -217,7 +227,8 @@ def _show_turn(console: Any, turn: "Answered") -> None:
         row("knowing", "nothing about the person that matters here", "dim")
     sources = {id: str(n) for n, id in enumerate(turn.response.used, start=1)}
     marked = " ".join(
-        f"{escape(s.text)} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]" for s in turn.response.sentences
+        f"{escape(s.text)} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]"
+        for s in turn.response.sentences
     )
     row("answer", marked or "[dim](nothing was found)[/]")
     ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}

@@ -1,6 +1,7 @@
 """A whole run: every turn of a topics file answered, traced as it goes, and written in the form of its edition."""
 
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,8 +18,7 @@ from agent.search import Searcher
 from agent.trace import Line, Settings, Trace, append, writing
 from agent.tracks import make_run, run_problems
 from indexes.passages import PassageIndex
-from schemas.errors import RunError
-from schemas.records import Answered, Call, RunInfo, Topics
+from schemas.records import Answered, Call, Problem, RunInfo, Topics
 
 OnTurn = Callable[[Answered, float], None]
 
@@ -74,11 +74,11 @@ def _answer_all(job: Job, done: dict[str, Answered]) -> Iterator[tuple[Answered,
             started = time.perf_counter()
 
 
-def write_run(path: Path, answered: tuple[Answered, ...], topics: Topics, info: RunInfo, edition: str) -> None:
-    """Write a run that keeps every rule. Raises `RunError` listing what does not, and then writes nothing."""
+def write_run(path: Path, answered: tuple[Answered, ...], topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
+    """Write the run (to stdout where the path is `-`) and return the rules that it breaks."""
     data = make_run(edition, answered, info)
-    problems = run_problems(data, topics, edition)
-    if problems:
-        listed = "\n".join(f"  {problem}" for problem in problems[:20])
-        raise RunError(f"the run would break {len(problems)} rules and was not written:\n{listed}", where=str(path))
-    write_whole(path, data)
+    if str(path) == "-":
+        sys.stdout.buffer.write(data)
+    else:
+        write_whole(path, data)
+    return run_problems(data, topics, edition)

@@ -1,9 +1,10 @@
 """The answer: sentences, each with the passages that support it.
 
-A small model picks sentences from the passages; a model that is large enough writes freely, held to a JSON Schema in which
-passages are enumerated, and whatever its sentences cite is checked before it counts.
+A small model picks sentences from the passages; a model that is large enough writes freely, held to a JSON Schema in
+which passages are enumerated, and whatever its sentences cite is checked before it counts.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
@@ -16,8 +17,10 @@ from agent.llm.seam import LLM, Conversation, Task
 from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentences
 from indexes.handful import overlap
 from indexes.words import stems
+from schemas.errors import ModelReplyError
 from schemas.records import Chosen, Passage, Query, Response, Sentence
 
+log = logging.getLogger("convagent")
 WORDS = 90  # a human answer of the track has 80 on average
 SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones lists
 RANK = 0.05  # what a place further down the ranking costs, beside a word overlap of at most 1
@@ -38,7 +41,11 @@ class Candidate:
 
 
 def respond(
-    query: Query, conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM
+    query: Query,
+    conversation: Conversation,
+    personal: Sequence[Chosen],
+    passages: Sequence[Passage],
+    llm: LLM,
 ) -> Response:
     """An answer of at most 250 tokens (by both official counts) that cites only `passages`.
 
@@ -53,7 +60,7 @@ def _select(query: Query, personal: Sequence[Chosen], passages: Sequence[Passage
     """The sentences that best answer, without repetition, in the order of their passages."""
     ranked = _by_overlap(list(_candidates(passages)), query, personal)
     picked = sorted(_without_repetition(ranked, WORDS), key=lambda candidate: (candidate.rank, candidate.place))
-    kept = fitting(candidate.text for candidate in picked)
+    kept = fitting(candidate.text for candidate in picked) or [_shortened(candidate.text) for candidate in picked[:1]]
     return Response(tuple(Sentence(text, _holders(text, passages)) for text in kept))
 
 
@@ -117,15 +124,17 @@ def _holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
     return tuple(passage.id for passage in passages if folded in " ".join(passage.text.split()))
 
 
-def _write(
-    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM
-) -> Response:
+def _write(conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM) -> Response:
     """Sentences in the model's own words; those that their passages do not support are dropped."""
     numbered = {str(n): passage for n, passage in enumerate(passages, start=1)}
     statements = [chosen.statement.text for chosen in personal]
     prompt = prompts.render("write", passages=numbered, statements=statements, words=WORDS)
     task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * MAX_TOKENS)
-    draft = llm.ask(conversation, task, _draft_type(tuple(numbered)))
+    try:
+        draft = llm.ask(conversation, task, _draft_type(tuple(numbered)))
+    except ModelReplyError as error:
+        log.info("%s: sentences are picked instead", error)
+        return Response(())
     sentences = [
         Sentence(text, ids)
         for text, cited in ((written.text.strip(), written.passages) for written in draft.sentences)
@@ -154,7 +163,7 @@ def _draft_type(numbers: tuple[str, ...]) -> type[Draft]:
     text = Annotated[str, Meta(min_length=10, max_length=300)]
     written = msgspec.defstruct("Written", [("text", text), ("passages", cited)])
     sentences = Annotated[list[written], Meta(min_length=1, max_length=6)]  # type: ignore[valid-type]
-    return cast(type[Draft], msgspec.defstruct("Draft", [("sentences", sentences)]))
+    return cast("type[Draft]", msgspec.defstruct("Draft", [("sentences", sentences)]))
 
 
 def _supports(passage: Passage, text: str) -> bool:

@@ -1,9 +1,11 @@
 """The turn made searchable: what the utterance leaves unsaid, and a hypothetical answer.
 
-A small model cannot rewrite a question, but it knows by likelihood which phrase of the conversation the question refers
-to; so it chooses among the phrases that are there. A larger one rewrites in its own words (docs/log.md has the figures).
+A small model cannot rewrite a question, but it knows by likelihood which phrase of the conversation the question
+refers to; so it chooses among the phrases that are there. A larger one rewrites in its own words (docs/log.md has the
+figures).
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -13,8 +15,10 @@ import prompts
 from agent.llm.seam import LLM, Conversation, Task
 from agent.sentences import phrases
 from indexes.words import stems
+from schemas.errors import ModelReplyError
 from schemas.records import Message, Query
 
+log = logging.getLogger("convagent")
 ANSWER_TOKENS = 64  # of the hypothetical answer
 CHOSEN = 3  # phrases of the conversation that join the query
 CONSIDERED = 40  # the latest phrases; each costs its own tokens
@@ -30,17 +34,27 @@ class Rewrite(Struct):
 def rewrite(conversation: Conversation, llm: LLM) -> Query:
     """What to search for. Parts that a model cannot give are empty; the person's own words are always there."""
     *heard, last = conversation.messages
-    answer = llm.ask(conversation, Task("imagine", prompts.render("imagine").instruction, max_tokens=ANSWER_TOKENS), str)
+    answer = llm.ask(
+        conversation, Task("imagine", prompts.render("imagine").instruction, max_tokens=ANSWER_TOKENS), str
+    )
     previous = heard[-1].text if heard else ""
     if not heard:
         return Query(last.text, answer=answer)
     if llm.writes:
-        prompt = prompts.render("rewrite")
-        written = llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), Rewrite).text
-        return Query(last.text, written, answer=answer, previous=previous)
+        return Query(last.text, _written(conversation, llm), answer=answer, previous=previous)
     context = _context(conversation, llm)
     resolved = f"{last.text} ({', '.join(context)})" if context else last.text
     return Query(last.text, resolved, context, answer, previous)
+
+
+def _written(conversation: Conversation, llm: LLM) -> str:
+    """The utterance as the model says it again; empty where its reply is none."""
+    prompt = prompts.render("rewrite")
+    try:
+        return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), Rewrite).text.strip()
+    except ModelReplyError as error:
+        log.info("%s: the utterance is searched as it is", error)
+        return ""
 
 
 def _context(conversation: Conversation, llm: LLM) -> tuple[str, ...]:

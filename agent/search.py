@@ -1,4 +1,4 @@
-"""The passage-search tool: LangChain's tool interface over the passage index, called by the flow like any other tool."""
+"""The passage-search tool: LangChain's tool interface over the passage index, and how the flow calls it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,9 @@ class Searcher:
         return hits
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
-        return self.tool.index.read([hit.id for hit in hits])
+        """The passages of hits, in their order."""
+        index: PassageIndex = self.tool.index
+        return index.read([hit.id for hit in hits])
 
 
 def _more(query: Query) -> list[Weighted]:

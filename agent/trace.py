@@ -1,7 +1,7 @@
 """The trace: one line a turn, flushed at once, from which any run file can be made again without asking a model.
 
-The first line says what decides the run (`Settings`); a trace is continued only under the same settings. A crash costs at
-most the turn in hand: a torn last line is cut off on resuming.
+The first line says what decides the run (`Settings`); a trace is continued only under the same settings. A crash costs
+at most the turn in hand: a torn last line is cut off on resuming.
 """
 
 import os
@@ -78,7 +78,8 @@ def resume(path: Path, settings: Settings) -> Trace:
 
     Raises `UsageError` naming every setting that differs.
     """
-    if not path.exists() or not path.stat().st_size:
+    data = read_bytes(path) if path.exists() else b""
+    if b"\n" not in data and data[:1] in (b"", b"{"):  # nothing there, or cut off within the first line
         return Trace(settings, (), 0)
     found = read_trace(path)
     old, new = asdict(found.settings), asdict(settings)

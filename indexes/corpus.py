@@ -89,7 +89,7 @@ def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
         stream = bz2.BZ2File(raw)
     elif suffix == ".zst":
         frames = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        stream = io.BufferedReader(cast(io.RawIOBase, frames), buffer_size=1 << 20)
+        stream = io.BufferedReader(cast("io.RawIOBase", frames), buffer_size=1 << 20)
     try:
         for number, line in enumerate(stream):
             yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line

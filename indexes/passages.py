@@ -9,8 +9,10 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ def build_index(
             sources=tuple(map(str, corpus.files)),
             analyzer=ANALYZER,
             seconds=round(time.perf_counter() - started, 2),
-            made_by=f"tantivy {tantivy.__version__}",
+            made_by=f"tantivy {version('tantivy')}",
         )
         (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
         _move_into_place(building, out)
@@ -79,12 +81,10 @@ def _write_all(
 ) -> tuple[int, int, list[Problem]]:
     index = tantivy.Index(_schema(), path=str(directory))
     _register(index)
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    writer = index.writer(WRITER_BYTES_PER_THREAD * threads, threads)
     seen: set[int] = set()
     problems: list[Problem] = []
     skipped = 0
-    with _IdFile(directory) as ids:
+    with _IdFile(directory) as ids, _writer(index) as writer:
         for path, line, found in corpus:
             wrong = found if isinstance(found, str) else _duplicate(found, seen)
             if wrong is None and isinstance(found, Passage):
@@ -98,9 +98,22 @@ def _write_all(
                 problems.extend([Problem(f"{path}:{line}", wrong)] if skipped <= MAX_PROBLEMS_KEPT else [])
             if ids.count % 256 == 0:
                 progress()
+    return ids.count, skipped, problems
+
+
+@contextmanager
+def _writer(index: Any) -> Iterator[Any]:
+    """A writer on all cores: committed at the end, rolled back on failure, its threads gone either way."""
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    writer = index.writer(WRITER_BYTES_PER_THREAD * threads, threads)
+    try:
+        yield writer
         writer.commit()
+    except BaseException:
+        writer.rollback()
+        raise
+    finally:
         writer.wait_merging_threads()
-        return ids.count, skipped, problems
 
 
 def _duplicate(passage: Passage, seen: set[int]) -> str | None:
@@ -198,7 +211,10 @@ class PassageIndex:
         return int(self._searcher.doc_freq("body", term))
 
     def search(self, parts: Iterable[Weighted], k: int) -> tuple[Hit, ...]:
-        """The `k` best passages by BM25 (k1 1.2, b 0.75) for weighted texts; scores decrease strictly, ties go by corpus order."""
+        """The `k` best passages for weighted texts, by BM25 (k1 1.2, b 0.75).
+
+        Scores decrease strictly; ties go by corpus order.
+        """
         weights: dict[str, float] = {}
         for text, weight in parts:
             for term in stems(text):
@@ -237,7 +253,7 @@ class PassageIndex:
         stored = self._searcher.doc(hits[0][1])["passage"][0]
         return msgspec.json.decode(stored, type=Passage)
 
-    def _id(self, number: int) -> str:
+    def _id(self, number: Any) -> str:
         start, end = int(self._offsets[number]), int(self._offsets[number + 1])
         return self._ids[start:end].tobytes().decode("utf-8")
 
@@ -258,8 +274,8 @@ def read_info(directory: Path) -> IndexInfo:
 def strictly_decreasing(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
     """Hits of a ranking whose scores decrease by at least 0.0001.
 
-    TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would be
-    reordered. A score that does not fall below the one before is lowered by one step.
+    TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would
+    be reordered. A score that does not fall below the one before is lowered by one step.
     """
     hits: list[Hit] = []
     step = 10**-DECIMALS

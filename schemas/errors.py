@@ -38,3 +38,7 @@ class RunError(ConvagentError):
     """Something failed while running."""
 
     exit_code = 6
+
+
+class ModelReplyError(RunError):
+    """A model replied with something other than what was asked for. The steps know what to do without a reply."""

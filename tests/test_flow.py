@@ -1,7 +1,7 @@
 """Read me first: a conversation of two turns, told with a scripted model over a real index.
 
-The person has coeliac disease and asks about bread; then asks "How long does it keep?", which no search engine understands
-on its own. The script says what a good model would say; everything else is real.
+The person has coeliac disease and asks about bread; then asks "How long does it keep?", which no search engine
+understands on its own. The script says what a good model would say; everything else is real.
 """
 
 from pathlib import Path

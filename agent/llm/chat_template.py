@@ -1,7 +1,8 @@
 """A conversation in a model's own chat format, in pieces, so that text from outside can never pose as a chat marker.
 
-The template is rendered with a placeholder for every message. What stands between the placeholders is the template's and
-may hold special tokens (`<|im_end|>`); the messages are put back as pieces that are tokenized as plain text.
+The template is rendered with a placeholder for every message. What stands between the placeholders is the
+template's and may hold special tokens (`<|im_end|>`); the messages are put back as pieces that are tokenized as plain
+text.
 """
 
 import re
@@ -59,7 +60,10 @@ class ChatTemplate:
         messages = [{"role": role, "content": f"\ue000{n}\ue001"} for n, role in enumerate(roles)]
         try:
             return self._render(messages)
-        except (TemplateError, ValueError):  # some templates know no system role: it then opens the first utterance
+        except (
+            TemplateError,
+            ValueError,
+        ):  # some templates know no system role: it then opens the first utterance
             system, first, *rest = messages
             merged = {"role": "user", "content": f"{system['content']}\n\n{first['content']}"}
             return self._render([merged, *rest])

@@ -55,6 +55,9 @@ def repacked(source: Path, digest: str) -> Path:
 def _quantize(source: Path, target: Path) -> None:
     import llama_cpp
 
+    from agent.llm.llama_cpp import be_quiet
+
+    be_quiet()
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
     params.allow_requantize = True

@@ -1,13 +1,12 @@
 """A llama.cpp context in which a prompt is read once, whatever is then written or scored after it.
 
-llama-cpp-python's `Llama` keeps one sequence; scoring many candidates after one prefix needs several, so this drives the
-library's own C functions: the prefix is sequence 0, each candidate a further sequence that shares the prefix's cells.
+llama-cpp-python's `Llama` keeps one sequence; scoring many candidates after one prefix needs several, so this drives
+the library's own C functions: the prefix is sequence 0, each candidate a further sequence that shares its cells.
 
 Repeatable to the byte: prompts are read in blocks that start at multiples of `BLOCK`, and cached tokens are reused by
 whole blocks only, so a token is always computed in the same batch shape, whatever was in the cache before.
 """
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,7 +76,7 @@ class KvContext:
         self.usage.read += len(tokens) - kept
 
     def write(self, sampler: Any, limit: int) -> Iterator[int]:
-        """Tokens sampled one after the other from the end of sequence 0, at most `limit` and up to the context's end."""
+        """Tokens sampled one by one from the end of sequence 0, at most `limit`, and to the context's end."""
         start = len(self._tokens)
         for position in range(start, min(start + limit, self.size)):
             token = llama_cpp.llama_sampler_sample(sampler, self._context, -1)
@@ -137,8 +136,8 @@ class KvContext:
 
     def _logits(self, rows: int) -> Logits:
         pointer = llama_cpp.llama_get_logits(self._context)
-        flat = ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float * (rows * self._vocab_size))).contents
-        return np.frombuffer(flat, dtype=np.float32).reshape(rows, self._vocab_size)
+        flat: Logits = np.ctypeslib.as_array(pointer, shape=(rows * self._vocab_size,))
+        return flat.reshape(rows, self._vocab_size)
 
 
 def _shared_prefix(old: Sequence[int], new: Sequence[int]) -> int:
@@ -163,7 +162,7 @@ def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _log_softmax(logits: Logits) -> Logits:
-    shifted = logits - logits.max(axis=1, keepdims=True)
+    shifted: Logits = logits - logits.max(axis=1, keepdims=True)
     total = np.exp(shifted).sum(axis=1, keepdims=True)
     shifted -= np.log(total)
     return shifted

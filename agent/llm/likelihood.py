@@ -9,9 +9,10 @@ from agent.llm.seam import LLM, Conversation, Task
 def gains(llm: LLM, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
     """By what share of its own surprise each candidate becomes likelier after the conversation.
 
-    (log P(candidate | conversation) - log P(candidate)) / -log P(candidate): the pointwise mutual information, free of
-    the candidate's length and rarity. At most 1; 0 where the conversation says nothing about it. The prior is asked with
-    the same task and nothing said. Models that give no likelihoods have the prior 0, and their scores stay as they are.
+    (log P(candidate | conversation) - log P(candidate)) / -log P(candidate): the pointwise mutual information, free
+    of the candidate's length and rarity. At most 1; 0 where the conversation says nothing about it. The prior is asked
+    with the same task and nothing said. Models without likelihoods have the prior 0, and their scores stay as they
+    are.
     """
     said = llm.score(conversation, task, candidates)
     unsaid = llm.score(replace(conversation, messages=()), task, candidates)

@@ -16,7 +16,7 @@ import msgspec
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.kv_context import BATCH, KvContext
 from agent.llm.seam import Conversation, Listener, R, Task
-from schemas.errors import InvalidInputError, RunError
+from schemas.errors import InvalidInputError, ModelReplyError, RunError
 from schemas.records import Call
 
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
@@ -51,7 +51,9 @@ class LlamaCppModel:
         with self._sampler(schema) as sampler:
             text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
         self._tell(Call(task.name, "ask", _joined(pieces), text), started, before)
-        return cast(R, f"{task.opening} {_without_thinking(text)}".strip()) if reply is str else _parse(text, reply, task)
+        if reply is not str:
+            return _parse(text, reply, task)
+        return cast("R", f"{task.opening} {_without_thinking(text)}".strip())
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         if not candidates:
@@ -123,9 +125,7 @@ class LlamaCppModel:
             )
         llama_cpp.llama_sampler_chain_add(
             chain,
-            llama_cpp.llama_sampler_init_penalties(
-                self._llama.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0
-            ),
+            llama_cpp.llama_sampler_init_penalties(self._llama.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0),
         )
         llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
         try:
@@ -142,7 +142,7 @@ class LlamaCppModel:
 
 def open_gguf(path: Path, *, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
     """Load a GGUF. Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model."""
-    _be_quiet()
+    be_quiet()
     try:
         llama = llama_cpp.Llama(str(path), n_ctx=64, n_batch=64, n_threads=threads, verbose=False)
     except (ValueError, RuntimeError) as error:
@@ -169,7 +169,7 @@ def _parse(text: str, reply: type[R], task: Task) -> R:
     try:
         return msgspec.json.decode(text, type=reply)
     except msgspec.DecodeError as error:  # cut off by max_tokens: the grammar allows nothing else
-        raise RunError(f"the model's reply to step {task.name!r} was cut off ({error})") from error
+        raise ModelReplyError(f"the model's reply to step {task.name!r} was cut off ({error})") from error
 
 
 def _without_thinking(text: str) -> str:
@@ -181,10 +181,9 @@ def _joined(pieces: Sequence[Piece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-@llama_cpp.llama_log_callback
-def _swallow(_level: int, _text: bytes, _data: ctypes.c_void_p) -> None:
+def be_quiet() -> None:
     """llama.cpp's own messages go nowhere: what matters becomes an error of ours."""
+    llama_cpp.llama_log_set(_SWALLOW, ctypes.c_void_p(0))
 
 
-def _be_quiet() -> None:
-    llama_cpp.llama_log_set(_swallow, ctypes.c_void_p(0))
+_SWALLOW = llama_cpp.llama_log_callback(lambda _level, _text, _data: None)

@@ -1,7 +1,7 @@
 """The one seam to all models: two verbs, `ask` and `score`.
 
-A small model is a poor writer and a good judge *by likelihood*, so judging has a verb of its own. Every prompt of a turn
-is the same conversation with the task after it, never before it: what two prompts share is read once.
+A small model is a poor writer and a good judge *by likelihood*, so judging has a verb of its own. Every prompt of a
+turn is the same conversation with the task after it, never before it: what two prompts share is read once.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class LLM(Protocol):
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
 
-        Raises `ModelError` when the model gives no such reply.
+        Raises `ModelReplyError` when the model gives no such reply.
         """
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:

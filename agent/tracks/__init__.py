@@ -63,7 +63,9 @@ def _read(module: ModuleType, shape: Any, raw: Any, path: Path) -> Topics:
         wire = msgspec.convert(raw, shape)
     except msgspec.ValidationError as error:
         problems = shape_problems(raw, shape) or [Problem("$", str(error))]
-        raise InvalidInputError(_listing(f"is not a valid {module.EDITION} topics file", problems), where=str(path)) from error
+        raise InvalidInputError(
+            _listing(f"is not a valid {module.EDITION} topics file", problems), where=str(path)
+        ) from error
     try:
         topics: Topics = module.read_topics(wire)
     except InvalidInputError as error:
@@ -76,7 +78,14 @@ def shape_problems(raw: Any, shape: Any) -> list[Problem]:
     from jsonschema import Draft202012Validator
 
     validator = Draft202012Validator(msgspec.json.schema(shape))
-    return [Problem(error.json_path, error.message[:300]) for error in validator.iter_errors(raw)]
+    return [Problem(error.json_path, _said(error)) for error in validator.iter_errors(raw)]
+
+
+def _said(error: Any) -> str:
+    """A schema error in plain words."""
+    if error.validator == "pattern" and error.validator_value == r"\S":
+        return "is empty"
+    return str(error.message)[:300]
 
 
 def make_run(edition: str, answered: Iterable[Answered], info: RunInfo) -> bytes:

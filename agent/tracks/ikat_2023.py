@@ -6,9 +6,9 @@ A topic:
      "turns": [{"turn_id": 1, "utterance": "...", "response": "...", "resolved_utterance": "...",
                 "ptkb_provenance": [1], "response_provenance": ["clueweb22-en0035-25-01897:1"]}]}
 
-A run is one JSON object. Statements and passages carry scores; `used` marks the passages the text is drawn from. Source:
-`2023/scripts/run_validation` of the organisers' repository (`run.proto`, `main.py`), whose 32-bit scores are why ours
-fall in visible steps.
+A run is one JSON object. Statements and passages carry scores; `used` marks the passages the text is drawn from.
+Source: `2023/scripts/run_validation` of the organisers' repository (`run.proto`, `main.py`), whose 32-bit scores are
+why ours fall in visible steps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ EDITION = "ikat-2023"
 ENDING = ".json"
 TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.")]
 RunType = Literal["automatic", "manual"]
-NonEmpty = Annotated[str, Meta(min_length=1, pattern=r"\S")]
+NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -99,7 +99,7 @@ def read_topics(raw: Sequence[Topic]) -> Topics:
 def make_run(answered: Iterable[Answered], info: RunInfo) -> bytes:
     """The run file of some answered turns."""
     turns = [RunTurnEntry(turn.turn_id, [_response(turn)]) for turn in answered]
-    return msgspec.json.encode(Run(info.name, cast(RunType, info.type), turns))
+    return msgspec.json.encode(Run(info.name, cast("RunType", info.type), turns))
 
 
 def _response(turn: Answered) -> Response:

@@ -73,13 +73,15 @@ def read_topics(raw: Sequence[Topic]) -> Topics:
 def make_run(answered: Iterable[Answered], info: RunInfo) -> bytes:
     """The run file of some answered turns."""
     turns = [RunTurnEntry(turn.turn_id, [_response(turn)]) for turn in answered]
-    return msgspec.json.encode(Run(info.name, cast(RunType, info.type.replace("-", "_")), True, turns))
+    return msgspec.json.encode(Run(info.name, cast("RunType", info.type.replace("-", "_")), True, turns))
 
 
 def _response(turn: Answered) -> Response:
     used = set(turn.response.used)
     statements = [int(chosen.statement.id) for chosen in turn.personal]
-    return Response(1, turn.response.text, statements, [Passage(hit.id, hit.score, hit.id in used) for hit in turn.hits])
+    return Response(
+        1, turn.response.text, statements, [Passage(hit.id, hit.score, hit.id in used) for hit in turn.hits]
+    )
 
 
 def read_run(data: bytes) -> Run:

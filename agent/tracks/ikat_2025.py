@@ -27,7 +27,7 @@ class TopicTurn(Struct, forbid_unknown_fields=True):
     """One turn. `response` and the labels may be absent."""
 
     turn_id: Annotated[int, Meta(ge=1)]
-    utterance: Annotated[str, Meta(min_length=1, pattern=r"\S")] = msgspec.field(name="user_utterance")
+    utterance: NonEmpty = msgspec.field(name="user_utterance")
     resolved_utterance: str = ""
     response: str | None = None
     ptkb_provenance: list[int | str] = msgspec.field(name="relevant_ptkbs", default_factory=list)
@@ -80,7 +80,7 @@ def read_topics(raw: Sequence[Topic]) -> Topics:
 
 def make_run(answered: Iterable[Answered], info: RunInfo) -> bytes:
     """The run file of some answered turns."""
-    run_type = cast(RunType, info.type.replace("only-response", "generation-only"))
+    run_type = cast("RunType", info.type.replace("only-response", "generation-only"))
     metadata = Metadata(info.team, info.name, run_type)
     return b"".join(msgspec.json.encode(_line(turn, metadata)) + b"\n" for turn in answered)
 

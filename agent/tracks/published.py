@@ -1,4 +1,4 @@
-"""The JSON Schemas in `schemas/`: made from the types of the track modules (`make schemas`), and tested to be theirs."""
+"""The JSON Schemas in `schemas/`: made from the track modules' types by `make schemas`, and tested to be theirs."""
 
 from pathlib import Path
 from typing import Any

@@ -102,7 +102,7 @@ def statements_are_the_persons(run: RunView, topics: Topics) -> Iterator[Problem
             if id is not None and id not in texts:
                 yield _problem(turn, response, "ptkb_provenance", f"id {id} is not in the topic's PTKB")
             elif text is not None and text not in ([texts[id]] if id is not None else texts.values()):
-                yield _problem(turn, response, "ptkb_provenance", f"{text!r} is not a statement of the topic's PTKB")
+                yield _problem(turn, response, "ptkb_provenance", f"{text!r} is no statement of the topic's PTKB")
         if len(set(response.statements)) < len(response.statements):
             yield _problem(turn, response, "ptkb_provenance", "lists a statement twice")
 

@@ -1,0 +1,70 @@
+"""The trace: nothing that was answered is lost, and nothing is mixed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.answering import Outputs, Report, Request, answer_file
+from agent.console import turn_progress
+from agent.trace import Settings, Trace, read_trace, resume, writing
+from indexes.passages import PassageIndex
+from schemas.errors import InvalidInputError, UsageError
+from tests.conftest import EXAMPLES
+
+
+@pytest.fixture
+def run_path(tmp_path: Path) -> Path:
+    return tmp_path / "run.json"
+
+
+def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> Report:
+    outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
+    request = Request(EXAMPLES / "topics.json", index.directory, "none", None, "run", k=k, shown=5)
+    return answer_file(request, outputs, turn_progress)
+
+
+def test_a_cut_run_goes_on_and_ends_the_same(example_index: PassageIndex, run_path: Path) -> None:
+    answer(example_index, run_path)
+    whole, trace = run_path.read_bytes(), run_path.with_name("run.trace.jsonl")
+    full = trace.read_bytes()
+    for share in (0.0, 0.001, 0.3, 0.62, 0.999, 1.0):
+        run_path.unlink()
+        trace.write_bytes(full[: int(len(full) * share)])
+        report = answer(example_index, run_path, again=True)
+        assert run_path.read_bytes() == whole
+        assert report.resumed <= full[: int(len(full) * share)].count(b"\n")
+        assert len(read_trace(trace).lines) == 15
+
+
+def test_other_settings_are_refused_by_name(example_index: PassageIndex, run_path: Path) -> None:
+    answer(example_index, run_path)
+    with pytest.raises(UsageError, match="k: 50 then, 20 now"):
+        answer(example_index, run_path, again=True, k=20)
+
+
+def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path: Path) -> None:
+    run_path.write_text("mine")
+    with pytest.raises(UsageError, match="exists already"):
+        answer(example_index, run_path)
+    assert run_path.read_text() == "mine"
+
+
+def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
+    settings = Settings("ikat-2024", "", "", 1, "none", "", "", 1, 1, "0")
+    path = tmp_path / "trace.jsonl"
+    empty = Trace(settings, (), 0)
+    with writing(path, empty), pytest.raises(UsageError, match="another process"), writing(path, empty):
+        pass
+    assert resume(path, settings).settings == settings
+    with pytest.raises(UsageError, match="model: 'none' then, 'smollm2' now"):
+        resume(path, replace(settings, model="smollm2"))
+
+
+def test_a_damaged_trace_names_the_line(example_index: PassageIndex, run_path: Path) -> None:
+    answer(example_index, run_path)
+    trace = run_path.with_name("run.trace.jsonl")
+    lines = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join([*lines[:3], b"{}\n", *lines[4:]]))
+    with pytest.raises(InvalidInputError, match=r"run\.trace\.jsonl:4: damaged line"):
+        read_trace(trace)
