@@ -32,6 +32,9 @@ ModelOption = Annotated[
         help="smollm2, a path to a .gguf file, none, scripted:FILE.",
     ),
 ]
+Version = Annotated[
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=console.show_version)
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024 or 2025.")]
 Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025"]
@@ -40,16 +43,15 @@ Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025"]
 @app.callback()
 def settings(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=console.show_version)
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
     verbose: Annotated[
         int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")
     ] = 0,
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
-    if version:
-        console.show_version()
-        raise typer.Exit
     context.default_map = console.configure(quiet=quiet, verbose=verbose)
 
 

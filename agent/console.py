@@ -62,10 +62,12 @@ def configure(*, quiet: bool, verbose: int) -> dict[str, Any]:
         raise InvalidInputError(f"is not TOML ({error})", where=SETTINGS_FILE) from error
 
 
-def show_version() -> None:
+def show_version(wanted: bool) -> None:
     from importlib.metadata import version
 
-    typer.echo(f"convagent {version('convagent')}")
+    if wanted:
+        typer.echo(f"convagent {version('convagent')}")
+        raise typer.Exit
 
 
 def _stderr() -> Any:

@@ -162,7 +162,18 @@ def _special(llama: Any, token: int) -> str:
 def _grammar(schema: dict[str, Any]) -> str:
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-    return str(json_schema_to_gbnf(json.dumps(schema)))
+    return str(json_schema_to_gbnf(json.dumps(_inlined(schema, schema.get("$defs", {})))))
+
+
+def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
+    """A schema without references: the library's grammar maker fails on a definition that refers to another."""
+    if isinstance(part, list):
+        return [_inlined(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inlined(definitions[part["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inlined(value, definitions) for key, value in part.items() if key != "$defs"}
 
 
 def _parse(text: str, reply: type[R], task: Task) -> R:

@@ -1,0 +1,166 @@
+"""The command line as a person meets it: the installed command, run from another directory."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from indexes.passages import PassageIndex
+from tests.conftest import EXAMPLES, ROOT
+
+COMMAND = Path(sys.executable).with_name("convagent")
+
+
+def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command; the checkout is not on its path."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("CONVAGENT_", "PYTHONPATH"))}
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], cwd=cwd, env=env | environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture
+def place(tmp_path: Path, example_index: PassageIndex) -> Path:
+    """A directory of a user's: an index and a topics file."""
+    shutil.copytree(example_index.directory, tmp_path / "index")
+    shutil.copy(EXAMPLES / "topics.json", tmp_path)
+    return tmp_path
+
+
+def test_the_example_from_passages_to_a_valid_run(tmp_path: Path) -> None:
+    steps = [
+        ("index", "build", EXAMPLES / "passages.jsonl", "-o", "index"),
+        ("index", "info", "index"),
+        ("search", "index", "gluten free bread", "-k", "3"),
+        ("answer", EXAMPLES / "topics.json", "--model", "none"),
+        ("validate", "topics.run.json", "--topics", EXAMPLES / "topics.json"),
+        ("show", "topics.run.trace.jsonl", "--topic", "1"),
+    ]
+    said = [convagent(*step, cwd=tmp_path) for step in steps]
+    assert [result.returncode for result in said] == [0] * len(steps), [result.stderr for result in said]
+    build, info, search, answer, validate, show = said
+    assert "72 passages" in build.stderr
+    assert "72" in info.stdout
+    assert "bread-" in search.stdout
+    assert answer.stdout == ""
+    assert "15 turns answered" in answer.stderr
+    assert validate.stdout == "topics.run.json: valid (15 turns)\n"
+    for word in ("asked", "searched for", "knowing", "answer", "garden-"):
+        assert word in show.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "topics.run.json", "topics.run.trace.jsonl"]
+
+
+def test_the_run_goes_to_stdout_when_asked(place: Path) -> None:
+    result = convagent("-q", "answer", "topics.json", "-m", "none", "-o", "-", cwd=place)
+    assert len(json.loads(result.stdout)["turns"]) == 15
+    assert result.stderr == ""
+
+
+def test_a_run_in_another_editions_form(place: Path) -> None:
+    form = ("--format", "ikat-2025")
+    assert convagent("answer", "topics.json", "-m", "none", *form, "-o", "run.jsonl", cwd=place).returncode == 0
+    assert len((place / "run.jsonl").read_text().splitlines()) == 15
+    checked = convagent("validate", "run.jsonl", "-t", "topics.json", *form, cwd=place)
+    assert checked.stdout == "run.jsonl: valid (15 turns)\n"
+
+
+def test_search_as_json(place: Path) -> None:
+    result = convagent("search", "index", "tomatoes on a balcony", "-k", "2", "--json", cwd=place)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert rows[0]["score"] > rows[1]["score"]
+    assert "omato" in rows[0]["text"]
+
+
+ERRORS = [
+    # what is called, the exit code, what is said
+    ("answer nowhere.json", 4, "nowhere.json: no such file"),
+    ("answer topics.json -i nowhere", 4, "nowhere: no such index directory\n  Build one with `convagent index build"),
+    ("answer topics.json -i .", 4, "is no index"),
+    ("answer topics.json -m gpt-9", 2, "unknown model 'gpt-9' (available:"),
+    ("answer topics.json -m nowhere.gguf", 4, "nowhere.gguf: no such model file"),
+    ("answer topics.json -m none -o taken.json", 2, "taken.json: exists already\n  Give --overwrite"),
+    ("answer topics.json -m none -o index", 2, "index: is a directory"),
+    ("answer topics.json -m none -o no/where.json", 4, "no: no such directory"),
+    ("answer topics.json -m none --format ikat-1999", 2, "'ikat-1999' is not one of"),
+    ("answer index/convagent-index.json -m none", 5, "of no edition that can be recognised"),
+    ("answer broken.json -m none", 5, "broken.json: is not JSON"),
+    ("index build nowhere.jsonl -o new", 4, "nowhere.jsonl: no such file or directory"),
+    ("index build broken.json -o new", 5, "broken.json:1: bad line"),
+    ("index build broken.json -o index", 2, "index: exists already"),
+    ("index info nowhere", 4, "nowhere: no such index directory"),
+    ("search nowhere bread", 4, "nowhere: no such index directory"),
+    ("validate taken.json -t topics.json", 5, "taken.json: "),
+    ("validate topics.json -t nowhere.json", 4, "nowhere.json: no such file"),
+    ("show taken.json", 5, "taken.json:1: is no trace"),
+    ("prompts nonsense", 4, "there is no prompt 'nonsense' (available: context,"),
+    ("nonsense", 2, "No such command"),
+]
+
+
+@pytest.mark.parametrize(("call", "code", "message"), ERRORS, ids=[row[0] for row in ERRORS])
+def test_a_mistake_is_named_and_nothing_is_written(call: str, code: int, message: str, place: Path) -> None:
+    (place / "taken.json").write_text("{}")
+    (place / "broken.json").write_text("{oops")
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    result = convagent(*call.split(), cwd=place)
+    assert message in result.stderr
+    assert result.returncode == code
+    assert "Traceback" not in result.stderr
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+
+
+def test_a_broken_run_lists_all_its_problems(place: Path) -> None:
+    convagent("answer", "topics.json", "-m", "none", cwd=place)
+    run = json.loads((place / "topics.run.json").read_text())
+    run["turns"][0]["turn_id"] = "9_9"
+    run["turns"][1]["responses"][0]["text"] = ""
+    (place / "broken.json").write_text(json.dumps(run))
+    result = convagent("validate", "broken.json", "-t", "topics.json", cwd=place)
+    assert result.returncode == 5
+    assert "turn 0_1: is missing" in result.stdout
+    assert "turn 9_9 $.turns[0]: is not a turn" in result.stdout
+    assert "turn 0_2 $.turns[1].responses[0]: text is empty" in result.stdout
+
+
+def test_settings_come_from_the_environment_and_from_a_file(place: Path) -> None:
+    (place / "convagent.toml").write_text('[answer]\nmodel = "none"\nrun_name = "from-the-file"\n')
+    (place / "index").rename(place / "elsewhere")
+    result = convagent("answer", "topics.json", cwd=place, CONVAGENT_INDEX="elsewhere")
+    assert result.returncode == 0, result.stderr
+    assert json.loads((place / "topics.run.json").read_text())["run_name"] == "from-the-file"
+    (place / "convagent.toml").write_text("oops")
+    assert convagent("index", "info", "elsewhere", cwd=place).returncode == 5
+
+
+def test_prompts_of_ones_own(place: Path) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "context.txt").write_text("Tell me of {{ nothing_such }}.")
+    result = convagent("answer", "topics.json", "-m", "none", cwd=place, CONVAGENT_PROMPTS="mine")
+    assert result.returncode == 5
+    assert "mine/context.txt: does not render ('nothing_such' is undefined)" in result.stderr
+
+
+COMMANDS = ["", "answer", "index", "index build", "index info", "search", "validate", "show", "prompts"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_there_for_every_command(command: str, tmp_path: Path) -> None:
+    result = convagent(*command.split(), "--help", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "Usage: convagent" in result.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = ("llama_cpp", "tantivy", "spacy", "numpy", "jinja2", "langchain_core", "rich")
+    code = f"import sys, cli; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_the_version(tmp_path: Path) -> None:
+    assert convagent("--version", cwd=tmp_path).stdout.startswith("convagent 0.1")
