@@ -51,7 +51,7 @@ def respond(
 
     Empty only where there is no passage with a sentence in it.
     """
-    if llm.writes and (written := _write(conversation, personal, passages, llm)).sentences:
+    if passages and llm.writes and (written := _write(conversation, personal, passages, llm)).sentences:
         return written
     return _select(query, personal, passages)
 
