@@ -11,7 +11,7 @@ demo: $(READY)
 	$(BIN)/convagent index build examples/passages.jsonl -o demo/index
 	$(BIN)/convagent answer examples/topics.json --index demo/index -o demo/run.json
 	$(BIN)/convagent validate demo/run.json --topics examples/topics.json
-	$(BIN)/convagent show demo/run.trace.jsonl
+	$(BIN)/convagent show demo/run.trace.jsonl --topic 1
 
 test: $(READY)
 	$(BIN)/python -m pytest
