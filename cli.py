@@ -43,9 +43,7 @@ Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025"]
 @app.callback()
 def settings(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=console.show_version)
-    ] = False,
+    version: Version = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
     verbose: Annotated[
         int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")

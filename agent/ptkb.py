@@ -11,7 +11,7 @@ from agent.llm.likelihood import gains
 from agent.llm.seam import LLM, Conversation, Task
 from schemas.records import Chosen, Statement
 
-# A statement's least gain, by likelihood and by word overlap, from the NIST labels of 2023 (docs/log.md).
+# A statement's least gain: by likelihood, near the best on the NIST labels of 2023; by word overlap, by hand.
 AT_LEAST, AT_LEAST_WITHOUT_MODEL = 0.12, 3.0
 AT_MOST = 2  # statements a turn
 

@@ -33,7 +33,6 @@ class Candidate:
     """A sentence of a passage that may become part of the answer."""
 
     text: str
-    passage_id: str
     rank: int  # of its passage, from 0
     place: int  # in its passage, from 0
     words: frozenset[str]
@@ -73,7 +72,7 @@ def _candidates(passages: Sequence[Passage]) -> Iterator[Candidate]:
         for place, text in whole or [(n, _shortened(text)) for n, text in sentences]:
             if text and text not in seen:
                 seen.add(text)
-                yield Candidate(text, passage.id, rank, place, frozenset(stems(text)))
+                yield Candidate(text, rank, place, frozenset(stems(text)))
 
 
 def _is_statement(text: str) -> bool:

@@ -17,13 +17,13 @@ MAX_PASSAGES = 1000
 
 def turns_are_those_of_the_topics(run: RunView, topics: Topics) -> Iterator[Problem]:
     """Every turn once, none missing, none extra (all three validators)."""
-    expected = topics.turn_ids()
+    expected = dict.fromkeys(topics.turn_ids())
     found = Counter(turn.turn_id for turn in run.turns)
     for turn_id in expected:
         if turn_id not in found:
             yield Problem(f"turn {turn_id}", "is missing from the run")
     for turn in run.turns:
-        if turn.turn_id not in set(expected):
+        if turn.turn_id not in expected:
             yield Problem(f"turn {turn.turn_id} {turn.where}", "is not a turn of these topics")
         elif found[turn.turn_id] > 1:
             yield Problem(f"turn {turn.turn_id} {turn.where}", f"stands {found[turn.turn_id]} times")
