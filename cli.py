@@ -20,9 +20,9 @@ app = typer.Typer(
 index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_help=True)
 app.add_typer(index_app, name="index")
 
-IndexOption = Annotated[
-    Path, typer.Option("--index", "-i", help="Index directory.", envvar="CONVAGENT_INDEX", metavar="DIR")
-]
+GIVEN = "From a given ranking"
+Mode = Literal["automatic", "manual", "only-response"]
+OnError = Literal["stop", "skip"]
 ModelOption = Annotated[
     str,
     typer.Option(
@@ -36,8 +36,11 @@ Version = Annotated[
     bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=console.show_version)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024 or 2025.")]
-Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025"]
+Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")]
+Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025", "qrecc"]
+EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
+RunName = Annotated[str, typer.Option(help="The run's name.")]
+Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
 
 
 @app.callback()
@@ -56,19 +59,40 @@ def settings(
 @app.command()
 def answer(
     topics: Topics,
-    index: IndexOption = Path("index"),
+    index: Annotated[
+        Path | None,
+        typer.Option("--index", "-i", help="Index directory.", envvar="CONVAGENT_INDEX", show_default="index"),
+    ] = None,
     model: ModelOption = "smollm2",
     output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(help="manual uses the human rewrites and gold statements.", show_default="automatic"),
+    ] = None,
+    ranking: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json."),
+        typer.Option(
+            help="Answer from it: a TREC run, a run file, queries with candidates, or topics.", rich_help_panel=GIVEN
+        ),
     ] = None,
-    edition: Annotated[
-        Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")
+    passages: Annotated[
+        list[Path] | None, typer.Option(help="Texts of the ranking's passages; can be repeated.", rich_help_panel=GIVEN)
     ] = None,
-    run_name: Annotated[str, typer.Option(help="The run's name.")] = "convagent",
+    on_error: Annotated[
+        OnError, typer.Option(help="What to do with turns and passages that are missing.", rich_help_panel=GIVEN)
+    ] = "stop",
+    edition: EditionOption = None,
+    run_name: RunName = "convagent",
+    team: Team = "convagent",
     trace: Annotated[Path | None, typer.Option(help="The trace file. Default: RUN.trace.jsonl")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
-    shown: Annotated[int, typer.Option(min=1, max=20, help="Passages that the answer is built from.")] = 5,
+    shown: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
+    responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
+    no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
+    no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
+    no_answer: Annotated[bool, typer.Option("--no-answer", help="Leave the answers out (qrecc, ikat-2024).")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the trace ends.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -77,11 +101,18 @@ def answer(
     [bold]convagent answer topics.json --index index[/] writes topics.run.json and, turn by turn, its trace.
     [bold]convagent answer topics.json -i index --resume[/] goes on after an interruption.
     [bold]convagent answer topics.json -i index -m none -o -[/] uses no model and prints the run.
+    [bold]convagent answer topics.json -i index --mode manual[/] uses the human rewrites and gold statements.
+    [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
+    [bold]convagent answer topics.json -i index --no-answer[/] only searches.
     """
     from agent import answering
+    from agent.sources import Origin
+    from schemas.records import Parts, Plan
 
     outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
-    request = answering.Request(topics, index, model, edition, run_name, k=k, shown=shown)
+    origin = Origin(index, ranking, tuple(passages or ()), on_error)
+    plan = Plan(k, shown, responses, Parts(not no_rewrite, not no_passages, not no_answer))
+    request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 
 
@@ -89,7 +120,7 @@ def answer(
 def index_build(
     passages: Annotated[list[Path], typer.Argument(help="Files or directories: .jsonl, .tsv, plain or .gz .bz2 .zst")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
-    on_error: Annotated[Literal["stop", "skip"], typer.Option(help="What to do with a bad passage.")] = "stop",
+    on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
     overwrite: Overwrite = False,
 ) -> None:
     """Build an index from passage files.
@@ -138,19 +169,61 @@ def search(
 def validate(
     run: Annotated[Path, typer.Argument(help="A run file.")],
     topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics it answers.")],
-    edition: Annotated[
-        Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")
+    edition: EditionOption = None,
+    collection: Annotated[
+        Literal["any", "clueweb22"], typer.Option(help="The collection whose ids the passages must have.")
+    ] = "any",
+    repair: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a copy in which all that is safe to mend is mended.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The problems as JSON.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Check a run file against its edition's schema and rules; lists every problem.
 
     [bold]convagent validate topics.run.json --topics topics.json[/]
+    [bold]convagent validate theirs.json --topics topics.json --repair mended.json[/] says what it changed.
     """
-    from agent.files import read_bytes
-    from agent.tracks import read_topics, run_problems
+    from agent.validating import check_run, repair_run
 
-    asked = read_topics(topics)
-    console.show_problems(run, run_problems(read_bytes(run), asked, edition), len(asked.turn_ids()))
+    if repair:
+        console.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
+    console.show_problems(check_run(repair or run, topics, edition, collection), as_json=as_json)
+
+
+@app.command()
+def export(
+    trace: Annotated[Path, typer.Argument(help="A trace file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run file.")],
+    edition: Annotated[Edition | None, typer.Option("--format", help="Default: that of the topics.")] = None,
+    run_name: RunName = "convagent",
+    team: Team = "convagent",
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the run of a trace again, in any edition that can express it. No model is asked.
+
+    [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
+    """
+    from agent.export import export_trace
+
+    turns = export_trace(trace, edition, output, run_name, team, overwrite=overwrite)
+    console.log.info("%s: %d turns", output, turns)
+
+
+@app.command()
+def convert(
+    run: Annotated[Path, typer.Argument(help="A run file of any edition.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    to: Annotated[Literal["trec"], typer.Option(help="qid Q0 docid rank score tag.")] = "trec",
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a run's rankings in another form.
+
+    [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
+    """
+    from agent.export import convert_run
+
+    console.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
 
 
 @app.command()

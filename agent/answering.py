@@ -1,4 +1,4 @@
-"""`convagent answer`: from a topics file to a run file and its trace."""
+"""`convagent answer`: from a topics file to a run file, its trace and its metadata."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.files import check_writable
-from agent.job import OnTurn, prepare, run, write_run
-from agent.trace import Trace, resume
+from agent.job import OnTurn, prepare, run, run_info, write_run
+from agent.llm import open_model
+from agent.metadata import metadata_path, write_metadata
+from agent.sources import Origin, open_sources
+from agent.trace import empty, resume
 from agent.tracks import read_topics
-from indexes.passages import PassageIndex
-from schemas.records import Answered, Problem, RunInfo
+from agent.tracks.run_files import check_expressible
+from schemas.errors import UsageError
+from schemas.records import Call, Mode, Plan, Problem, RunInfo
 
 Progress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
@@ -20,12 +24,13 @@ class Request:
     """What to answer, and with what."""
 
     topics: Path
-    index: Path
+    origin: Origin
     model: str
-    edition: str | None  # of the run; None: that of the topics
-    run_name: str
-    k: int
-    shown: int
+    plan: Plan = Plan()
+    mode: Mode | None = None  # None: only-response where a ranking is given, else automatic
+    edition: str | None = None  # of the run; None: that of the topics
+    run_name: str = "convagent"
+    team: str = "convagent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Outputs:
         run = run or default
         if str(run) != "-":
             check_writable(run, overwrite or resume)
+            check_writable(metadata_path(run), overwrite or resume)
         check_writable(trace, overwrite or resume)
         return cls(run, trace, resume)
 
@@ -53,7 +59,7 @@ class Outputs:
 class Report:
     """What came of it."""
 
-    answered: tuple[Answered, ...]
+    turns: int
     run: Path
     trace: Path
     edition: str
@@ -63,11 +69,31 @@ class Report:
 
 def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Report:
     """Answer all turns and write the run. Raises before any work for whatever can be known to be wrong by then."""
+    mode = _mode(request)
     topics = read_topics(request.topics)
     edition = request.edition or topics.edition
-    job = prepare(topics, PassageIndex(request.index), request.model, k=request.k, shown=request.shown)
-    before = resume(outputs.trace, job.settings) if outputs.resume else Trace(job.settings, (), 0)
-    with progress(len(topics.turn_ids()), len(before.lines)) as on_turn:
-        answered = run(job, outputs.trace, before, on_turn)
-    problems = write_run(outputs.run, answered, topics, RunInfo(request.run_name), edition)
-    return Report(answered, outputs.run, outputs.trace, edition, len(before.lines), tuple(problems))
+    check_expressible(edition, RunInfo(request.run_name, mode, request.team, request.plan.parts), topics)
+    calls: list[Call] = []
+    llm = open_model(request.model, calls.append)
+    sources = open_sources(request.origin, topics, request.plan, calls.append)
+    job = prepare(topics, sources, llm, mode, request.plan, calls)
+    info = run_info(job.settings, request.run_name, request.team)
+    before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
+    with progress(len(topics.turn_ids()), len(before.places)) as on_turn:
+        trace = run(job, before, on_turn)
+    problems = write_run(outputs.run, trace, topics, info, edition)
+    if str(outputs.run) != "-":
+        write_metadata(metadata_path(outputs.run), request, trace, info)
+    return Report(len(trace.places), outputs.run, outputs.trace, edition, len(before.places), tuple(problems))
+
+
+def _mode(request: Request) -> Mode:
+    """Raises `UsageError` for a mode and a ranking that contradict each other."""
+    ranking, mode = request.origin.ranking, request.mode
+    if mode == "only-response" and ranking is None:
+        raise UsageError("--mode only-response needs a ranking", remedy="Give one with --ranking FILE.")
+    if mode == "automatic" and ranking is not None:
+        raise UsageError("--mode automatic searches, so it takes no ranking", remedy="Leave one of the two out.")
+    if ranking is None and request.origin.passages:
+        raise UsageError("--passages are the texts of a ranking", remedy="Give --ranking too, or build an index.")
+    return mode or ("only-response" if ranking is not None else "automatic")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent.answering import Report
     from agent.job import OnTurn
     from agent.trace import Trace
+    from agent.validating import Verdict
     from indexes.corpus import Corpus
     from indexes.passages import Built
     from schemas.records import Answered, Hit, IndexInfo, Passage, Problem
@@ -116,7 +117,7 @@ def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
 def show_run(report: "Report") -> None:
     """What a finished run is, and what to do with it."""
     resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
-    log.info("%d turns answered%s", len(report.answered), resumed)
+    log.info("%d turns answered%s", report.turns, resumed)
     verdict = f"{len(report.problems)} problems" if report.problems else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
     if report.problems:
@@ -180,33 +181,45 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
     _stdout().print(table)
 
 
-def show_problems(path: Path, problems: "Sequence[Problem]", turns: int) -> None:
+def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
     """All of them; raises so that the exit code says so."""
-    if not problems:
-        typer.echo(f"{path}: valid ({turns} turns)")
-        return
-    for problem in problems:
-        typer.echo(str(problem))
-    raise InvalidInputError(f"{len(problems)} problems", where=str(path))
+    import msgspec
+
+    if as_json:
+        typer.echo(msgspec.json.encode({"valid": not verdict.problems, **msgspec.to_builtins(verdict)}).decode())
+    elif not verdict.problems:
+        typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
+    else:
+        for problem in verdict.problems:
+            typer.echo(str(problem))
+    if verdict.problems:
+        raise InvalidInputError(f"{len(verdict.problems)} problems", where=str(verdict.run))
+
+
+def show_changes(changes: "Sequence[Problem]", path: Path) -> None:
+    for change in changes:
+        log.info("%s", change)
+    log.info("%s: written, %d changes", path, len(changes))
 
 
 def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:
     """One conversation as a person would want to read it."""
-    turns = [line.answered for line in trace.lines]
-    topics = list(dict.fromkeys(_topic_of(turn) for turn in turns))
+    topics = list(dict.fromkeys(_topic_of(turn_id) for turn_id in trace.places))
     if not topics:
         raise InvalidInputError("holds no answered turn", where=str(path))
     wanted = topic if topic is not None else topics[0]
     if wanted not in topics:
         raise InvalidInputError(f"holds no topic {wanted!r} (there are: {', '.join(topics)})", where=str(path))
     console = _stdout()
-    console.print(f"[bold]Conversation {wanted}[/] [dim]({trace.settings.model}, {trace.settings.edition})[/]\n")
-    for turn in (turn for turn in turns if _topic_of(turn) == wanted):
-        _show_turn(console, turn)
+    settings = trace.settings
+    about = f"{settings.model}, {settings.edition}, {settings.mode}"
+    console.print(f"[bold]Conversation {wanted}[/] [dim]({about})[/]\n")
+    for line in trace.lines(turn_id for turn_id in trace.places if _topic_of(turn_id) == wanted):
+        _show_turn(console, line.answered)
 
 
-def _topic_of(turn: "Answered") -> str:
-    return turn.turn_id.rpartition("_")[0]
+def _topic_of(turn_id: str) -> str:
+    return turn_id.rpartition("_")[0]
 
 
 def _show_turn(console: Any, turn: "Answered") -> None:

@@ -1,6 +1,8 @@
 """Files that appear whole or not at all."""
 
+import mmap
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,12 +31,12 @@ def check_writable(path: Path, overwrite: bool) -> None:
         raise RunError("the directory cannot be written to", where=str(path.parent))
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
     """Write through a temporary file beside `path`: the old contents stay until the new ones are safely on disk."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -43,3 +45,16 @@ def write_whole(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def mapped(path: Path) -> memoryview:
+    """A file's contents, of which only what is looked at is in memory."""
+    try:
+        with path.open("rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except ValueError:  # an empty file cannot be mapped
+        return memoryview(b"")
+    except FileNotFoundError as error:
+        raise MissingError("no such file", where=str(path)) from error
+    except OSError as error:
+        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error

@@ -1,18 +1,24 @@
 """The whole agent on one page: topic -> turns -> Answered.
 
 A turn is rewritten, the personal statements that matter are chosen, passages are searched and read, and an answer is
-built from them. Each step is a plain function that is handed all it may see; none keeps anything.
+built from them. Each step is a plain function that is handed all it may see; none keeps anything. What a manual or an
+only-response run is handed instead of finding it stands in `Given`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import prompts
 from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
 from agent.rewrite import rewrite
-from schemas.records import Answered, Hit, Message, Passage, Query, Statement, Topic, Turn
+from schemas.records import Answered, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
+
+NOTHING = Given()
+NOT_GIVEN: Mapping[str, Given] = MappingProxyType({})
+NOT_DONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +28,36 @@ class Tools:
     llm: LLM
     search: Callable[[Query], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
-    shown: int = 5  # passages whose text the answer is built from
+    plan: Plan = Plan()
 
 
-def answer(turn: Turn, heard: Sequence[Message], ptkb: Sequence[Statement], tools: Tools) -> Answered:
+def answer(
+    turn: Turn, heard: Sequence[Message], ptkb: Sequence[Statement], tools: Tools, given: Given = NOTHING
+) -> Answered:
     """Everything that happens to one turn."""
+    plan = tools.plan
     system = prompts.render("system").instruction
-    conversation = Conversation(system, (*heard, Message("user", turn.utterance)))
+    conversation = Conversation(system, (*heard, Message("user", given.resolved or turn.utterance)))
 
-    query = rewrite(conversation, tools.llm)
-    personal = choose_statements(conversation, ptkb, tools.llm)
-    hits = tools.search(query)
-    passages = tools.read(hits[: tools.shown])
-    response = respond(query, conversation, personal, passages, tools.llm)
-    return Answered(turn.id, query, personal, hits, passages, response)
+    query = rewrite(conversation, tools.llm, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
+    personal = choose_statements(conversation, ptkb, tools.llm) if given.statements is None else given.statements
+    hits = tools.search(query) if given.hits is None else given.hits
+    passages = tools.read(hits[: plan.read])
+    responses = respond(query, conversation, personal, passages, tools.llm, plan)
+    return Answered(turn.id, query, personal, hits, passages, responses)
 
 
-def answer_topic(topic: Topic, tools: Tools, done: Sequence[Answered] = ()) -> Iterator[Answered]:
-    """The turns of a topic in order, after those that are `done` already."""
+def answer_topic(
+    topic: Topic, tools: Tools, given: Mapping[str, Given] = NOT_GIVEN, done: Mapping[str, str] = NOT_DONE
+) -> Iterator[Answered]:
+    """The turns of a topic in order, save those that are `done` already (turn id to reply)."""
     own: tuple[Message, ...] = ()
-    for number, turn in enumerate(topic.turns):
+    for turn in topic.turns:
         heard = own if turn.heard is None else turn.heard  # the track's conversation where it gives one, else ours
-        finished = done[number] if number < len(done) else answer(turn, heard, topic.ptkb, tools)
-        own = (*own, Message("user", turn.utterance), Message("assistant", finished.response.text))
-        if number >= len(done):
+        handed = given.get(turn.id, NOTHING)
+        reply = done.get(turn.id)
+        if reply is None:
+            finished = answer(turn, heard, topic.ptkb, tools, handed)
             yield finished
+            reply = finished.response.text
+        own = (*own, Message("user", handed.resolved or turn.utterance), Message("assistant", reply))

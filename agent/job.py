@@ -1,84 +1,100 @@
 """A whole run: every turn of a topics file answered, traced as it goes, and written in the form of its edition."""
 
 import hashlib
+import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
 import prompts
-from agent.files import write_whole
-from agent.flow import Tools, answer_topic
-from agent.llm import open_model
-from agent.search import Searcher
-from agent.trace import Line, Settings, Trace, append, writing
-from agent.tracks import make_run, run_problems
-from indexes.passages import PassageIndex
-from schemas.records import Answered, Call, Problem, RunInfo, Topics
+from agent.files import mapped, write_whole
+from agent.flow import NOTHING, Tools, answer_topic
+from agent.llm.seam import LLM
+from agent.manual import manual
+from agent.sources import Sources
+from agent.trace import Line, Settings, Trace, append, read_trace, writing
+from agent.tracks.run_files import make_run, run_problems
+from schemas.records import Answered, Call, Given, Mode, Plan, Problem, RunInfo, Topics
 
 OnTurn = Callable[[Answered, float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run about to be made. `calls` is filled by the model and emptied after every turn."""
+    """A run about to be made. `calls` is filled by model and search, and emptied after every turn."""
 
     topics: Topics
+    given: Mapping[str, Given]  # by turn id
     tools: Tools
     settings: Settings
     calls: list[Call]
 
 
-def prepare(topics: Topics, index: PassageIndex, model: str, *, k: int, shown: int) -> Job:
-    """Open everything a run needs. All that can be wrong with model or index is said here, before any work."""
-    calls: list[Call] = []
-    llm = open_model(model, calls.append)
-    searcher = Searcher.over(index, k)
+def prepare(topics: Topics, sources: Sources, llm: LLM, mode: Mode, plan: Plan, calls: list[Call]) -> Job:
+    """What the flow will see of the topics in this mode, and all that decides the run."""
+    shown, given = manual(topics) if mode == "manual" else (topics, {})
+    ranking = sources.ranking
+    if ranking is not None:
+        given = {id: replace(given.get(id, NOTHING), hits=ranking.hits[id]) for id in topics.turn_ids()}
     settings = Settings(
         edition=topics.edition,
-        topics=hashlib.sha256(msgspec.json.encode(topics.topics)).hexdigest(),
-        index=hashlib.sha256(msgspec.json.encode(index.info)).hexdigest(),
-        passages=len(index),
+        topics=_sha256(shown.topics),
+        turns=len(topics.turn_ids()),
+        mode=mode,
+        labels=_sha256(topics.labels) if mode == "manual" else "",
+        ranking=ranking.digest if ranking else "",
+        ranking_of_labels=bool(ranking and ranking.labels),
+        passages=sources.digest,
         model=llm.name,
         model_digest=llm.digest,
         prompts=prompts.digest(),
-        k=k,
-        shown=shown,
+        plan=plan,
         convagent=version("convagent"),
     )
-    return Job(topics, Tools(llm, searcher.search, searcher.read, shown), settings, calls)
+    return Job(shown, given, Tools(llm, sources.search, sources.read, plan), settings, calls)
 
 
-def run(job: Job, trace_path: Path, before: Trace, on_turn: OnTurn) -> tuple[Answered, ...]:
-    """Answer what `before` has not, each turn traced at once. All turns, in the order of the topics."""
-    done = {line.answered.turn_id: line.answered for line in before.lines}
-    with writing(trace_path, before) as file:
-        for answered, seconds in _answer_all(job, done):
+def _sha256(record: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(record)).hexdigest()
+
+
+def run(job: Job, before: Trace, on_turn: OnTurn) -> Trace:
+    """Answer what `before` has not, each turn traced at once."""
+    with writing(before) as file:
+        for answered, seconds in _answer_all(job, before.replies):
             append(file, Line(answered, tuple(job.calls), round(seconds, 3)))
             job.calls.clear()
-            done[answered.turn_id] = answered
             on_turn(answered, seconds)
-    return tuple(done[turn_id] for turn_id in job.topics.turn_ids())
+    return read_trace(before.path)
 
 
-def _answer_all(job: Job, done: dict[str, Answered]) -> Iterator[tuple[Answered, float]]:
+def _answer_all(job: Job, done: Mapping[str, str]) -> Iterator[tuple[Answered, float]]:
     for topic in job.topics.topics:
-        finished = [done[turn.id] for turn in topic.turns if turn.id in done]
         started = time.perf_counter()
-        for answered in answer_topic(topic, job.tools, finished):
+        for answered in answer_topic(topic, job.tools, job.given, done):
             yield answered, time.perf_counter() - started
             started = time.perf_counter()
 
 
-def write_run(path: Path, answered: tuple[Answered, ...], topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
+def run_info(settings: Settings, name: str, team: str) -> RunInfo:
+    """What a run made under these settings says about itself."""
+    labels = settings.mode == "manual" or settings.ranking_of_labels
+    return RunInfo(name, settings.mode, team, settings.plan.parts, labels)
+
+
+def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
     """Write the run (to stdout where the path is `-`) and return the rules that it breaks."""
-    data = make_run(edition, answered, info)
-    if str(path) == "-":
-        sys.stdout.buffer.write(data)
-    else:
-        write_whole(path, data)
-    return run_problems(data, topics, edition)
+    answered = (line.answered for line in trace.lines(topics.turn_ids()))
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "run" if str(path) == "-" else path
+        write_whole(file, make_run(edition, answered, info))
+        if file != path:
+            with file.open("rb") as written:
+                shutil.copyfileobj(written, sys.stdout.buffer)
+        return run_problems(mapped(file), topics, edition)

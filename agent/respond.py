@@ -18,7 +18,7 @@ from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentence
 from indexes.handful import overlap
 from indexes.words import stems
 from schemas.errors import ModelReplyError
-from schemas.records import Chosen, Passage, Query, Response, Sentence
+from schemas.records import Chosen, Passage, Plan, Query, Response, Sentence
 
 log = logging.getLogger("convagent")
 WORDS = 90  # a human answer of the track has 80 on average
@@ -45,21 +45,33 @@ def respond(
     personal: Sequence[Chosen],
     passages: Sequence[Passage],
     llm: LLM,
-) -> Response:
-    """An answer of at most 250 tokens (by both official counts) that cites only `passages`.
+    plan: Plan,
+) -> tuple[Response, ...]:
+    """The wanted number of answers, best first, together at most 250 tokens (by both official counts).
 
-    Empty only where there is no passage with a sentence in it.
+    They cite only `passages`; a further answer is built from passages that none before it cites, and there is none
+    where no passage is left. An answer is empty only where there is no passage with a sentence in it.
     """
-    if passages and llm.writes and (written := _write(conversation, personal, passages, llm)).sentences:
-        return written
-    return _select(query, personal, passages)
+    responses: list[Response] = []
+    left = list(passages)
+    tokens = MAX_TOKENS // max(1, plan.responses)  # iKAT 2025 counts the responses of a turn together
+    while plan.parts.answer and len(responses) < plan.responses and (left or not responses):
+        shown = left[: plan.shown]
+        written = _write(conversation, personal, shown, llm, tokens) if shown and llm.writes else Response(())
+        response = written if written.sentences else _select(query, personal, shown, tokens)
+        responses.append(response)
+        left = [passage for passage in left if passage.id not in response.used]
+    return tuple(responses)
 
 
-def _select(query: Query, personal: Sequence[Chosen], passages: Sequence[Passage]) -> Response:
+def _select(query: Query, personal: Sequence[Chosen], passages: Sequence[Passage], tokens: int) -> Response:
     """The sentences that best answer, without repetition, in the order of their passages."""
     ranked = _by_overlap(list(_candidates(passages)), query, personal)
-    picked = sorted(_without_repetition(ranked, WORDS), key=lambda candidate: (candidate.rank, candidate.place))
-    kept = fitting(candidate.text for candidate in picked) or [_shortened(candidate.text) for candidate in picked[:1]]
+    chosen = _without_repetition(ranked, min(WORDS, tokens))
+    picked = sorted(chosen, key=lambda candidate: (candidate.rank, candidate.place))
+    kept = fitting((candidate.text for candidate in picked), tokens) or [
+        _shortened(candidate.text, tokens) for candidate in picked[:1]
+    ]
     return Response(tuple(Sentence(text, _holders(text, passages)) for text in kept))
 
 
@@ -69,7 +81,7 @@ def _candidates(passages: Sequence[Passage]) -> Iterator[Candidate]:
     for rank, passage in enumerate(passages):
         sentences = list(enumerate(split_sentences(passage.text)))
         whole = [(n, text) for n, text in sentences if _is_statement(text)]
-        for place, text in whole or [(n, _shortened(text)) for n, text in sentences]:
+        for place, text in whole or [(n, _shortened(text, MAX_TOKENS)) for n, text in sentences]:
             if text and text not in seen:
                 seen.add(text)
                 yield Candidate(text, rank, place, frozenset(stems(text)))
@@ -81,10 +93,10 @@ def _is_statement(text: str) -> bool:
     return low <= len(text.split()) <= high and not text.endswith("?")
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, tokens: int) -> str:
     """A passage without a sentence of ordinary length still has to be quoted: its beginning, within the limit."""
     words = text.split()[: SENTENCE_WORDS[1]]
-    while words and response_length(" ".join(words)) > MAX_TOKENS:
+    while words and response_length(" ".join(words)) > tokens:
         words.pop()
     return " ".join(words)
 
@@ -123,12 +135,14 @@ def _holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
     return tuple(passage.id for passage in passages if folded in " ".join(passage.text.split()))
 
 
-def _write(conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM) -> Response:
+def _write(
+    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM, tokens: int
+) -> Response:
     """Sentences in the model's own words; those that their passages do not support are dropped."""
     numbered = {str(n): passage for n, passage in enumerate(passages, start=1)}
     statements = [chosen.statement.text for chosen in personal]
-    prompt = prompts.render("write", passages=numbered, statements=statements, words=WORDS)
-    task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * MAX_TOKENS)
+    prompt = prompts.render("write", passages=numbered, statements=statements, words=min(WORDS, tokens))
+    task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * tokens)
     try:
         draft = llm.ask(conversation, task, _draft_type(tuple(numbered)))
     except ModelReplyError as error:
@@ -139,7 +153,7 @@ def _write(conversation: Conversation, personal: Sequence[Chosen], passages: Seq
         for text, cited in ((written.text.strip(), written.passages) for written in draft.sentences)
         if (ids := tuple(numbered[n].id for n in dict.fromkeys(cited) if _supports(numbered[n], text)))
     ]
-    kept = fitting(sentence.text for sentence in sentences)
+    kept = fitting((sentence.text for sentence in sentences), tokens)
     return Response(tuple(sentences[: len(kept)]))
 
 

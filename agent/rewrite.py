@@ -31,15 +31,18 @@ class Rewrite(Struct):
     text: Annotated[str, Meta(max_length=300)] = ""
 
 
-def rewrite(conversation: Conversation, llm: LLM) -> Query:
-    """What to search for. Parts that a model cannot give are empty; the person's own words are always there."""
+def rewrite(conversation: Conversation, llm: LLM, resolved: str = "") -> Query:
+    """What to search for. Parts that a model cannot give are empty; the person's own words are always there.
+
+    A human rewrite that is handed over (`resolved`) leaves nothing to be guessed but the answer.
+    """
     *heard, last = conversation.messages
     answer = llm.ask(
         conversation, Task("imagine", prompts.render("imagine").instruction, max_tokens=ANSWER_TOKENS), str
     )
     previous = heard[-1].text if heard else ""
-    if not heard:
-        return Query(last.text, answer=answer)
+    if not heard or resolved:
+        return Query(last.text, resolved, answer=answer, previous=previous)
     if llm.writes:
         return Query(last.text, _written(conversation, llm), answer=answer, previous=previous)
     context = _context(conversation, llm)

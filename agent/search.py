@@ -1,5 +1,6 @@
 """The passage-search tool: LangChain's tool interface over the passage index, and how the flow calls it."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,9 @@ from langchain_core.tools import BaseTool
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
+from agent.llm.seam import Listener, unheard
 from indexes.passages import PassageIndex, Weighted
-from schemas.records import Hit, Passage, Query
+from schemas.records import Call, Hit, Passage, Query
 
 # What the words of each part of a query weigh beside the person's own, which weigh 1 (docs/log.md).
 CONTEXT, ANSWER, PREVIOUS = 0.5, 0.3, 0.05
@@ -45,17 +47,23 @@ class Searcher:
 
     tool: PassageSearch
     k: int
+    listen: Listener = unheard
 
     @classmethod
-    def over(cls, index: PassageIndex, k: int = 1000) -> "Searcher":
-        return cls(PassageSearch(index=index), k)
+    def over(cls, index: PassageIndex, k: int = 1000, listen: Listener = unheard) -> "Searcher":
+        return cls(PassageSearch(index=index), k, listen)
 
     def search(self, query: Query) -> tuple[Hit, ...]:
         """At most `k` hits, scores strictly decreasing; none where no word of the query is in the index."""
+        if not self.k:
+            return ()
+        started = time.perf_counter()
         arguments = {"query": query.utterance, "more": _more(query), "k": self.k}
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
         with tracing_context(enabled=False):  # whatever the environment says: nothing leaves the machine
             hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
+        seconds = round(time.perf_counter() - started, 4)
+        self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
         return hits
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:

@@ -5,19 +5,19 @@ at most the turn in hand: a torn last line is cut off on resuming.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import msgspec
 
-from agent.files import read_bytes
-from schemas.errors import InvalidInputError, RunError, UsageError
-from schemas.records import Answered, Call
+from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
+from schemas.records import Answered, Call, Mode, Plan, Response
 
-VERSION = 1
+VERSION = 2
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,16 @@ class Settings:
 
     edition: str
     topics: str  # SHA-256 of what the run sees of the topics
-    index: str  # SHA-256 of the index's own description
-    passages: int
+    turns: int
+    mode: Mode
+    labels: str  # SHA-256 of the labels that the run was handed; empty in an automatic run
+    ranking: str  # SHA-256 of the ranking that the run was handed; empty where it searched
+    ranking_of_labels: bool
+    passages: str  # SHA-256 of the index's own description, or of the passages given
     model: str
     model_digest: str
     prompts: str  # SHA-256
-    k: int
-    shown: int
+    plan: Plan
     convagent: str
     trace_version: int = VERSION
 
@@ -48,29 +51,76 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace as read: settings, finished turns, and how many bytes of the file they are."""
+    """A trace as found: what was said at each finished turn, and where in the file its line is.
 
+    Lines stay on disk until they are asked for: a trace of any length can be exported.
+    """
+
+    path: Path
     settings: Settings
-    lines: tuple[Line, ...]
-    size: int
+    replies: Mapping[str, str]  # the first response's text, by turn id in file order
+    places: Mapping[str, tuple[int, int]]  # byte and line number, by turn id
+    size: int  # bytes that hold whole lines
+
+    def lines(self, turn_ids: Iterable[str] | None = None) -> Iterator[Line]:
+        """The lines of the turns asked for, in that order; of all by default. Raises as `read_trace` does."""
+        with self.path.open("rb") as file:
+            for turn_id in self.places if turn_ids is None else turn_ids:
+                start, number = self.places[turn_id]
+                file.seek(start)
+                yield _decoded(file.readline(), Line, f"{self.path}:{number}")
+
+
+class _SaidTurn(msgspec.Struct):
+    turn_id: str
+    responses: list[Response]
+
+
+class _Said(msgspec.Struct):
+    """As much of a line as is needed to go on after it."""
+
+    answered: _SaidTurn
 
 
 def read_trace(path: Path) -> Trace:
     """A trace; a torn last line is left out. Raises `InvalidInputError` for a damaged one, with the line's number."""
-    data = read_bytes(path)
-    whole = data[: data.rfind(b"\n") + 1]
-    first, *rest = whole.splitlines(keepends=True) or [b""]
+    replies: dict[str, str] = {}
+    places: dict[str, tuple[int, int]] = {}
     try:
-        settings = msgspec.json.decode(first, type=Settings)
-    except msgspec.DecodeError as error:
+        with path.open("rb") as file:
+            settings = _settings(file.readline(), path)
+            size = file.tell()
+            for number, line in enumerate(file, start=2):
+                if not line.endswith(b"\n"):
+                    break
+                said = _decoded(line, _Said, f"{path}:{number}").answered
+                replies[said.turn_id] = said.responses[0].text if said.responses else ""
+                places[said.turn_id] = size, number
+                size += len(line)
+    except FileNotFoundError as error:
+        raise MissingError("no such file", where=str(path)) from error
+    except OSError as error:
+        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+    return Trace(path, settings, replies, places, size)
+
+
+def _settings(line: bytes, path: Path) -> Settings:
+    try:
+        return msgspec.json.decode(line, type=Settings)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"is no trace of this version ({error})", where=f"{path}:1") from error
-    lines = []
-    for number, line in enumerate(rest, start=2):
-        try:
-            lines.append(msgspec.json.decode(line, type=Line))
-        except msgspec.DecodeError as error:
-            raise InvalidInputError(f"damaged line ({error})", where=f"{path}:{number}") from error
-    return Trace(settings, tuple(lines), len(whole))
+
+
+def _decoded(line: bytes, shape: type[T], where: str) -> T:
+    try:
+        return msgspec.json.decode(line, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"damaged line ({error})", where=where) from error
+
+
+def empty(path: Path, settings: Settings) -> Trace:
+    """A trace that is to be begun."""
+    return Trace(path, settings, {}, {}, 0)
 
 
 def resume(path: Path, settings: Settings) -> Trace:
@@ -78,11 +128,10 @@ def resume(path: Path, settings: Settings) -> Trace:
 
     Raises `UsageError` naming every setting that differs.
     """
-    data = read_bytes(path) if path.exists() else b""
-    if b"\n" not in data and data[:1] in (b"", b"{"):  # nothing there, or cut off within the first line
-        return Trace(settings, (), 0)
+    if not path.exists() or _torn_at_once(path):
+        return empty(path, settings)
     found = read_trace(path)
-    old, new = asdict(found.settings), asdict(settings)
+    old, new = _flat(found.settings), _flat(settings)
     different = [f"  {name}: {old[name]!r} then, {new[name]!r} now" for name in old if old[name] != new[name]]
     if different:
         what = "\n".join(["was made under other settings, so it cannot be resumed:", *different])
@@ -90,12 +139,28 @@ def resume(path: Path, settings: Settings) -> Trace:
     return found
 
 
+def _torn_at_once(path: Path) -> bool:
+    """Nothing there, or cut off within the first line."""
+    with path.open("rb") as file:
+        first = file.readline()
+    return not first.endswith(b"\n") and first[:1] in (b"", b"{")
+
+
+def _flat(settings: Settings) -> dict[str, object]:
+    """Every setting by its name, those of the plan too."""
+    fields: dict[str, object] = asdict(settings)
+    plan = asdict(settings.plan)
+    parts = asdict(settings.plan.parts)
+    del fields["plan"], plan["parts"]
+    return fields | plan | parts
+
+
 @contextmanager
-def writing(path: Path, trace: Trace) -> Iterator[IO[bytes]]:
+def writing(trace: Trace) -> Iterator[IO[bytes]]:
     """The trace file opened to go on after what `trace` holds. Only one process at a time may write it."""
-    with path.open("ab") as file:
-        _lock(file, path)
-        os.truncate(path, trace.size)
+    with trace.path.open("ab") as file:
+        _lock(file, trace.path)
+        os.truncate(trace.path, trace.size)
         if not trace.size:
             append(file, trace.settings)
         yield file

@@ -48,8 +48,8 @@ def main(topics_path: Path, index_path: Path, traces: Iterable[Path]) -> None:
     print(f"{len(gold)} turns with gold passages")
     print(row("raw utterance, BM25", searched(said), gold))
     for path in traces:
-        lines = [line.answered for line in read_trace(path).lines]
-        print(row(path.name, {turn.turn_id: [hit.id for hit in turn.hits] for turn in lines}, gold))
+        answered = (line.answered for line in read_trace(path).lines())
+        print(row(path.name, {turn.turn_id: [hit.id for hit in turn.hits] for turn in answered}, gold))
     print(row("human rewrite, BM25", searched(resolved), gold))
 
 

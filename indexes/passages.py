@@ -236,16 +236,17 @@ class PassageIndex:
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
-        found = {id: self._find(id) for id in ids}
+        found = {id: self.find(id) for id in ids}
         missing = [id for id, passage in found.items() if passage is None]
         if missing:
             raise MissingError(f"holds no passage {', '.join(missing[:20])}", where=str(self.directory))
         return tuple(passage for id in ids if (passage := found[id]))
 
     def __contains__(self, id: str) -> bool:
-        return self._find(id) is not None
+        return self.find(id) is not None
 
-    def _find(self, id: str) -> Passage | None:
+    def find(self, id: str) -> Passage | None:
+        """A passage by exact id, or None."""
         query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
         hits = self._searcher.search(query, 1, count=False).hits
         if not hits:

@@ -54,10 +54,14 @@ def file_of(step: str) -> Path:
     raise MissingError(f"there is no prompt {step!r} (available: {', '.join(steps())})")
 
 
+def digests() -> dict[str, str]:
+    """SHA-256 of each prompt in use, by step."""
+    return {step: hashlib.sha256(file_of(step).read_bytes()).hexdigest() for step in steps()}
+
+
 def digest() -> str:
     """SHA-256 over all prompts in use: part of what decides a run."""
-    texts = (file_of(step).read_bytes() for step in steps())
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+    return hashlib.sha256(" ".join(digests().values()).encode()).hexdigest()
 
 
 @cache

@@ -135,6 +135,15 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What a mode hands over for a turn instead of having it found; an automatic run is handed nothing."""
+
+    resolved: str = ""  # the human rewrite (manual)
+    statements: tuple[Chosen, ...] | None = None  # the gold statements (manual)
+    hits: tuple[Hit, ...] | None = None  # the ranking (only-response)
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """A finished turn: everything that any run format needs, and everything that `show` shows."""
 
@@ -143,16 +152,21 @@ class Answered:
     personal: tuple[Chosen, ...]  # best first
     hits: tuple[Hit, ...]  # best first
     passages: tuple[Passage, ...]  # the hits whose text was shown to the answer step
-    response: Response
+    responses: tuple[Response, ...]  # best first; none in a run without answers
+
+    @property
+    def response(self) -> Response:
+        """The first response; empty where there is none."""
+        return self.responses[0] if self.responses else Response(())
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a language model, as the trace keeps it."""
+    """One call of a language model or of the search tool, as the trace keeps it."""
 
     step: str
-    verb: Literal["ask", "score"]
-    prompt: str
+    verb: Literal["ask", "score", "search"]
+    prompt: str  # of a search: the query
     reply: str = ""
     candidates: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()  # natural-log likelihoods, one a candidate
@@ -161,13 +175,47 @@ class Call:
     seconds: float = 0.0
 
 
+Mode = Literal["automatic", "manual", "only-response"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a run that are wanted. What no wanted part needs is not done."""
+
+    rewrite: bool = True
+    passages: bool = True
+    answer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of what each turn gets."""
+
+    k: int = 1000  # passages of the ranking
+    shown: int = 5  # passages that a response is built from
+    responses: int = 1
+    parts: Parts = Parts()
+
+    @property
+    def read(self) -> int:
+        """How many passages are read."""
+        return self.shown * self.responses if self.parts.answer else 0
+
+    @property
+    def searched(self) -> int:
+        """How many passages are searched for."""
+        return self.k if self.parts.passages else self.read
+
+
 @dataclass(frozen=True, slots=True)
 class RunInfo:
     """What a run says about itself."""
 
     name: str
-    type: Literal["automatic", "manual", "only-response"] = "automatic"
+    type: Mode = "automatic"
     team: str = "convagent"
+    parts: Parts = Parts()
+    labels: bool = False  # whether labels of the topics were used
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,32 @@ def test_the_example_from_passages_to_a_valid_run(tmp_path: Path) -> None:
     assert validate.stdout == "topics.run.json: valid (15 turns)\n"
     for word in ("asked", "searched for", "knowing", "answer", "garden-"):
         assert word in show.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "topics.run.json", "topics.run.trace.jsonl"]
+    made = ["index", "topics.run.ir_metadata.yml", "topics.run.json", "topics.run.trace.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == made
+
+
+def test_a_run_in_every_form(place: Path) -> None:
+    """Searched, converted, answered again from the ranking, exported, broken, mended: each step with what it says."""
+    steps = [
+        ("answer", "topics.json", "-m", "none", "--no-answer", "-o", "found.json"),
+        ("convert", "found.json", "--to", "trec", "-o", "found.trec"),
+        ("answer", "topics.json", "-m", "none", "--ranking", "found.trec", "--shown", "3", "-o", "only.json"),
+        ("validate", "only.json", "-t", "topics.json", "--json"),
+        ("export", "only.trace.jsonl", "--format", "ikat-2025", "--team", "us", "-o", "only.jsonl"),
+        ("validate", "only.jsonl", "-t", "topics.json", "--format", "ikat-2025", "--collection", "clueweb22"),
+    ]
+    said = [convagent(*step, cwd=place) for step in steps]
+    assert [result.returncode for result in said] == [0, 0, 0, 0, 0, 5], [result.stderr for result in said]
+    assert "found.trec: 15 turns" in said[1].stderr
+    assert json.loads(said[3].stdout) == {"valid": True, "run": "only.json", "turns": 15, "problems": []}
+    assert json.loads((place / "only.jsonl").read_text().splitlines()[0])["metadata"]["team_id"] == "us"
+    assert "is no id of the collection" in said[5].stdout
+    run = json.loads((place / "only.json").read_text())
+    run["turns"][0]["responses"][0]["rank"] = 2
+    (place / "broken.json").write_text(json.dumps(run))
+    mended = convagent("validate", "broken.json", "-t", "topics.json", "--repair", "mended.json", cwd=place)
+    assert "ranks counted from 1" in mended.stderr
+    assert mended.stdout == "mended.json: valid (15 turns)\n"
 
 
 def test_the_run_goes_to_stdout_when_asked(place: Path) -> None:

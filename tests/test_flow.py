@@ -13,7 +13,7 @@ from agent.llm.scripted import Script, ScriptedModel
 from agent.search import Searcher
 from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex, build_index
-from schemas.records import Answered, Call, Statement, Topic, Turn
+from schemas.records import Answered, Call, Plan, Statement, Topic, Turn
 
 PASSAGES = """\
 {"id": "bread:1", "contents": "Rice bread is made without wheat. Rice flour holds no gluten at all."}
@@ -53,7 +53,7 @@ def turns(tmp_path: Path, calls: list[Call]) -> list[Answered]:
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
     searcher = Searcher.over(PassageIndex(tmp_path / "index"), k=10)
-    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, shown=2)
+    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, Plan(shown=2))
     return list(answer_topic(CONVERSATION, tools))
 
 

@@ -1,38 +1,110 @@
-"""What a run may not see, it is not handed: changing every label leaves an automatic run identical."""
+"""What a run may not see, it is not handed: whatever is done to the labels, an automatic run stays the same."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from agent.answering import Outputs, Request, answer_file
 from agent.console import turn_progress
+from agent.flow import Tools, answer_topic
+from agent.llm import open_model
+from agent.search import Searcher
+from agent.sources import Origin
+from agent.tracks import read_topics
+from agent.tracks.run_files import make_run
 from indexes.passages import PassageIndex
+from schemas.records import Plan, RunInfo
 from tests.conftest import EXAMPLES, needs_model
+from tests.test_topics import write
+
+Json = dict[str, Any]
+TOPIC: Json = json.loads((EXAMPLES / "topics.json").read_text())[0]
+TURNS = len(TOPIC["turns"])
+anything = st.text(max_size=40)
+LABELS: dict[str, st.SearchStrategy[Any]] = {
+    "resolved_utterance": anything,
+    "ptkb_provenance": st.lists(st.integers(0, 20) | anything, max_size=3),
+    "response_provenance": st.lists(st.sampled_from(["garden-01:1", "bread-01:1"]) | anything, max_size=3),
+}
+REPLY: dict[str, st.SearchStrategy[Any]] = {"response": anything | st.none()}
+SAID: dict[str, st.SearchStrategy[Any]] = {"utterance": st.text(min_size=1, max_size=40).filter(str.strip)}
 
 
-def relabelled(topics: list[dict]) -> list[dict]:  # type: ignore[type-arg]
-    """Every label replaced by nonsense: title, human rewrite, gold statements and passages, and the last reply."""
-    for topic in topics:
-        topic["title"] = "Trombones"
-        for turn in topic["turns"]:
-            turn["resolved_utterance"] = "What is a trombone?"
-            turn["ptkb_provenance"] = [2, 7]
-            turn["response_provenance"] = ["other-01:1"]
-        topic["turns"][-1]["response"] = "A trombone."
-    return topics
+@st.composite
+def tampered(draw: st.DrawFn) -> tuple[int, Json]:
+    """A turn's number, and the conversation with its labels, and all from its reply on, changed or gone."""
+    topic = json.loads(json.dumps(TOPIC))
+    now = draw(st.integers(0, TURNS - 1))
+    if draw(st.booleans()):
+        topic["title"] = draw(anything)
+    else:
+        topic.pop("title", None)
+    for number, turn in enumerate(topic["turns"]):
+        fields = LABELS | (REPLY if number >= now else {}) | (SAID if number > now else {})
+        for field, values in fields.items():
+            what = draw(st.sampled_from(["keep", "change", "delete"]))
+            if what == "change":
+                turn[field] = draw(values)
+            elif what == "delete" and field not in SAID:
+                turn.pop(field, None)
+    kept = draw(st.integers(now + 1, TURNS))
+    topic["turns"] = topic["turns"][:kept]
+    return now, topic
 
 
-@pytest.mark.parametrize("model", ["none", pytest.param("smollm2", marks=needs_model)])
-def test_an_automatic_run_never_sees_a_label(model: str, example_index: PassageIndex, tmp_path: Path) -> None:
-    topics = json.loads((EXAMPLES / "topics.json").read_text())
-    topics = topics if model == "none" else [{**topics[0], "turns": topics[0]["turns"][:2]}]
+def run_until(now: int, topic: Json, index: PassageIndex, path: Path) -> bytes:
+    """The run file of the turns up to number `now`."""
+    topics = read_topics(write(path, [topic]))
+    searcher = Searcher.over(index, k=50)
+    tools = Tools(open_model("none"), searcher.search, searcher.read, Plan(k=50))
+    turns = zip(range(now + 1), answer_topic(topics.topics[0], tools), strict=False)
+    return b"".join(make_run(topics.edition, (answered for _, answered in turns), RunInfo("run")))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=tampered())
+def test_labels_and_all_from_the_reply_on_change_nothing(
+    case: tuple[int, Json], example_index: PassageIndex, tmp_path: Path
+) -> None:
+    now, topic = case
+    path = tmp_path / "topics.json"
+    assert run_until(now, topic, example_index, path) == run_until(now, TOPIC, example_index, path)
+
+
+@needs_model
+def test_an_automatic_run_with_a_model_never_sees_a_label(example_index: PassageIndex, tmp_path: Path) -> None:
+    first = {**TOPIC, "turns": TOPIC["turns"][:2]}
+    nonsense = {
+        "resolved_utterance": "What is a trombone?",
+        "ptkb_provenance": [2, 7],
+        "response_provenance": ["other-01:1"],
+    }
+    turns = [{**turn, **nonsense} for turn in first["turns"]]
+    relabelled = {**first, "title": "Trombones", "turns": [turns[0], {**turns[1], "response": "A trombone."}]}
     runs = []
-    for name, content in (("given", topics), ("relabelled", relabelled(json.loads(json.dumps(topics))))):
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(content))
-        run = tmp_path / f"{name}.run.json"
-        outputs = Outputs.choose(path, run, None, resume=False, overwrite=False)
-        answer_file(Request(path, example_index.directory, model, None, "run", k=100, shown=5), outputs, turn_progress)
-        runs.append(run.read_bytes())
+    for name, topic in (("given", first), ("relabelled", relabelled)):
+        path = write(tmp_path / f"{name}.json", [topic])
+        outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
+        answer_file(Request(path, Origin(example_index.directory), "smollm2", Plan(k=100)), outputs, turn_progress)
+        runs.append(outputs.run.read_bytes())
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("field", ["resolved_utterance", "ptkb_provenance"])
+def test_a_manual_run_does_see_them(field: str, example_index: PassageIndex, tmp_path: Path) -> None:
+    """The counterpart: what an automatic run ignores changes a manual one."""
+    value: Any = "What is sourdough?" if field == "resolved_utterance" else [1]
+    turns = [{"resolved_utterance": turn["utterance"], "ptkb_provenance": [2], **turn} for turn in TOPIC["turns"]]
+    changed = [*turns[:2], {**turns[2], field: value}, *turns[3:]]
+    runs = []
+    for name, now in (("given", turns), ("changed", changed)):
+        path = write(tmp_path / f"{name}.json", [{**TOPIC, "turns": now}])
+        outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
+        request = Request(path, Origin(example_index.directory), "none", Plan(k=100), "manual")
+        answer_file(request, outputs, turn_progress)
+        runs.append(outputs.run.read_bytes())
+    assert runs[0] != runs[1]

@@ -154,7 +154,7 @@ def test_a_written_answer_cites_only_what_supports_it(model: LLM) -> None:
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = _write(TALK, [], passages, model)
+    response = _write(TALK, [], passages, model, 250)
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
     schema = msgspec.json.schema(_draft_type(("1", "2")))

@@ -47,7 +47,17 @@ IKAT_2025 = [
         ],
     }
 ]
-EDITIONS = {"ikat-2023": IKAT_2023, "ikat-2024": IKAT_2024, "ikat-2025": IKAT_2025}
+QRECC: list[dict[str, Any]] = [
+    {"Conversation_no": 1, "Turn_no": 1, "Context": [], "Question": "Which bread can I eat?"},
+    {
+        "Conversation_no": 1,
+        "Turn_no": 2,
+        "Context": ["Which bread can I eat?", "Rice bread."],
+        "Question": "How long does it keep?",
+    },
+]
+IKAT = {"ikat-2023": IKAT_2023, "ikat-2024": IKAT_2024, "ikat-2025": IKAT_2025}
+EDITIONS = IKAT | {"qrecc": QRECC}
 
 
 def write(path: Path, content: Any) -> Path:
@@ -55,7 +65,7 @@ def write(path: Path, content: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("edition", IKAT)
 def test_all_editions_read_alike(edition: str, tmp_path: Path) -> None:
     topics = read_topics(write(tmp_path / "topics.json", EDITIONS[edition]))
     number = "0" if edition == "ikat-2024" else "9-1"
@@ -77,6 +87,22 @@ def test_the_history_is_our_own_from_where_a_reply_is_missing(tmp_path: Path) ->
     first, second = read_topics(write(tmp_path / "topics.json", topics)).topics[0].turns
     assert first.heard == ()
     assert second.heard is None
+
+
+def test_rows_of_one_conversation_are_a_topic(tmp_path: Path) -> None:
+    other = {"Conversation_no": 2, "Turn_no": 1, "Question": "And rye?"}
+    unsaid = {"Conversation_no": 2, "Turn_no": 2, "Question": "Why?", "Truth_rewrite": "Why not rye?"}
+    topics = read_topics(write(tmp_path / "topics.json", [QRECC[0], other, QRECC[1], unsaid]))
+    assert topics.edition == "qrecc"
+    assert topics.turn_ids() == ["1_1", "1_2", "2_1", "2_2"]
+    heard = [turn.heard for topic in topics.topics for turn in topic.turns]
+    assert heard == [
+        (),
+        (Message("user", "Which bread can I eat?"), Message("assistant", "Rice bread.")),
+        (),
+        None,  # no context is given: our own answers are the history
+    ]
+    assert topics.labels["2_2"].resolved == "Why not rye?"
 
 
 def changed(base: list[dict[str, Any]], **fields: Any) -> list[dict[str, Any]]:
@@ -105,8 +131,13 @@ BAD = [
     ("no turns", changed(IKAT_2024, turns=[]), "$[0].turns"),
     ("turn id as text", changed(IKAT_2024, turns=[turn(turn_id="1")]), "$[0].turns[0].turn_id"),
     ("turn id 0", changed(IKAT_2024, turns=[turn(turn_id=0)]), "$[0].turns[0].turn_id"),
-    ("turn id twice", changed(IKAT_2024, turns=[turn(), turn()]), "topic 0: turn_id 1 stands 2 times"),
-    ("topic twice", IKAT_2024 * 2, "topic 0: the number stands 2 times"),
+    ("turn id twice", changed(IKAT_2024, turns=[turn(), turn()]), "turn 0_1: stands 2 times"),
+    ("topic twice", IKAT_2024 * 2, "topic 0: stands 2 times"),
+    ("a question without its number", [{"Conversation_no": 1, "Question": "Why?"}], "$[0]: 'Turn_no' is a required"),
+    ("an empty question", [{**QRECC[0], "Question": ""}], "$[0].Question: is empty"),
+    ("a question twice", QRECC * 2, "turn 1_1: stands 2 times"),
+    ("half a context", [{**QRECC[1], "Context": ["Why?"]}], "turn 1_2: Context is not question, answer"),
+    ("an answer in the questions", [{**QRECC[0], "Model_answer": "x"}], "'Model_answer' was unexpected"),
     ("statement id that is no number in 2024", changed(IKAT_2024, ptkb={"a": "I sing."}), "$[0].ptkb"),
 ]
 

@@ -7,9 +7,11 @@ import pytest
 
 from agent.answering import Outputs, Report, Request, answer_file
 from agent.console import turn_progress
-from agent.trace import Settings, Trace, read_trace, resume, writing
+from agent.sources import Origin
+from agent.trace import Settings, empty, read_trace, resume, writing
 from indexes.passages import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Plan
 from tests.conftest import EXAMPLES
 
 
@@ -20,7 +22,7 @@ def run_path(tmp_path: Path) -> Path:
 
 def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> Report:
     outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
-    request = Request(EXAMPLES / "topics.json", index.directory, "none", None, "run", k=k, shown=5)
+    request = Request(EXAMPLES / "topics.json", Origin(index.directory), "none", Plan(k=k))
     return answer_file(request, outputs, turn_progress)
 
 
@@ -34,7 +36,7 @@ def test_a_cut_run_goes_on_and_ends_the_same(example_index: PassageIndex, run_pa
         report = answer(example_index, run_path, again=True)
         assert run_path.read_bytes() == whole
         assert report.resumed <= full[: int(len(full) * share)].count(b"\n")
-        assert len(read_trace(trace).lines) == 15
+        assert len(list(read_trace(trace).lines())) == 15
 
 
 def test_other_settings_are_refused_by_name(example_index: PassageIndex, run_path: Path) -> None:
@@ -51,10 +53,10 @@ def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    settings = Settings("ikat-2024", "", "", 1, "none", "", "", 1, 1, "0")
+    settings = Settings("ikat-2024", "", 1, "automatic", "", "", False, "", "none", "", "", Plan(), "0")
     path = tmp_path / "trace.jsonl"
-    empty = Trace(settings, (), 0)
-    with writing(path, empty), pytest.raises(UsageError, match="another process"), writing(path, empty):
+    begun = empty(path, settings)
+    with writing(begun), pytest.raises(UsageError, match="another process"), writing(begun):
         pass
     assert resume(path, settings).settings == settings
     with pytest.raises(UsageError, match="model: 'none' then, 'smollm2' now"):

@@ -3,20 +3,15 @@
 import os
 from pathlib import Path
 
-from agent.llm.seam import LLM, Conversation, Listener, Task
+from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
 from schemas.errors import InvalidInputError, MissingError, UsageError
-from schemas.records import Call
 
 __all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores"]
 
 MODELS = "smollm2, a path to a .gguf file, none, scripted:FILE.json"
 
 
-def _unheard(_call: Call) -> None:
-    """Nobody listens."""
-
-
-def open_model(name: str, listen: Listener = _unheard, *, threads: int | None = None) -> LLM:
+def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None) -> LLM:
     """The model of that name; every call it takes is told to `listen`.
 
     Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,

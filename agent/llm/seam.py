@@ -14,6 +14,10 @@ Listener = Callable[[Call], None]
 R = TypeVar("R")
 
 
+def unheard(_call: Call) -> None:
+    """The listener that nobody is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """What a model is shown before any task. The last message is the person's."""

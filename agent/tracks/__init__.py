@@ -1,6 +1,9 @@
-"""The tracks and editions that can be read and written. A new one is a module here and a line in `TRACKS`."""
+"""The tracks and editions that can be read and written. A new one is a module here and a line in `TRACKS`.
 
-from collections.abc import Iterable
+Topics are read here; `run_files.py` reads, writes and checks runs.
+"""
+
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -8,12 +11,11 @@ from typing import Any
 import msgspec
 
 from agent.files import read_bytes
-from agent.tracks import ikat_2023, ikat_2024, ikat_2025
-from agent.tracks.rules import check
+from agent.tracks import ikat_2023, ikat_2024, ikat_2025, qrecc
 from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Answered, Problem, RunInfo, Topics
+from schemas.records import Problem, Topics
 
-TRACKS: dict[str, ModuleType] = {module.EDITION: module for module in (ikat_2023, ikat_2024, ikat_2025)}
+TRACKS: dict[str, ModuleType] = {module.EDITION: module for module in (ikat_2023, ikat_2024, ikat_2025, qrecc)}
 MAX_LISTED = 20
 
 
@@ -39,7 +41,10 @@ def read_topics(path: Path, edition: str | None = None) -> Topics:
         remedy = f"Leave the edition out, or give {detected}."
         raise InvalidInputError(f"holds {detected} topics, not {edition}", where=str(path), remedy=remedy)
     if detected is None and edition is None:
-        remedy = "Expected a list of topics with `number`, `ptkb` and `turns` (2023, 2024) or `responses` (2025)."
+        remedy = (
+            "Expected a list of topics with `number`, `ptkb` and `turns` (2023, 2024) or `responses` (2025), or of "
+        )
+        remedy += "rows with `Conversation_no`, `Turn_no` and `Question` (qrecc)."
         raise InvalidInputError("is of no edition that can be recognised", where=str(path), remedy=remedy)
     module = track(edition or str(detected))
     return _read(module, module.TopicsFile, raw, path)
@@ -49,6 +54,8 @@ def detect_edition(raw: Any) -> str | None:
     """The edition that a list of topics looks like: 2025 calls turns `responses`, 2024 numbers topics by integers."""
     topics = [topic for topic in raw if isinstance(topic, dict)] if isinstance(raw, list) else []
     for topic in topics:
+        if "Conversation_no" in topic and "Question" in topic:
+            return qrecc.EDITION
         if "responses" in topic:
             return ikat_2025.EDITION
         if "turns" in topic and "number" in topic:
@@ -73,12 +80,16 @@ def _read(module: ModuleType, shape: Any, raw: Any, path: Path) -> Topics:
     return topics
 
 
-def shape_problems(raw: Any, shape: Any) -> list[Problem]:
+def shape_problems(raw: Any, shape: Any, where: str = "$") -> list[Problem]:
     """Everything in which `raw` is not of `shape`, by the JSON Schema that is published for it, with JSON paths."""
+    return [Problem(where + error.json_path[1:], _said(error)) for error in _validator(shape).iter_errors(raw)]
+
+
+@cache
+def _validator(shape: Any) -> Any:
     from jsonschema import Draft202012Validator
 
-    validator = Draft202012Validator(msgspec.json.schema(shape))
-    return [Problem(error.json_path, _said(error)) for error in validator.iter_errors(raw)]
+    return Draft202012Validator(msgspec.json.schema(shape))
 
 
 def _said(error: Any) -> str:
@@ -86,39 +97,6 @@ def _said(error: Any) -> str:
     if error.validator == "pattern" and error.validator_value == r"\S":
         return "is empty"
     return str(error.message)[:300]
-
-
-def make_run(edition: str, answered: Iterable[Answered], info: RunInfo) -> bytes:
-    """The run file of an edition: a pure function of the answered turns."""
-    data: bytes = track(edition).make_run(answered, info)
-    return data
-
-
-def run_problems(data: bytes, topics: Topics, edition: str | None = None) -> list[Problem]:
-    """Everything wrong with a run file: its shape by the published JSON Schema, then the rules of `rules.py`."""
-    module = track(edition or topics.edition)
-    try:
-        run = module.read_run(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return _run_shape_problems(module, data) or [Problem("$", str(error))]
-    return check(module.view(run), topics)
-
-
-def _run_shape_problems(module: ModuleType, data: bytes) -> list[Problem]:
-    """By line where the format is lines."""
-    documents = enumerate(data.splitlines(), start=1) if module.ENDING == ".jsonl" else [(0, data)]
-    shape = module.RunLine if module.ENDING == ".jsonl" else module.Run
-    problems: list[Problem] = []
-    for number, document in documents:
-        place = f"line {number} " if number else ""
-        try:
-            raw = msgspec.json.decode(document)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            problems.append(Problem(f"{place}$", f"is not JSON ({error})"))
-            continue
-        turn = f"turn {raw['turn_id']} " if isinstance(raw, dict) and isinstance(raw.get("turn_id"), str) else ""
-        problems.extend(Problem(f"{turn}{place}{p.where}", p.what) for p in shape_problems(raw, shape))
-    return problems
 
 
 def _listing(headline: str, problems: list[Problem]) -> str:

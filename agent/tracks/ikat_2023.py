@@ -1,31 +1,65 @@
 """TREC iKAT 2023: topics and runs.
 
-A topic:
-
-    {"number": "9-1", "title": "...", "ptkb": {"1": "I'm vegetarian.", "2": "..."},
-     "turns": [{"turn_id": 1, "utterance": "...", "response": "...", "resolved_utterance": "...",
-                "ptkb_provenance": [1], "response_provenance": ["clueweb22-en0035-25-01897:1"]}]}
-
-A run is one JSON object. Statements and passages carry scores; `used` marks the passages the text is drawn from.
+Statements and passages of a run carry scores; `used` marks the passages that the text is drawn from. There is no run
+type for responses from a given ranking: such a run is `automatic`, or `manual` where the ranking is the topics' own.
 Source: `2023/scripts/run_validation` of the organisers' repository (`run.proto`, `main.py`), whose 32-bit scores are
 why ours fall in visible steps.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks import topic_turns
-from agent.tracks.run_view import RunResponse, RunTurn, RunView
-from schemas.records import Answered, Hit, RunInfo, Topics
+from agent.tracks.rules import Limits
+from agent.tracks.runs import RunPassage, RunResponse, RunStatement, RunTurn
+from schemas.records import Hit, RunInfo, Topics
 
 EDITION = "ikat-2023"
 ENDING = ".json"
+TOPICS_EXAMPLE: Any = [
+    {
+        "number": "9-1",
+        "title": "Finding a diet",
+        "ptkb": {"1": "I'm vegetarian.", "2": "I play the trumpet."},
+        "turns": [
+            {
+                "turn_id": 1,
+                "utterance": "Can you help me find a diet?",
+                "response": "A vegetarian Mediterranean diet suits you.",
+                "resolved_utterance": "Can you help me find a vegetarian diet?",
+                "ptkb_provenance": [1],
+                "response_provenance": ["clueweb22-en0035-25-01897:1"],
+            }
+        ],
+    }
+]
+RUN_EXAMPLE: Any = {
+    "run_name": "our-run",
+    "run_type": "automatic",
+    "turns": [
+        {
+            "turn_id": "9-1_1",
+            "responses": [
+                {
+                    "rank": 1,
+                    "text": "A Mediterranean diet can be vegetarian.",
+                    "ptkb_provenance": [{"id": "1", "text": "I'm vegetarian.", "score": 0.5}],
+                    "passage_provenance": [
+                        {"id": "clueweb22-en0035-25-01897:1", "score": 9.5, "used": True, "text": "A Mediterranean ..."}
+                    ],
+                }
+            ],
+        }
+    ],
+}
 TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.")]
 RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
+LIMITS = Limits()
+OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -77,58 +111,69 @@ class Response(Struct, forbid_unknown_fields=True):
     passage_provenance: Annotated[list[Passage], Meta(max_length=1000)]
 
 
-class RunTurnEntry(Struct, forbid_unknown_fields=True):
+class RunEntry(Struct, forbid_unknown_fields=True):
     """The responses to one turn."""
 
     turn_id: NonEmpty
     responses: Annotated[list[Response], Meta(min_length=1)]
 
 
-class Run(Struct, forbid_unknown_fields=True):
-    """A run file."""
+class Head(Struct, forbid_unknown_fields=True):
+    """What stands before the turns."""
 
     run_name: NonEmpty
     run_type: RunType
-    turns: list[RunTurnEntry]
+
+
+class Run(Head):
+    """A run file: one JSON object."""
+
+    turns: list[RunEntry]
+
+
+class RunHead(Head):
+    """A run file whose turns are decoded one by one."""
+
+    turns: list[msgspec.Raw]
 
 
 def read_topics(raw: Sequence[Topic]) -> Topics:
     return topic_turns.read(EDITION, raw)
 
 
-def make_run(answered: Iterable[Answered], info: RunInfo) -> bytes:
-    """The run file of some answered turns."""
-    turns = [RunTurnEntry(turn.turn_id, [_response(turn)]) for turn in answered]
-    return msgspec.json.encode(Run(info.name, cast("RunType", info.type), turns))
+def head(info: RunInfo) -> dict[str, Any]:
+    """What stands before the turns."""
+    given = "manual" if info.labels else "automatic"
+    return {"run_name": info.name, "run_type": given if info.type == "only-response" else info.type}
 
 
-def _response(turn: Answered) -> Response:
-    texts = {passage.id: passage.text for passage in turn.passages}
-    used = set(turn.response.used)
-    statements = [Statement(chosen.statement.id, chosen.statement.text, chosen.score) for chosen in turn.personal]
-    passages = [Passage(hit.id, hit.score, hit.id in used, texts.get(hit.id, "")) for hit in turn.hits]
-    return Response(1, turn.response.text, statements, passages)
+def info_of(head: RunHead) -> RunInfo:
+    return RunInfo(head.run_name, head.run_type, labels=head.run_type == "manual")
 
 
-def read_run(data: bytes) -> Run:
-    return msgspec.json.decode(data, type=Run)
+def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
+    """One turn as the file says it."""
+    return RunEntry(turn.turn_id, [_response(response) for response in turn.responses])
 
 
-def view(run: Run) -> RunView:
-    """The run as the rules of all years see it."""
-    turns = []
-    for t, entry in enumerate(run.turns):
-        responses = [
-            RunResponse(
-                where=f"$.turns[{t}].responses[{r}]",
-                rank=response.rank,
-                text=response.text,
-                passages=tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance),
-                used=tuple(passage.id for passage in response.passage_provenance if passage.used),
-                statements=tuple((s.id, s.text) for s in response.ptkb_provenance),
-                statement_scores=tuple(s.score for s in response.ptkb_provenance),
-            )
-            for r, response in enumerate(entry.responses)
-        ]
-        turns.append(RunTurn(f"$.turns[{t}]", entry.turn_id, tuple(responses)))
-    return RunView(EDITION, tuple(turns))
+def _response(response: RunResponse) -> Response:
+    used = {hit.id for hit in response.used}
+    statements = [Statement(s.id or "", s.text or "", s.score or 0.0) for s in response.statements]
+    passages = [Passage(p.id, p.score, p.id in used, p.text) for p in response.passages or ()]
+    return Response(response.rank, response.text or "", statements, passages)
+
+
+def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
+    """What an entry says."""
+    responses = [
+        RunResponse(
+            response.rank,
+            response.text,
+            tuple(RunPassage(passage.id, passage.score, passage.text) for passage in response.passage_provenance),
+            tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
+            tuple(RunStatement(s.id, s.text, s.score) for s in response.ptkb_provenance),
+            f"{where}.responses[{r}]",
+        )
+        for r, response in enumerate(entry.responses)
+    ]
+    return RunTurn(entry.turn_id, tuple(responses), where=where)

@@ -1,24 +1,48 @@
 """TREC iKAT 2024: topics and runs.
 
 Differs from 2023 in: topic numbers are integers (`0` to `16`, so a turn is `0_1`); statements of a run are bare integer
-ids; passages of a run carry no text; `eval_response` says whether the responses are to be judged; a third run type,
-`only_response`. Source: `2024/scripts/run_validation` of the organisers' repository.
+ids; passages of a run carry no text; `eval_response` says whether the responses are to be judged (a retrieval-only run
+says no, and may leave the texts empty); a third run type, `only_response`. Source: `2024/scripts/run_validation` of the
+organisers' repository.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import topic_turns
+from agent.tracks import ikat_2023, topic_turns
 from agent.tracks.ikat_2023 import NonEmpty, TopicTurn
-from agent.tracks.run_view import RunResponse, RunTurn, RunView
-from schemas.records import Answered, Hit, RunInfo, Topics
+from agent.tracks.rules import Limits
+from agent.tracks.runs import RunPassage, RunResponse, RunStatement, RunTurn
+from schemas.records import Hit, Mode, Parts, RunInfo, Topics
 
 EDITION = "ikat-2024"
 ENDING = ".json"
+TOPICS_EXAMPLE: Any = [{**ikat_2023.TOPICS_EXAMPLE[0], "number": 0}]
+RUN_EXAMPLE: Any = {
+    "run_name": "our-run",
+    "run_type": "automatic",
+    "eval_response": True,
+    "turns": [
+        {
+            "turn_id": "0_1",
+            "responses": [
+                {
+                    "rank": 1,
+                    "text": "A Mediterranean diet can be vegetarian.",
+                    "ptkb_provenance": [1],
+                    "passage_provenance": [{"id": "clueweb22-en0035-25-01897:1", "score": 9.5, "used": True}],
+                }
+            ],
+        }
+    ],
+}
 RunType = Literal["automatic", "manual", "only_response"]
+TYPES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "only_response": "only-response"}
+LIMITS = Limits()
+OPTIONAL = frozenset({"rewrite", "answer"})  # parts of a turn that a run may leave out
 
 
 class Topic(Struct, forbid_unknown_fields=True):
@@ -50,58 +74,70 @@ class Response(Struct, forbid_unknown_fields=True):
     passage_provenance: Annotated[list[Passage], Meta(max_length=1000)]
 
 
-class RunTurnEntry(Struct, forbid_unknown_fields=True):
+class RunEntry(Struct, forbid_unknown_fields=True):
     """The responses to one turn."""
 
     turn_id: Annotated[str, Meta(pattern=r"^\d+_\d+$")]
     responses: Annotated[list[Response], Meta(min_length=1)]
 
 
-class Run(Struct, forbid_unknown_fields=True):
-    """A run file."""
+class Head(Struct, forbid_unknown_fields=True):
+    """What stands before the turns."""
 
     run_name: NonEmpty
     run_type: RunType
     eval_response: bool
-    turns: list[RunTurnEntry]
+
+
+class Run(Head):
+    """A run file: one JSON object."""
+
+    turns: list[RunEntry]
+
+
+class RunHead(Head):
+    """A run file whose turns are decoded one by one."""
+
+    turns: list[msgspec.Raw]
 
 
 def read_topics(raw: Sequence[Topic]) -> Topics:
     return topic_turns.read(EDITION, raw)
 
 
-def make_run(answered: Iterable[Answered], info: RunInfo) -> bytes:
-    """The run file of some answered turns."""
-    turns = [RunTurnEntry(turn.turn_id, [_response(turn)]) for turn in answered]
-    return msgspec.json.encode(Run(info.name, cast("RunType", info.type.replace("-", "_")), True, turns))
+def head(info: RunInfo) -> dict[str, Any]:
+    """What stands before the turns."""
+    run_type = info.type.replace("-", "_")
+    return {"run_name": info.name, "run_type": run_type, "eval_response": info.parts.answer}
 
 
-def _response(turn: Answered) -> Response:
-    used = set(turn.response.used)
-    statements = [int(chosen.statement.id) for chosen in turn.personal]
-    return Response(
-        1, turn.response.text, statements, [Passage(hit.id, hit.score, hit.id in used) for hit in turn.hits]
-    )
+def info_of(head: RunHead) -> RunInfo:
+    return RunInfo(head.run_name, TYPES[head.run_type], parts=Parts(answer=head.eval_response))
 
 
-def read_run(data: bytes) -> Run:
-    return msgspec.json.decode(data, type=Run)
+def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
+    """One turn as the file says it."""
+    return RunEntry(turn.turn_id, [_response(response) for response in turn.responses])
 
 
-def view(run: Run) -> RunView:
-    """The run as the rules of all years see it."""
-    turns = []
-    for t, entry in enumerate(run.turns):
-        responses = [
-            RunResponse(
-                where=f"$.turns[{t}].responses[{r}]",
-                rank=response.rank,
-                text=response.text,
-                passages=tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance),
-                used=tuple(passage.id for passage in response.passage_provenance if passage.used),
-                statements=tuple((str(id), None) for id in response.ptkb_provenance),
-            )
-            for r, response in enumerate(entry.responses)
-        ]
-        turns.append(RunTurn(f"$.turns[{t}]", entry.turn_id, tuple(responses)))
-    return RunView(EDITION, tuple(turns), text_needed=run.eval_response)
+def _response(response: RunResponse) -> Response:
+    used = {hit.id for hit in response.used}
+    statements = [int(statement.id or 0) for statement in response.statements]
+    passages = [Passage(passage.id, passage.score, passage.id in used) for passage in response.passages or ()]
+    return Response(response.rank, response.text or "", statements, passages)
+
+
+def turn_of(entry: RunEntry, where: str, info: RunInfo) -> RunTurn:
+    """What an entry says; an empty text of a retrieval-only run is none."""
+    responses = [
+        RunResponse(
+            response.rank,
+            response.text if response.text or info.parts.answer else None,
+            tuple(RunPassage(passage.id, passage.score) for passage in response.passage_provenance),
+            tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
+            tuple(RunStatement(str(id)) for id in response.ptkb_provenance),
+            f"{where}.responses[{r}]",
+        )
+        for r, response in enumerate(entry.responses)
+    ]
+    return RunTurn(entry.turn_id, tuple(responses), where=where)

@@ -6,21 +6,54 @@ drawn from in `citations {id: score}`, and statements as texts; the third run ty
 `2025/scripts/validate_trec_ikat25.py` of the organisers' repository.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks import topic_turns
 from agent.tracks.ikat_2023 import NonEmpty, TopicNumber
-from agent.tracks.run_view import RunResponse, RunTurn, RunView
-from schemas.records import Answered, Hit, RunInfo, Topics
+from agent.tracks.rules import Limits
+from agent.tracks.runs import RunPassage, RunResponse, RunStatement, RunTurn
+from schemas.records import Hit, Mode, RunInfo, Topics
 
 EDITION = "ikat-2025"
 ENDING = ".jsonl"
+TOPICS_EXAMPLE: Any = [
+    {
+        "number": "9-1",
+        "title": "Finding a diet",
+        "ptkb": ["I'm vegetarian.", "I play the trumpet."],
+        "responses": [
+            {
+                "turn_id": 1,
+                "user_utterance": "Can you help me find a diet?",
+                "response": "A vegetarian Mediterranean diet suits you.",
+                "resolved_utterance": "Can you help me find a vegetarian diet?",
+                "relevant_ptkbs": ["I'm vegetarian."],
+                "citations": ["clueweb22-en0035-25-01897:1"],
+            }
+        ],
+    }
+]
+RUN_EXAMPLE: Any = {
+    "metadata": {"team_id": "our-team", "run_id": "our-run", "run_type": "automatic"},
+    "turn_id": "9-1_1",
+    "references": {"clueweb22-en0035-25-01897:1": 9.5, "clueweb22-en0004-30-08099:2": 4.25},
+    "responses": [
+        {
+            "text": "A Mediterranean diet can be vegetarian.",
+            "citations": {"clueweb22-en0035-25-01897:1": 9.5},
+            "ptkb_provenance": ["I'm vegetarian."],
+        }
+    ],
+}
 RunType = Literal["automatic", "manual", "generation-only"]
+TYPES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "generation-only": "only-response"}
 Ranking = Annotated[dict[NonEmpty, float], Meta(description="Passage id to score; higher is better.")]
+LIMITS = Limits(together=True)
+OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -62,7 +95,7 @@ class Response(Struct, forbid_unknown_fields=True):
     ptkb_provenance: list[NonEmpty]
 
 
-class RunLine(Struct, forbid_unknown_fields=True):
+class RunEntry(Struct, forbid_unknown_fields=True):
     """One line of a run: one turn."""
 
     metadata: Metadata
@@ -71,46 +104,42 @@ class RunLine(Struct, forbid_unknown_fields=True):
     responses: Annotated[list[Response], Meta(min_length=1)]
 
 
-Run = list[RunLine]
+Run = RunEntry  # a run file is lines of these
 
 
 def read_topics(raw: Sequence[Topic]) -> Topics:
     return topic_turns.read(EDITION, raw)
 
 
-def make_run(answered: Iterable[Answered], info: RunInfo) -> bytes:
-    """The run file of some answered turns."""
-    run_type = cast("RunType", info.type.replace("only-response", "generation-only"))
-    metadata = Metadata(info.team, info.name, run_type)
-    return b"".join(msgspec.json.encode(_line(turn, metadata)) + b"\n" for turn in answered)
+def entry(turn: RunTurn, info: RunInfo) -> RunEntry:
+    """One turn as the file says it. All responses share the first one's ranking."""
+    run_type = next(name for name, mode in TYPES.items() if mode == info.type)
+    references = {passage.id: passage.score for passage in turn.responses[0].passages or ()}
+    responses = [
+        Response(
+            response.text or "",
+            {hit.id: hit.score for hit in response.used},
+            [statement.text or "" for statement in response.statements],
+        )
+        for response in turn.responses
+    ]
+    return RunEntry(Metadata(info.team, info.name, run_type), turn.turn_id, references, responses)
 
 
-def _line(turn: Answered, metadata: Metadata) -> RunLine:
-    references = {hit.id: hit.score for hit in turn.hits}
-    citations = {id: references[id] for id in sorted(turn.response.used, key=lambda id: -references[id])}
-    statements = [chosen.statement.text for chosen in turn.personal]
-    return RunLine(metadata, turn.turn_id, references, [Response(turn.response.text, citations, statements)])
-
-
-def read_run(data: bytes) -> Run:
-    return msgspec.json.Decoder(RunLine).decode_lines(data)
-
-
-def view(run: Run) -> RunView:
-    """The run as the rules of all years see it."""
-    turns = []
-    for n, line in enumerate(run, start=1):
-        passages = tuple(Hit(id, score) for id, score in line.references.items())
-        responses = [
-            RunResponse(
-                where=f"line {n} $.responses[{r}]",
-                rank=r + 1,
-                text=response.text,
-                passages=passages,
-                used=tuple(response.citations),
-                statements=tuple((None, text) for text in response.ptkb_provenance),
-            )
-            for r, response in enumerate(line.responses)
-        ]
-        turns.append(RunTurn(f"line {n}", line.turn_id, tuple(responses)))
-    return RunView(EDITION, tuple(turns))
+def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
+    """What a line says."""
+    passages = tuple(RunPassage(id, score) for id, score in entry.references.items())
+    responses = [
+        RunResponse(
+            r + 1,
+            response.text,
+            passages,
+            tuple(Hit(id, score) for id, score in response.citations.items()),
+            tuple(RunStatement(text=text) for text in response.ptkb_provenance),
+            f"{where}.responses[{r}]",
+        )
+        for r, response in enumerate(entry.responses)
+    ]
+    said = entry.metadata
+    info = RunInfo(said.run_id, TYPES[said.run_type], said.team_id)
+    return RunTurn(entry.turn_id, tuple(responses), where=where, info=info)

@@ -1,6 +1,8 @@
 """The JSON Schemas in `schemas/`: made from the track modules' types by `make schemas`, and tested to be theirs."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -13,17 +15,27 @@ HERE = Path(schemas.__file__).parent
 
 def published() -> dict[Path, bytes]:
     """File and contents of every schema: topics and runs of each edition."""
-    files: dict[Path, bytes] = {}
-    for edition, module in TRACKS.items():
-        run = module.RunLine if module.ENDING == ".jsonl" else module.Run
-        for kind, shape in (("topics", module.TopicsFile), ("run", run)):
-            title = f"{edition} {kind}" + (" (one line)" if shape is getattr(module, "RunLine", None) else "")
-            files[HERE / f"{edition}-{kind}.schema.json"] = _schema(shape, title)
-    return files
+    return {
+        HERE / f"{edition}-{kind}.schema.json": _schema(module, kind, shape, example)
+        for edition, module in TRACKS.items()
+        for kind, shape, example in _documents(module)
+    }
 
 
-def _schema(shape: Any, title: str) -> bytes:
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+def _documents(module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
+    yield "topics", module.TopicsFile, module.TOPICS_EXAMPLE
+    yield "run", module.Run, module.RUN_EXAMPLE
+
+
+def _schema(module: ModuleType, kind: str, shape: Any, example: Any) -> bytes:
+    what = {"topics": "A topics file", "run": "One line of a run file" if module.ENDING == ".jsonl" else "A run file"}
+    name = (module.__doc__ or "").partition(":")[0]
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"{module.EDITION} {kind}",
+        "description": f"{what[kind]} of {name}.",
+        "examples": [example],
+    }
     return msgspec.json.format(msgspec.json.encode(head | msgspec.json.schema(shape)), indent=2) + b"\n"
 
 

@@ -1,126 +1,158 @@
-"""The rules that a run must keep, one function a rule, each listing every turn that breaks it.
+"""The rules that a run must keep, one function a rule, each looking at one turn.
 
-Stricter than the organisers' validators, whose gaps `docs/data-model.md` lists. A rule gets the run and the topics and
-yields problems; `convagent validate` shows them all.
+Stricter than the organisers' validators, whose gaps `docs/data-model.md` lists. A rule gets a turn and what was asked
+for, and yields problems; `convagent validate` shows them all.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 from agent.sentences import MAX_TOKENS, spacy_tokens, whitespace_words
-from agent.tracks.run_view import RunResponse, RunTurn, RunView
-from schemas.records import Problem, Topics
+from agent.tracks.runs import RunResponse, RunTurn
+from schemas.records import Problem, Statement, Topics
 
 MAX_PASSAGES = 1000
+# What passage ids look like. ClueWeb22-B, English part: `CLUEWEB_PATTERN` of the 2025 validator.
+COLLECTIONS = {"any": re.compile(r".+"), "clueweb22": re.compile(r"clueweb22-en\d{4}-\d{2}-\d{5}:\d+")}
 
 
-def turns_are_those_of_the_topics(run: RunView, topics: Topics) -> Iterator[Problem]:
-    """Every turn once, none missing, none extra (all three validators)."""
-    expected = dict.fromkeys(topics.turn_ids())
-    found = Counter(turn.turn_id for turn in run.turns)
-    for turn_id in expected:
-        if turn_id not in found:
-            yield Problem(f"turn {turn_id}", "is missing from the run")
-    for turn in run.turns:
-        if turn.turn_id not in expected:
-            yield Problem(f"turn {turn.turn_id} {turn.where}", "is not a turn of these topics")
-        elif found[turn.turn_id] > 1:
-            yield Problem(f"turn {turn.turn_id} {turn.where}", f"stands {found[turn.turn_id]} times")
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an edition limits."""
+
+    tokens: int | None = MAX_TOKENS
+    together: bool = False  # whether the responses of a turn are counted together
+    passages: int | None = MAX_PASSAGES
+    cites: bool = True  # whether a run says which passages a text is drawn from
 
 
-def ranks_count_from_one(run: RunView, _topics: Topics) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a turn's responses are checked against."""
+
+    limits: Limits
+    judged: bool  # whether there must be a text
+    ids: re.Pattern[str]
+    ptkb: Mapping[str, tuple[Statement, ...]]  # by turn id
+
+
+def ranks_count_from_one(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
     """Responses are ranked 1, 2, 3 (2023 and 2024: `check_response`)."""
-    for turn in run.turns:
-        ranks = [response.rank for response in turn.responses]
-        if ranks != list(range(1, len(ranks) + 1)):
-            yield Problem(f"turn {turn.turn_id} {turn.where}", f"ranks are {ranks}, expected 1 to {len(ranks)}")
+    ranks = [response.rank for response in turn.responses]
+    if ranks != list(range(1, len(ranks) + 1)):
+        yield Problem(f"turn {turn.turn_id} {turn.where}", f"ranks are {ranks}, expected 1 to {len(ranks)}")
 
 
-def text_is_there(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def text_is_there(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
     """A response says something, except in a run whose responses are not judged."""
-    for turn, response in _responses(run):
-        if run.text_needed and not response.text.strip():
+    for response in turn.responses:
+        if asked.limits.cites and asked.judged and not (response.text or "").strip():
             yield _problem(turn, response, "text", "is empty")
 
 
-def text_is_short_enough(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def text_is_short_enough(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
     """At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025)."""
-    for turn, response in _responses(run):
-        tokens, words = spacy_tokens(response.text), whitespace_words(response.text)
-        if tokens > MAX_TOKENS:
-            yield _problem(turn, response, "text", f"has {tokens} tokens by spaCy, at most {MAX_TOKENS} are allowed")
-        if words > MAX_TOKENS:
-            yield _problem(turn, response, "text", f"has {words} words, at most {MAX_TOKENS} are allowed")
+    if (most := asked.limits.tokens) is None:
+        return
+    for response in turn.responses:
+        tokens, words = spacy_tokens(response.text or ""), whitespace_words(response.text or "")
+        if tokens > most:
+            yield _problem(turn, response, "text", f"has {tokens} tokens by spaCy, at most {most} are allowed")
+        if words > most:
+            yield _problem(turn, response, "text", f"has {words} words, at most {most} are allowed")
 
 
-def passages_are_few_and_different(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def no_response_is_deleted(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+    """The 2025 validator deletes responses from the last one on until all together have 250 words, if need be all."""
+    counts = [whitespace_words(response.text or "") for response in turn.responses]
+    kept = len(counts)
+    while asked.limits.together and sum(counts[:kept]) > MAX_TOKENS:
+        kept -= 1
+    if kept < len(counts):
+        what = f"the responses have {sum(counts)} words together: the official fixer deletes {len(counts) - kept} of "
+        yield Problem(f"turn {turn.turn_id} {turn.where}", f"{what}{len(counts)}")
+
+
+def passages_are_few_and_different(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
     """At most 1,000 passages, none twice, at least one."""
-    for turn, response in _responses(run):
-        if len(response.passages) > MAX_PASSAGES:
-            yield _problem(turn, response, "passages", f"are {len(response.passages)}, at most {MAX_PASSAGES}")
-        if not response.passages:
+    most = asked.limits.passages
+    for response in turn.responses:
+        passages = response.passages or ()
+        if most and len(passages) > most:
+            yield _problem(turn, response, "passages", f"are {len(passages)}, at most {most} are allowed")
+        if most and not passages:
             yield _problem(turn, response, "passages", "are none")
-        for id, times in Counter(hit.id for hit in response.passages).items():
+        for id, times in Counter(passage.id for passage in passages).items():
             if times > 1:
                 yield _problem(turn, response, "passages", f"list {id} {times} times")
 
 
-def scores_fall_strictly(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def passage_ids_are_the_collections(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+    """Ids have the form of the collection's (`--collection`)."""
+    for response in turn.responses:
+        for passage in response.passages or ():
+            if not asked.ids.fullmatch(passage.id):
+                yield _problem(turn, response, "passages", f"{passage.id} is no id of the collection")
+
+
+def scores_fall_strictly(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
     """TREC tools sort by score, so equal scores lose the ranking."""
-    for turn, response in _responses(run):
-        for before, after in pairwise(response.passages):
+    for response in turn.responses:
+        for before, after in pairwise(response.passages or ()):
             if not after.score < before.score:
                 what = f"{after.id} scores {after.score}, not below {before.id} with {before.score}"
                 yield _problem(turn, response, "passages", what)
                 break
 
 
-def some_passage_is_used(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def some_passage_is_used(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
     """A response that says something names where it is from (2024 only warns, and then takes the first five)."""
-    for turn, response in _responses(run):
-        if response.text.strip() and not response.used:
+    for response in turn.responses:
+        if asked.limits.cites and (response.text or "").strip() and not response.used:
             yield _problem(turn, response, "passages", "has no passage marked used, or cited")
 
 
-def used_passages_are_listed(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def used_passages_are_listed(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
     """Citations are among the references (2025: `validate_entry`)."""
-    for turn, response in _responses(run):
-        listed = {hit.id for hit in response.passages}
-        for id in response.used:
-            if id not in listed:
-                yield _problem(turn, response, "citations", f"{id} is not among the references")
+    for response in turn.responses:
+        listed = {passage.id for passage in response.passages or ()}
+        for hit in response.used:
+            if hit.id not in listed:
+                yield _problem(turn, response, "citations", f"{hit.id} is not among the references")
 
 
-def statements_are_the_persons(run: RunView, topics: Topics) -> Iterator[Problem]:
+def statements_are_the_persons(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
     """Statement ids and texts are those of the topic's PTKB, each at most once (the 2024 validator accepts id 0)."""
-    known = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
-    for turn, response in _responses(run):
-        ptkb = known.get(turn.turn_id, ())
-        texts = {statement.id: statement.text for statement in ptkb}
-        for id, text in response.statements:
-            if id is not None and id not in texts:
-                yield _problem(turn, response, "ptkb_provenance", f"id {id} is not in the topic's PTKB")
-            elif text is not None and text not in ([texts[id]] if id is not None else texts.values()):
-                yield _problem(turn, response, "ptkb_provenance", f"{text!r} is no statement of the topic's PTKB")
-        if len(set(response.statements)) < len(response.statements):
+    texts = {statement.id: statement.text for statement in asked.ptkb.get(turn.turn_id, ())}
+    for response in turn.responses:
+        for said in response.statements:
+            if said.id is not None and said.id not in texts:
+                yield _problem(turn, response, "ptkb_provenance", f"id {said.id} is not in the topic's PTKB")
+            elif said.text is not None and said.text not in ([texts[said.id]] if said.id else texts.values()):
+                yield _problem(turn, response, "ptkb_provenance", f"{said.text!r} is no statement of the topic's PTKB")
+        if len({(said.id, said.text) for said in response.statements}) < len(response.statements):
             yield _problem(turn, response, "ptkb_provenance", "lists a statement twice")
 
 
-def statement_scores_never_rise(run: RunView, _topics: Topics) -> Iterator[Problem]:
+def statement_scores_never_rise(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
     """Statements are listed best first (2023: `check_ptkb_provenance`)."""
-    for turn, response in _responses(run):
-        if any(after > before for before, after in pairwise(response.statement_scores)):
+    for response in turn.responses:
+        scores = [said.score for said in response.statements if said.score is not None]
+        if any(after > before for before, after in pairwise(scores)):
             yield _problem(turn, response, "ptkb_provenance", "is not ordered by score")
 
 
-Rule = Callable[[RunView, Topics], Iterator[Problem]]
+Rule = Callable[[RunTurn, Asked], Iterator[Problem]]
 RULES: tuple[Rule, ...] = (
-    turns_are_those_of_the_topics,
     ranks_count_from_one,
     text_is_there,
     text_is_short_enough,
+    no_response_is_deleted,
     passages_are_few_and_different,
+    passage_ids_are_the_collections,
     scores_fall_strictly,
     some_passage_is_used,
     used_passages_are_listed,
@@ -129,15 +161,38 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def check(run: RunView, topics: Topics) -> list[Problem]:
-    """Everything that is wrong with a run, rule by rule."""
-    return [problem for rule in RULES for problem in rule(run, topics)]
+class Checked:
+    """The rules over a run that is read turn by turn: what is asked of all turns together is asked at the end."""
 
+    def __init__(self, topics: Topics, asked: Asked) -> None:
+        self._asked = asked
+        self._known = dict.fromkeys(topics.turn_ids())
+        self._seen: set[str] = set()
+        self._first: RunTurn | None = None
 
-def _responses(run: RunView) -> Iterator[tuple[RunTurn, RunResponse]]:
-    for turn in run.turns:
-        for response in turn.responses:
-            yield turn, response
+    def turn(self, turn: RunTurn) -> Iterator[Problem]:
+        """What is wrong with one turn."""
+        place = f"turn {turn.turn_id} {turn.where}"
+        self._first = self._first or turn
+        if turn.info != self._first.info:
+            yield Problem(place, f"metadata differ from those of {self._first.where}")
+        if turn.turn_id not in self._known:
+            yield Problem(place, "is not a turn of these topics")
+        if turn.turn_id in self._seen:
+            yield Problem(place, "is there already")
+        self.seen(turn.turn_id)
+        for rule in RULES:
+            yield from rule(turn, self._asked)
+
+    def seen(self, turn_id: str) -> None:
+        """A turn is there, whatever is wrong with it."""
+        self._seen.add(turn_id)
+
+    def end(self) -> Iterator[Problem]:
+        """Which turns were never seen."""
+        for turn_id in self._known:
+            if turn_id not in self._seen:
+                yield Problem(f"turn {turn_id}", "is missing from the run")
 
 
 def _problem(turn: RunTurn, response: RunResponse, field: str, what: str) -> Problem:

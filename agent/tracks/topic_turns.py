@@ -32,9 +32,8 @@ class WireTopic(Protocol):
 
 def read(edition: str, wire: Sequence[WireTopic]) -> Topics:
     """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
-    problems = list(_doubled(wire))
-    if problems:
-        raise InvalidInputError("\n".join(map(str, problems)))
+    numbers = [("topic", str(topic.number)) for topic in wire]
+    none_doubled(numbers + [("turn", _id(topic, turn)) for topic in wire for turn in topic.turns])
     topics = tuple(Topic(str(topic.number), _statements(topic), tuple(_turns(topic))) for topic in wire)
     labels = {_id(topic, turn): _labels(topic, turn) for topic in wire for turn in topic.turns}
     return Topics(edition, topics, labels)
@@ -71,11 +70,9 @@ def _labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
     )
 
 
-def _doubled(wire: Sequence[WireTopic]) -> Iterator[Problem]:
-    for number, times in Counter(str(topic.number) for topic in wire).items():
-        if times > 1:
-            yield Problem(f"topic {number}", f"the number stands {times} times")
-    for topic in wire:
-        for turn_id, times in Counter(turn.turn_id for turn in topic.turns).items():
-            if times > 1:
-                yield Problem(f"topic {topic.number}", f"turn_id {turn_id} stands {times} times")
+def none_doubled(names: Sequence[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
+    """Raises `InvalidInputError` listing what is there twice, with any other problems found."""
+    counted = Counter(names)
+    doubled = [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in counted.items() if n > 1]
+    if doubled or problems:
+        raise InvalidInputError("\n".join(map(str, [*doubled, *problems])))

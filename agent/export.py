@@ -1,0 +1,58 @@
+"""Runs made from what is there already: from a trace into any edition, from a run into TREC's six columns."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agent.files import check_writable, mapped, write_whole
+from agent.job import run_info
+from agent.trace import read_trace
+from agent.tracks.run_files import Data, detect_run, make_run, read_run
+from schemas.errors import InvalidInputError
+
+log = logging.getLogger("convagent")
+
+
+def export_trace(path: Path, edition: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
+    """Write the run of a trace in the form of an edition (its own by default), without asking a model. How many turns.
+
+    Raises `InvalidInputError` naming the turn that the edition cannot express.
+    """
+    check_writable(out, overwrite)
+    trace = read_trace(path)
+    settings = trace.settings
+    if len(trace.places) < settings.turns:
+        log.warning("%s: %d of %d turns; the run is incomplete", path, len(trace.places), settings.turns)
+    answered = (line.answered for line in trace.lines())
+    write_whole(out, make_run(edition or settings.edition, answered, run_info(settings, name, team)))
+    return len(trace.places)
+
+
+def convert_run(path: Path, out: Path, *, overwrite: bool) -> int:
+    """Write the first ranking of every turn as a TREC run: `qid Q0 docid rank score tag`. How many turns.
+
+    Scores keep all their digits. Raises `InvalidInputError` for a file that is no valid run.
+    """
+    check_writable(out, overwrite)
+    data = mapped(path)
+    try:
+        rows = list(_trec(data))
+    except InvalidInputError as error:
+        raise InvalidInputError(error.what, where=str(path)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        remedy = "`convagent validate` lists all that is wrong with it."
+        raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
+    write_whole(out, rows)
+    return len(rows)
+
+
+def _trec(data: Data) -> Iterator[bytes]:
+    """The lines of each turn."""
+    run, turns = read_run(detect_run(data), data)
+    for turn in turns:
+        tag = "_".join((turn.info or run).name.split()) or "run"
+        passages = turn.responses[0].passages or ()
+        lines = (f"{turn.turn_id} Q0 {p.id} {rank} {p.score!r} {tag}\n" for rank, p in enumerate(passages, start=1))
+        yield "".join(lines).encode()

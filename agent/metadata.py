@@ -1,0 +1,158 @@
+"""A run's metadata, beside it: how it was made, in the form of ir_metadata 0.1 (Breuer, Keller, Schaer, SIGIR 2022).
+
+The form's six components (platform, research goal, implementation, method, actor, data) with its field names; what it
+has no name for stands under `resources` and in fields that say what they are.
+"""
+
+import platform
+import shlex
+import sys
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import prompts
+from agent.files import write_whole
+from agent.trace import Trace
+from schemas.records import RunInfo
+
+if TYPE_CHECKING:
+    from agent.answering import Request
+
+LIBRARIES = ("llama-cpp-python", "langchain-core", "rank-bm25", "spacy", "numpy", "msgspec")
+
+
+def metadata_path(run: Path) -> Path:
+    """`topics.run.json` has its metadata in `topics.run.ir_metadata.yml`."""
+    return run.with_name(f"{run.name.removesuffix('.jsonl').removesuffix('.json')}.ir_metadata.yml")
+
+
+def write_metadata(path: Path, request: "Request", trace: Trace, info: RunInfo) -> None:
+    """Write what is known of a finished run as YAML."""
+    import yaml
+
+    fields = {
+        "schema-version": 0.1,
+        "run-version": 1.0,
+        "tag": info.name,
+        "platform": _platform(),
+        "implementation": _implementation(),
+        "method": _method(trace, info),
+        "actor": {"team": info.team, "role": "experimenter"},
+        "data": _data(request, trace),
+        "resources": _resources(trace),
+    }
+    write_whole(path, [yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100).encode()])
+
+
+def _platform() -> dict[str, Any]:
+    import psutil
+
+    return {
+        "hardware": {
+            "cpu": {
+                "model": _cpu(),
+                "architecture": platform.machine(),
+                "operation mode": platform.architecture()[0].replace("bit", "-bit"),
+                "number of cores": psutil.cpu_count(logical=False) or psutil.cpu_count(),
+            },
+            "ram": f"{psutil.virtual_memory().total / 2**30:.0f} GB",
+        },
+        "operating system": {"kernel": platform.release(), "distribution": _distribution()},
+        "software": {
+            "libraries": {"python": [f"{name}=={version(name)}" for name in LIBRARIES]},
+            "retrieval toolkit": [f"tantivy=={version('tantivy')}"],
+        },
+    }
+
+
+def _cpu() -> str:
+    """The processor's name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{platform.system()} {platform.version()}"
+
+
+def _implementation() -> dict[str, Any]:
+    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return {
+        "executable": {"cmd": shlex.join(command)},
+        "source": {"lang": ["python"], "name": "convagent", "version": version("convagent")},
+    }
+
+
+def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
+    settings = trace.settings
+    plan = settings.plan
+    model = {"name": settings.model, "sha256": settings.model_digest or None, "seed": "none: replies are greedy"}
+    searched = [{"name": "bm25", "method": "tantivy BM25", "k1": 1.2, "b": 0.75, "documents": plan.searched}]
+    given = [{"name": "given ranking", "sha256": settings.ranking, "documents": plan.searched}]
+    return {
+        "automatic": not info.labels,
+        "run type": info.type,
+        "score ties": "corpus order; every score at least 0.0001 below the one before",
+        "indexing": {"tokenizer": "tantivy simple", "stemmer": "Snowball English", "stopwords": "tantivy English"},
+        "retrieval": given if settings.ranking else searched,
+        "generation": {
+            "model": model,
+            "prompts": prompts.digests(),
+            "passages": plan.read,
+            "responses": plan.responses if plan.parts.answer else 0,
+        },
+    }
+
+
+def _data(request: "Request", trace: Trace) -> dict[str, Any]:
+    settings, origin = trace.settings, request.origin
+    used = ["utterances", "canonical replies to earlier turns", "personal statements"]
+    used += ["human rewrites", "gold statements"] if settings.mode == "manual" else []
+    used += ["gold passages"] if settings.ranking_of_labels else []
+    sources = {
+        "index": str(origin.index or "index") if origin.ranking is None else None,
+        "ranking": str(origin.ranking) if origin.ranking else None,
+        "passages": [str(path) for path in origin.passages] or None,
+        "sha256": settings.passages,
+    }
+    return {
+        "test collection": {
+            "name": settings.edition,
+            "topics": str(request.topics),
+            "topics sha256": settings.topics,
+            "turns": settings.turns,
+        },
+        "passages": {name: value for name, value in sources.items() if value is not None},
+        "used of the topics": used,
+    }
+
+
+def _resources(trace: Trace) -> dict[str, Any]:
+    """Wall time by step, and tokens, summed over the lines of the trace."""
+    seconds: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    for line in trace.lines():
+        for call in line.calls:
+            seconds[call.step] += call.seconds  # type: ignore[assignment]
+            tokens["read"] += call.tokens_read
+            tokens["written"] += call.tokens_written
+        seconds["all"] += line.seconds  # type: ignore[assignment]
+    rest = seconds["all"] - sum(spent for step, spent in seconds.items() if step != "all")
+    spent = {step: round(float(taken), 2) for step, taken in seconds.items() if step != "all"}
+    return {
+        "wall time in seconds": {
+            **spent,
+            "reading, choosing sentences, writing the trace": round(float(rest), 2),
+            "all turns": round(float(seconds["all"]), 2),
+        },
+        "tokens": {"read": tokens["read"], "written": tokens["written"]},
+    }

@@ -1,0 +1,123 @@
+"""SCAI-QReCC 2021: questions and runs.
+
+Differs from iKAT in: a row is a turn; `Context` is the conversation before it (question, answer, question, ...; where
+it is absent our own answers are), and there is no PTKB; every part of a run may be left out; no passage is marked as
+used, and there is no limit of length. The labels (`Truth_*`) may stand in the same file. Source: the README of the
+organisers' repository and its `code/evaluation-script/scai-qrecc21-evaluator.py`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agent.tracks.ikat_2023 import NonEmpty
+from agent.tracks.rules import Limits
+from agent.tracks.runs import RunPassage, RunResponse, RunTurn
+from agent.tracks.topic_turns import none_doubled
+from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
+
+EDITION = "qrecc"
+ENDING = ".json"
+TOPICS_EXAMPLE: Any = [
+    {
+        "Conversation_no": 1,
+        "Turn_no": 2,
+        "Context": ["Can you help me find a diet?", "A vegetarian Mediterranean diet suits you."],
+        "Question": "What may I eat on it?",
+    }
+]
+RUN_EXAMPLE: Any = [
+    {
+        "Conversation_no": 1,
+        "Turn_no": 2,
+        "Model_rewrite": "What may I eat on a vegetarian Mediterranean diet?",
+        "Model_passages": {"clueweb22-en0035-25-01897:1": 9.5},
+        "Model_answer": "Vegetables, beans, nuts and olive oil.",
+    }
+]
+LIMITS = Limits(tokens=None, passages=None, cites=False)
+OPTIONAL = frozenset({"rewrite", "passages", "answer"})  # parts of a turn that a run may leave out
+Number = Annotated[int, Meta(ge=0)]
+
+
+class Row(Struct, forbid_unknown_fields=True, rename=str.capitalize):
+    """One turn of a conversation. The labels, and the notes of the organisers' training file, may be absent."""
+
+    conversation_no: Number
+    turn_no: Annotated[int, Meta(ge=1)]
+    question: NonEmpty
+    context: list[str] | None = None
+    truth_rewrite: str = ""
+    truth_passages: list[str] = []
+    truth_answer: str = ""
+    transformer_rewrite: str = ""
+    conversation_source: str = ""
+
+
+TopicsFile = list[Row]
+
+
+class RunEntry(Struct, forbid_unknown_fields=True, rename=str.capitalize, omit_defaults=True):
+    """One turn of a run."""
+
+    conversation_no: Number
+    turn_no: Annotated[int, Meta(ge=1)]
+    model_rewrite: str | UnsetType = UNSET
+    model_passages: Annotated[dict[NonEmpty, float], Meta(description="Id to score; higher is better.")] | UnsetType = (
+        UNSET
+    )
+    model_answer: str | UnsetType = UNSET
+
+
+Run = list[RunEntry]
+
+
+def read_topics(raw: Sequence[Row]) -> Topics:
+    """Rows of one conversation become a topic, in the order in which conversations first appear."""
+    none_doubled([("turn", _id(row)) for row in raw], list(_half_said(raw)))
+    turns: dict[int, list[Turn]] = {}
+    for row in raw:
+        turns.setdefault(row.conversation_no, []).append(Turn(_id(row), row.question, _heard(row)))
+    topics = tuple(Topic(str(number), (), tuple(found)) for number, found in turns.items())
+    labels = {_id(row): TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages)) for row in raw}
+    return Topics(EDITION, topics, labels)
+
+
+def _id(row: Row) -> str:
+    return f"{row.conversation_no}_{row.turn_no}"
+
+
+def _heard(row: Row) -> tuple[Message, ...] | None:
+    if row.context is None:
+        return () if row.turn_no == 1 else None
+    return tuple(Message("assistant" if n % 2 else "user", text) for n, text in enumerate(row.context))
+
+
+def _half_said(raw: Iterable[Row]) -> Iterable[Problem]:
+    for row in raw:
+        if row.context is not None and len(row.context) % 2:
+            yield Problem(f"turn {_id(row)}", "Context is not question, answer, question, answer, ...")
+
+
+def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
+    """One turn as the file says it; what was left out is not there."""
+    conversation, _, number = turn.turn_id.partition("_")
+    response = turn.responses[0]
+    passages = UNSET if response.passages is None else {passage.id: passage.score for passage in response.passages}
+    return RunEntry(
+        int(conversation),
+        int(number),
+        UNSET if turn.rewrite is None else turn.rewrite,
+        passages,
+        UNSET if response.text is None else response.text,
+    )
+
+
+def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
+    """What a row says."""
+    rewrite, ranking, answer = entry.model_rewrite, entry.model_passages, entry.model_answer
+    passages = None if ranking is UNSET else tuple(RunPassage(id, score) for id, score in ranking.items())
+    response = RunResponse(1, None if answer is UNSET else answer, passages, where=where)
+    turn_id = f"{entry.conversation_no}_{entry.turn_no}"
+    return RunTurn(turn_id, (response,), None if rewrite is UNSET else rewrite, where)

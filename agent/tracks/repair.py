@@ -1,0 +1,107 @@
+"""What can be mended in a run without guessing what was meant. Every change is told; the rest stays for a person.
+
+Mended: equal scores (lowered by a step, the order stays), passages and statements listed twice, more passages than
+allowed, statements that are not the person's, citations of passages that are not listed (while one is left), ranks, a
+text that is too long (cut at the end of a sentence), statements out of the order of their scores, and turns that are
+not asked for. Not mended: missing turns, empty texts, scores that rise, nothing used.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from agent.sentences import fitting, response_length, split_sentences
+from agent.tracks import track
+from agent.tracks.rules import Limits
+from agent.tracks.run_files import Data, read_run, write_run
+from agent.tracks.runs import RunPassage, RunResponse, RunTurn
+from indexes.passages import strictly_decreasing
+from schemas.records import Hit, Problem, Statement, Topics
+
+Mend = Callable[[RunResponse, Limits, dict[str, str]], RunResponse]
+
+
+def repaired(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes], list[Problem]]:
+    """The run with all that is safe to mend mended, and what was changed.
+
+    Raises `msgspec.DecodeError` for a run whose shape is broken.
+    """
+    info, turns = read_run(edition, data)
+    ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
+    changes: list[Problem] = []
+    found: dict[str, RunTurn] = {}
+    kept: list[RunTurn] = []
+    for turn in turns:
+        info = turn.info or info
+        place = f"turn {turn.turn_id} {turn.where}"
+        if turn.turn_id not in ptkb:
+            changes.append(Problem(place, "left out: it is not a turn of these topics"))
+        elif turn == found.get(turn.turn_id):
+            changes.append(Problem(place, "left out: it is there already, word for word"))
+        else:
+            found[turn.turn_id] = turn
+            kept.append(_turn(turn, track(edition).LIMITS, ptkb[turn.turn_id], changes))
+    return write_run(edition, kept, info), changes
+
+
+def _turn(turn: RunTurn, limits: Limits, ptkb: tuple[Statement, ...], changes: list[Problem]) -> RunTurn:
+    texts = {statement.id: statement.text for statement in ptkb}
+    responses = []
+    for rank, response in enumerate(turn.responses, start=1):
+        mended = replace(response, rank=rank)
+        done = ["ranks counted from 1"] if mended != response else []
+        for mend in MENDS:
+            before, mended = mended, mend(mended, limits, texts)
+            done += [(mend.__doc__ or "").strip().rstrip(".")] if mended != before else []
+        changes += [Problem(f"turn {turn.turn_id} {response.where}", change) for change in done]
+        responses.append(mended)
+    return replace(turn, responses=tuple(responses))
+
+
+def _each_passage_once(response: RunResponse, limits: Limits, _texts: dict[str, str]) -> RunResponse:
+    """Passages listed twice, or beyond the limit, left out."""
+    if response.passages is None:
+        return response
+    once: dict[str, RunPassage] = {}
+    for passage in response.passages:
+        once.setdefault(passage.id, passage)
+    return replace(response, passages=tuple(once.values())[: limits.passages])
+
+
+def _falling_scores(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:
+    """Equal scores lowered by a step each."""
+    passages = response.passages or ()
+    steps = list(pairwise(passage.score for passage in passages))
+    if any(after > before for before, after in steps) or not any(after == before for before, after in steps):
+        return response
+    lowered = {hit.id: hit.score for hit in strictly_decreasing((p.id, p.score) for p in passages)}
+    used = tuple(Hit(hit.id, lowered.get(hit.id, hit.score)) for hit in response.used)
+    return replace(response, passages=tuple(replace(p, score=lowered[p.id]) for p in passages), used=used)
+
+
+def _listed_citations(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:
+    """Citations of passages that are not listed left out."""
+    listed = {passage.id for passage in response.passages or ()}
+    used = tuple(hit for hit in response.used if hit.id in listed)
+    return replace(response, used=used) if used else response
+
+
+def _own_statements(response: RunResponse, _limits: Limits, texts: dict[str, str]) -> RunResponse:
+    """Statements that are not the person's, or there twice, left out; the others in the order of their scores."""
+    known = {
+        (said.id, said.text): said
+        for said in response.statements
+        if (said.id is None or said.id in texts) and (said.text is None or said.text in texts.values())
+    }
+    return replace(response, statements=tuple(sorted(known.values(), key=lambda said: -(said.score or 0.0))))
+
+
+def _short_text(response: RunResponse, limits: Limits, _texts: dict[str, str]) -> RunResponse:
+    """Text cut at the end of the last sentence that fits."""
+    if not limits.tokens or not response.text or response_length(response.text) <= limits.tokens:
+        return response
+    kept = fitting(split_sentences(response.text), limits.tokens)
+    return replace(response, text=" ".join(kept)) if kept else response
+
+
+MENDS: tuple[Mend, ...] = (_each_passage_once, _falling_scores, _listed_citations, _own_statements, _short_text)

@@ -1,0 +1,176 @@
+"""Run files of any edition: written and read turn by turn, and checked.
+
+A file is one JSON object whose last field is the list of turns (iKAT 2023, 2024), a JSON array of turns (QReCC), or
+lines of turns (iKAT 2025). However long it is, only one turn is in memory in its decoded form.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from agent.tracks import TRACKS, shape_problems, track
+from agent.tracks.rules import COLLECTIONS, Asked, Checked
+from agent.tracks.runs import RunResponse, RunStatement, RunTurn, run_turns
+from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Answered, Problem, RunInfo, Topics
+
+Data = bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One turn of a file, not yet decoded. `where` is its JSON path."""
+
+    where: str
+    data: Data | msgspec.Raw
+
+
+def make_run(edition: str, answered: Iterable[Answered], info: RunInfo) -> Iterator[bytes]:
+    """The run file of an edition, piece by piece: a pure function of the answered turns."""
+    return write_run(edition, run_turns(answered, info), info)
+
+
+def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo) -> Iterator[bytes]:
+    """The file of some turns. Raises `InvalidInputError` for what the edition cannot express."""
+    module = track(edition)
+    _check_parts(edition, info)
+    entries = (_encoded(module, turn, info) for turn in turns)
+    if module.ENDING == ".jsonl":
+        yield from (entry + b"\n" for entry in entries)
+        return
+    opening = msgspec.json.encode(module.head(info))[:-1] + b',"turns":[' if hasattr(module, "head") else b"["
+    for n, entry in enumerate(entries):
+        yield (b"," if n else opening) + entry
+    yield b"]}" if hasattr(module, "head") else b"]"
+
+
+def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> bytes:
+    try:
+        data = msgspec.json.encode(module.entry(turn, info))
+        msgspec.json.decode(data, type=module.RunEntry)
+    except ValueError as error:  # msgspec's own errors are ValueErrors
+        raise InvalidInputError(
+            f"{module.EDITION} cannot express it ({error})", where=f"turn {turn.turn_id}"
+        ) from error
+    return data
+
+
+def check_expressible(edition: str, info: RunInfo, topics: Topics) -> None:
+    """Raises, before any work, where an edition cannot say what a run over these topics will have to say.
+
+    `UsageError` for a part left out that the edition must have, `InvalidInputError` for a turn or statement id.
+    """
+    _check_parts(edition, info)
+    module = track(edition)
+    for topic in topics.topics:
+        statements = tuple(RunStatement(statement.id, statement.text) for statement in topic.ptkb)
+        for turn in topic.turns:
+            _encoded(module, RunTurn(turn.id, (RunResponse(1, "", (), (), statements),)), info)
+
+
+def _check_parts(edition: str, info: RunInfo) -> None:
+    for part in ("rewrite", "passages", "answer"):
+        if not getattr(info.parts, part) and part not in track(edition).OPTIONAL:
+            able = ", ".join(name for name, module in TRACKS.items() if part in module.OPTIONAL)
+            raise UsageError(f"{edition} has no runs without {part} (it may be left out of: {able})")
+
+
+def read_run(edition: str, data: Data) -> tuple[RunInfo, Iterator[RunTurn]]:
+    """What a run says of itself, and its turns.
+
+    Raises `msgspec.DecodeError` for what is not of the edition's shape; `run_problems` says all that is wrong.
+    """
+    module = track(edition)
+    info, entries = _split(module, data)
+    return info, (_decoded(module, entry, info) for entry in entries)
+
+
+def _decoded(module: ModuleType, entry: Entry, info: RunInfo) -> RunTurn:
+    turn: RunTurn = module.turn_of(msgspec.json.decode(entry.data, type=module.RunEntry), entry.where, info)
+    return turn
+
+
+def _split(module: ModuleType, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+    """The head and the turns of a file, the turns undecoded."""
+    if module.ENDING == ".jsonl":
+        return RunInfo(""), _lines(data)
+    if hasattr(module, "RunHead"):
+        head = msgspec.json.decode(data, type=module.RunHead)
+        return module.info_of(head), (Entry(f"$.turns[{n}]", raw) for n, raw in enumerate(head.turns))
+    rows = msgspec.json.decode(data, type=list[msgspec.Raw])
+    return RunInfo(""), (Entry(f"$[{n}]", raw) for n, raw in enumerate(rows))
+
+
+def _lines(data: Data) -> Iterator[Entry]:
+    for number, line in enumerate(bytes(data).splitlines(), start=1):
+        if line.strip():
+            yield Entry(f"line {number} $", line)
+
+
+def detect_run(data: Data) -> str:
+    """The edition of a run file. Raises `InvalidInputError` where it is none that is known."""
+    try:
+        raw = msgspec.json.decode(_first_line(data))
+        if "references" in raw:
+            return "ikat-2025"
+    except (msgspec.DecodeError, TypeError):
+        pass
+    try:
+        head = msgspec.json.decode(data, type=dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"is no run ({error})") from error
+    if isinstance(head, list) and head and "Conversation_no" in head[0] and "Question" not in head[0]:
+        return "qrecc"
+    if isinstance(head, dict) and "turns" in head:
+        return "ikat-2024" if "eval_response" in head else "ikat-2023"
+    raise InvalidInputError("is a run of no edition that can be recognised")
+
+
+def _first_line(data: Data) -> bytes:
+    return bytes(data[: 1 << 24]).lstrip().partition(b"\n")[0]
+
+
+def run_problems(data: Data, topics: Topics, edition: str | None = None, collection: str = "any") -> list[Problem]:
+    """Everything wrong with a run file: its shape by the published JSON Schema, and the rules of `rules.py`."""
+    module = track(edition or topics.edition)
+    try:
+        info, entries = _split(module, data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _head_problems(module, data) or [Problem("$", f"is not JSON ({error})")]
+    ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
+    checked = Checked(topics, Asked(module.LIMITS, info.parts.answer, COLLECTIONS[collection], ptkb))
+    problems: list[Problem] = []
+    for entry in entries:
+        problems.extend(_entry_problems(module, entry, info, checked))
+    return [*problems, *checked.end()]
+
+
+def _entry_problems(module: ModuleType, entry: Entry, info: RunInfo, checked: Checked) -> Sequence[Problem]:
+    try:
+        turn = _decoded(module, entry, info)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _shape(module.RunEntry, entry, checked) or [Problem(entry.where, str(error))]
+    return list(checked.turn(turn))
+
+
+def _shape(shape: Any, entry: Entry, checked: Checked) -> list[Problem]:
+    try:
+        raw = msgspec.json.decode(entry.data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return [Problem(entry.where, f"is not JSON ({error})")]
+    turn_id = raw.get("turn_id") if isinstance(raw, dict) else None
+    place = ""
+    if isinstance(turn_id, str):
+        checked.seen(turn_id)
+        place = f"turn {turn_id} "
+    return [Problem(place + p.where, p.what) for p in shape_problems(raw, shape, entry.where)]
+
+
+def _head_problems(module: ModuleType, data: Data) -> list[Problem]:
+    try:
+        return shape_problems(msgspec.json.decode(data), module.Run)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []

@@ -1,0 +1,175 @@
+"""From what is there already: exports of a trace, TREC files, mended copies, metadata; and however long they are."""
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agent.answering import Outputs, Request, answer_file
+from agent.console import turn_progress
+from agent.export import convert_run, export_trace
+from agent.files import mapped, write_whole
+from agent.rankings import read_ranking
+from agent.sources import Origin
+from agent.trace import Line, Settings, append, empty, read_trace, writing
+from agent.tracks import TRACKS, read_topics
+from agent.tracks.run_files import make_run, run_problems
+from agent.validating import check_run, repair_run
+from indexes.passages import PassageIndex
+from schemas.errors import InvalidInputError
+from schemas.records import Answered, Hit, Plan, Query, RunInfo
+from tests.conftest import EXAMPLES
+from tests.test_runs import MANY, answered, changed, decoded, encoded, equal_scores, rank, run_of
+from tests.test_topics import EDITIONS, write
+
+TOPICS = EXAMPLES / "topics.json"
+
+
+@pytest.fixture
+def finished(example_index: PassageIndex, tmp_path: Path) -> Path:
+    """A directory with a finished run of 2024 and its trace."""
+    outputs = Outputs.choose(TOPICS, tmp_path / "run.json", None, resume=False, overwrite=False)
+    answer_file(Request(TOPICS, Origin(example_index.directory), "none", Plan(k=50)), outputs, turn_progress)
+    return tmp_path
+
+
+def test_an_export_in_its_own_edition_is_the_run(finished: Path) -> None:
+    turns = export_trace(
+        finished / "run.trace.jsonl", None, finished / "again.json", "convagent", "us", overwrite=False
+    )
+    assert turns == 15
+    assert (finished / "again.json").read_bytes() == (finished / "run.json").read_bytes()
+
+
+@pytest.mark.parametrize("edition", TRACKS)
+def test_a_trace_can_become_a_run_of_any_edition_that_can_express_it(edition: str, finished: Path) -> None:
+    out = finished / "export"
+    export_trace(finished / "run.trace.jsonl", edition, out, "ours", "us", overwrite=False)
+    assert run_problems(out.read_bytes(), read_topics(TOPICS), edition) == []
+
+
+def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
+    finished: Path, tmp_path: Path, example_index: PassageIndex
+) -> None:
+    topics = write(tmp_path / "topics.json", EDITIONS["ikat-2023"])
+    outputs = Outputs.choose(topics, tmp_path / "other.json", None, resume=False, overwrite=False)
+    answer_file(Request(topics, Origin(example_index.directory), "none", Plan(k=5)), outputs, turn_progress)
+    for edition in ("ikat-2024", "qrecc"):
+        with pytest.raises(InvalidInputError, match=f"turn 9-1_1: {edition} cannot express it"):
+            export_trace(outputs.trace, edition, tmp_path / "out", "ours", "us", overwrite=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_trec_file_is_the_same_ranking(finished: Path) -> None:
+    assert convert_run(finished / "run.json", finished / "run.trec", overwrite=False) == 15
+    first = (finished / "run.trec").read_text().splitlines()[0].split()
+    assert (first[0], first[1], first[3], first[5]) == ("0_1", "Q0", "1", "convagent")
+    assert read_ranking(finished / "run.trec").hits == read_ranking(finished / "run.json").hits
+
+
+def test_the_metadata_say_how_the_run_was_made(finished: Path) -> None:
+    told = yaml.safe_load((finished / "run.ir_metadata.yml").read_text())
+    assert told["tag"] == "convagent"
+    assert {"platform", "implementation", "method", "actor", "data", "resources"} <= set(told)
+    assert told["method"]["automatic"] is True
+    assert told["data"]["used of the topics"] == [
+        "utterances",
+        "canonical replies to earlier turns",
+        "personal statements",
+    ]
+    assert told["data"]["test collection"]["turns"] == 15
+    assert set(told["method"]["generation"]["prompts"]) >= {"system", "imagine", "statements"}
+    assert len(told["data"]["passages"]["sha256"]) == 64
+    seconds = told["resources"]["wall time in seconds"]
+    assert sum(spent for step, spent in seconds.items() if step != "all turns") == pytest.approx(
+        seconds["all turns"], abs=0.05
+    )
+
+
+# Mending: what is done to a run of 2024, what is changed, and whether it is valid then
+FIRST = "turns/0/responses/0"
+MENDABLE: list[tuple[str, str, Any, str, bool]] = [
+    ("equal scores", f"{FIRST}/passage_provenance", equal_scores, "Equal scores lowered by a step each", True),
+    ("a passage twice", f"{FIRST}/passage_provenance", rank("bread:1"), "Passages listed twice", True),
+    ("ranks from 2", f"{FIRST}/rank", 2, "ranks counted from 1", True),
+    ("a foreign statement", f"{FIRST}/ptkb_provenance", [1, 99], "Statements that are not the person's", True),
+    ("a statement twice", f"{FIRST}/ptkb_provenance", [1, 1], "or there twice, left out", True),
+    ("a text too long", f"{FIRST}/text", f"It keeps well. {MANY}.", "Text cut at the end of the last sentence", True),
+    ("an extra turn", "turns", lambda found: [*found, {**found[0], "turn_id": "7_1"}], "is not a turn of these", True),
+    ("a turn twice", "turns", lambda found: [*found, found[0]], "is there already, word for word", True),
+    ("one long sentence", f"{FIRST}/text", MANY, "", False),
+    ("a rising score", f"{FIRST}/passage_provenance", rank("a:1", score=99.0), "", False),
+    ("an empty text", f"{FIRST}/text", "", "", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "change", "valid"), [row[1:] for row in MENDABLE], ids=[row[0] for row in MENDABLE]
+)
+def test_what_is_safe_to_mend_is_mended_and_told(
+    path: str, value: Any, change: str, valid: bool, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
+    run = json.loads(run_of(read_topics(file), "ikat-2024"))
+    broken = write(tmp_path / "broken.json", changed(run, path, value))
+    before = broken.read_bytes()
+    assert check_run(broken, file, None).problems
+    changes = repair_run(broken, file, None, tmp_path / "mended.json", overwrite=False)
+    assert [change in told.what for told in changes] == ([True] if change else [])
+    assert (check_run(tmp_path / "mended.json", file, None).problems == ()) is valid
+    assert broken.read_bytes() == before
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_valid_run_is_mended_to_itself(edition: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "topics.json", EDITIONS[edition])
+    run = tmp_path / "run"
+    run.write_bytes(run_of(read_topics(file), edition))
+    assert repair_run(run, file, None, tmp_path / "mended", overwrite=False) == []
+    assert (tmp_path / "mended").read_bytes() == run.read_bytes()
+
+
+@pytest.mark.parametrize("edition", ["ikat-2025"])
+def test_a_citation_of_nothing_listed_is_left_out_while_one_is_left(edition: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "topics.json", EDITIONS[edition])
+    lines = decoded(edition, run_of(read_topics(file), edition))
+    lines = changed(lines, "0/responses/0/citations", lambda found: {**found, "rock:9": 1.0})
+    run = tmp_path / "run.jsonl"
+    run.write_bytes(encoded(edition, lines))
+    [change] = repair_run(run, file, None, tmp_path / "mended.jsonl", overwrite=False)
+    assert "Citations of passages that are not listed left out" in change.what
+    assert check_run(tmp_path / "mended.jsonl", file, None).problems == ()
+
+
+# A long run
+
+
+def long_turns(count: int) -> Iterator[Answered]:
+    hits = tuple(Hit(f"some-collection-{n:07}:1", 2000.0 - n) for n in range(1000))
+    for number in range(1, count + 1):
+        yield Answered(f"{number}_1", Query("Why?"), (), hits, (), answered("1_1").responses)
+
+
+def test_a_long_run_is_written_exported_and_checked_turn_by_turn(tmp_path: Path) -> None:
+    """16,000 rows stream: what is in memory is one turn, and a few bytes for each that is finished."""
+    count = 300
+    rows = [{"Conversation_no": n, "Turn_no": 1, "Question": "Why?"} for n in range(1, count + 1)]
+    topics = read_topics(write(tmp_path / "topics.json", rows))
+    settings = Settings("qrecc", "", count, "automatic", "", "", False, "", "none", "", "", Plan(), "0")
+    with writing(empty(tmp_path / "trace.jsonl", settings)) as file:
+        for turn in long_turns(count):
+            append(file, Line(turn, (), 0.0))
+    tracemalloc.start()
+    trace = read_trace(tmp_path / "trace.jsonl")
+    turns = (line.answered for line in trace.lines())
+    write_whole(tmp_path / "run.json", make_run("qrecc", turns, RunInfo("")))
+    problems = run_problems(mapped(tmp_path / "run.json"), topics)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert problems == []
+    assert (tmp_path / "run.json").stat().st_size > 10_000_000
+    assert peak < 3_000_000

@@ -1,0 +1,175 @@
+"""Every kind of run: manual, only-response, retrieval-only, several responses, and parts left out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agent.answering import Outputs, Report, Request, answer_file
+from agent.console import turn_progress
+from agent.manual import manual
+from agent.sources import Origin
+from agent.trace import read_trace
+from agent.tracks import read_topics
+from indexes.passages import PassageIndex
+from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Message, Parts, Plan
+from tests.conftest import EXAMPLES, needs_model
+from tests.test_topics import IKAT, QRECC, write
+
+TOPICS = EXAMPLES / "topics.json"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "run.json"
+
+
+def answer(run: Path, origin: Origin, plan: Plan, topics: Path = TOPICS, **more: Any) -> Report:
+    outputs = Outputs.choose(topics, run, None, resume=False, overwrite=False)
+    return answer_file(Request(topics, origin, more.pop("model", "none"), plan, **more), outputs, turn_progress)
+
+
+def responses(run: Path) -> list[list[dict[str, Any]]]:
+    return [turn["responses"] for turn in json.loads(run.read_text())["turns"]]
+
+
+@pytest.mark.parametrize("edition", IKAT)
+def test_a_manual_run_is_handed_what_people_wrote(edition: str, tmp_path: Path) -> None:
+    topics = json.loads(json.dumps(IKAT[edition]))
+    topics[0]["responses" if edition == "ikat-2025" else "turns"][1]["resolved_utterance"] = (
+        "How long does rice bread keep?"
+    )
+    spelled_out, given = manual(read_topics(write(tmp_path / "topics.json", topics)))
+    first, second = spelled_out.topics[0].turns
+    assert given[first.id].resolved == "Which bread can I eat with coeliac disease?"
+    assert [chosen.statement.text for chosen in given[first.id].statements or ()] == ["I have coeliac disease."]
+    assert given[second.id].statements == ()
+    assert second.heard == (
+        Message("user", "Which bread can I eat with coeliac disease? I have coeliac disease."),
+        Message("assistant", "Rice bread."),
+    )
+
+
+def test_a_manual_run_says_so_and_searches_the_human_rewrite(example_index: PassageIndex, run: Path) -> None:
+    report = answer(run, Origin(example_index.directory), Plan(k=50), mode="manual")
+    assert report.problems == ()
+    assert json.loads(run.read_text())["run_type"] == "manual"
+    labels = read_topics(TOPICS).labels
+    for line in read_trace(report.trace).lines():
+        known = labels[line.answered.turn_id]
+        assert line.answered.query.standalone == known.resolved
+        assert [chosen.statement.id for chosen in line.answered.personal] == list(known.statement_ids)
+    metadata = yaml.safe_load(run.with_name("run.ir_metadata.yml").read_text())
+    assert metadata["method"]["automatic"] is False
+    assert "gold statements" in metadata["data"]["used of the topics"]
+
+
+def test_a_manual_run_needs_the_labels(run: Path, tmp_path: Path, example_index: PassageIndex) -> None:
+    topics = write(tmp_path / "topics.json", QRECC)
+    with pytest.raises(InvalidInputError, match="no human rewrite of turn 1_1, 1_2"):
+        answer(run, Origin(example_index.directory), Plan(), topics, mode="manual")
+    assert not run.exists()
+
+
+@pytest.mark.parametrize("model", ["none", pytest.param("smollm2", marks=needs_model)])
+def test_only_responses_cite_nothing_but_the_given_ranking(
+    model: str, example_index: PassageIndex, run: Path, tmp_path: Path
+) -> None:
+    answer(tmp_path / "found.json", Origin(example_index.directory), Plan(k=4))
+    given = [{p["id"] for p in found[0]["passage_provenance"]} for found in responses(tmp_path / "found.json")]
+    topics = json.loads(TOPICS.read_text())
+    few = write(tmp_path / "topics.json", topics if model == "none" else topics[:1])
+    origin = Origin(example_index.directory, ranking=tmp_path / "found.json", on_error="skip")
+    report = answer(run, origin, Plan(), few, model=model)
+    assert report.problems == ()
+    assert json.loads(run.read_text())["run_type"] == "only_response"
+    for [response], ids in zip(responses(run), given, strict=False):
+        assert {passage["id"] for passage in response["passage_provenance"]} == ids
+        assert any(passage["used"] for passage in response["passage_provenance"])
+        assert response["text"]
+
+
+def test_gold_passages_make_the_run_one_of_labels(example_index: PassageIndex, run: Path, tmp_path: Path) -> None:
+    topics = json.loads(TOPICS.read_text())
+    for topic in topics:
+        topic["number"] = f"{topic['number']}-1"  # as 2023 numbers them, which has no type for such a run
+    file = write(tmp_path / "topics.json", topics)
+    report = answer(run, Origin(example_index.directory, ranking=file), Plan(), file)
+    assert report.problems == ()
+    assert json.loads(run.read_text())["run_type"] == "manual"
+    metadata = yaml.safe_load(run.with_name("run.ir_metadata.yml").read_text())
+    assert metadata["method"]["run type"] == "only-response"
+    assert "gold passages" in metadata["data"]["used of the topics"]
+
+
+CONTRADICTIONS = [
+    (Origin(), "only-response", "needs a ranking"),
+    (Origin(ranking=TOPICS), "automatic", "takes no ranking"),
+    (Origin(passages=(TOPICS,)), None, "are the texts of a ranking"),
+]
+
+
+@pytest.mark.parametrize(("origin", "mode", "message"), CONTRADICTIONS)
+def test_what_cannot_be_meant_is_refused(origin: Origin, mode: Any, message: str, run: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        answer(run, origin, Plan(), mode=mode)
+
+
+def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run: Path) -> None:
+    report = answer(run, Origin(example_index.directory), Plan(k=50, parts=Parts(answer=False)))
+    assert report.problems == ()
+    assert json.loads(run.read_text())["eval_response"] is False
+    for line in read_trace(report.trace).lines():
+        assert line.answered.hits
+        assert line.answered.passages == ()
+        assert line.answered.responses == ()
+
+
+def test_several_responses_are_ranked_short_and_from_different_passages(example_index: PassageIndex, run: Path) -> None:
+    report = answer(run, Origin(example_index.directory), Plan(k=50, responses=3))
+    assert report.problems == ()
+    for found in responses(run):
+        assert [response["rank"] for response in found] == [1, 2, 3]
+        used = [{p["id"] for p in response["passage_provenance"] if p["used"]} for response in found]
+        assert all(used)
+        assert not used[0] & used[1]
+        assert not used[1] & used[2]
+        assert sum(len(response["text"].split()) for response in found) <= 250
+
+
+# What is left out, and which steps may still be seen in the trace
+LEFT_OUT = [
+    (Parts(), {"context", "search"}, ["Model_rewrite", "Model_passages", "Model_answer"]),
+    (Parts(rewrite=False), {"search"}, ["Model_passages", "Model_answer"]),
+    (Parts(answer=False), {"context", "search"}, ["Model_rewrite", "Model_passages"]),
+    (Parts(passages=False), {"context", "search"}, ["Model_rewrite", "Model_answer"]),
+    (Parts(passages=False, answer=False), {"context"}, ["Model_rewrite"]),
+]
+
+
+@pytest.mark.parametrize(("parts", "steps", "fields"), LEFT_OUT)
+def test_what_is_left_out_is_not_done(
+    parts: Parts, steps: set[str], fields: list[str], example_index: PassageIndex, run: Path, tmp_path: Path
+) -> None:
+    topics = write(tmp_path / "topics.json", QRECC)
+    report = answer(run, Origin(example_index.directory), Plan(k=50, parts=parts), topics)
+    assert report.problems == ()
+    assert [list(row)[2:] for row in json.loads(run.read_text())] == [fields] * 2
+    lines = list(read_trace(report.trace).lines())
+    assert {call.step for line in lines for call in line.calls} - {"statements"} == steps
+    if not parts.passages:
+        assert all(len(line.answered.hits) <= 5 for line in lines)  # no deeper than the answer needs
+
+
+@pytest.mark.parametrize(
+    ("edition", "parts"),
+    [("ikat-2023", Parts(answer=False)), ("ikat-2024", Parts(passages=False)), ("ikat-2025", Parts(answer=False))],
+)
+def test_what_an_edition_must_have_cannot_be_left_out(edition: str, parts: Parts, run: Path, tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.json", IKAT[edition])
+    with pytest.raises(UsageError, match="has no runs without"):
+        answer(run, Origin(), Plan(parts=parts), topics)
+    assert list(tmp_path.iterdir()) == [topics]

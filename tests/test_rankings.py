@@ -1,0 +1,160 @@
+"""A given ranking in every form that it comes in, and what is said where it does not fit."""
+
+import gzip
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from agent.llm.seam import unheard
+from agent.rankings import read_ranking
+from agent.sources import Origin, Sources, open_sources
+from agent.tracks import read_topics
+from agent.tracks.run_files import make_run
+from indexes.passages import PassageIndex
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Hit, Passage, Plan, RunInfo, Topics
+from tests.test_runs import answered
+from tests.test_topics import EDITIONS, IKAT_2024, QRECC, write
+
+TREC = """\
+# a comment
+0_1 Q0 bread:2 2 4.25 theirs
+0_1 Q0 bread:1 1 9.5 theirs
+0_2	Q0	music:1	1	0.5	theirs
+"""
+CANDIDATES = """\
+{"query": {"qid": "0_1", "text": "Which bread?"}, "candidates": [\
+{"docid": "bread:2", "score": 4.25, "doc": {"segment": "Rice bread keeps."}}, \
+{"docid": "bread:1", "score": 9.5, "doc": {"contents": "Rice bread holds no gluten.", "title": "Bread"}}]}
+
+{"query": {"qid": "0_2"}, "candidates": [{"docid": "music:1", "score": 0.5, "doc": "A trumpet."}]}
+"""
+HITS = {"0_1": (Hit("bread:1", 9.5), Hit("bread:2", 4.25)), "0_2": (Hit("music:1", 0.5),)}
+PASSAGES = """\
+{"id": "bread:1", "contents": "Rice bread holds no gluten at all, which suits coeliacs."}
+{"id": "bread:2", "contents": "Rice bread keeps for two days in a tin."}
+{"id": "music:1", "contents": "A trumpet is made of brass and keeps its tune."}
+{"id": "other:1", "contents": "Something else."}
+"""
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Topics:
+    return read_topics(write(tmp_path / "topics.json", IKAT_2024))
+
+
+@pytest.mark.parametrize("text", [TREC, CANDIDATES, TREC.replace("\n", "\r\n")])
+def test_all_forms_say_the_same(text: str, tmp_path: Path) -> None:
+    assert read_ranking(write(tmp_path / "ranking", text)).hits == HITS
+
+
+def test_candidates_bring_their_texts(tmp_path: Path) -> None:
+    texts = read_ranking(write(tmp_path / "ranking", CANDIDATES)).texts
+    assert texts["bread:1"] == Passage("bread:1", "Rice bread holds no gluten.", "Bread")
+    assert texts["music:1"].text == "A trumpet."
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_run_of_any_edition_is_a_ranking(edition: str, tmp_path: Path) -> None:
+    turn_ids = {"ikat-2023": "9-1_1", "ikat-2025": "9-1_1"}
+    turn_id = turn_ids.get(edition, "0_1")
+    (tmp_path / "run").write_bytes(b"".join(make_run(edition, [answered(turn_id)], RunInfo("r"))))
+    ranking = read_ranking(tmp_path / "run")
+    assert ranking.hits == {turn_id: (Hit("bread:1", 9.5), Hit("bread:2", 4.25), Hit("music:1", 0.125))}
+    assert ("bread:1" in ranking.texts) == (edition == "ikat-2023")  # only that year gives texts
+
+
+def test_the_topics_own_lists_are_a_ranking_of_labels(tmp_path: Path) -> None:
+    ranking = read_ranking(write(tmp_path / "topics.json", EDITIONS["ikat-2025"]))
+    assert ranking.hits == {"9-1_1": (Hit("bread:1", 1.0),)}
+    assert ranking.labels
+
+
+def test_equal_scores_are_told_apart_in_the_order_of_the_file(tmp_path: Path) -> None:
+    ranking = read_ranking(write(tmp_path / "r", "1_1 Q0 a 1 2.0 t\n1_1 Q0 b 2 2.0 t\n1_1 Q0 c 3 3.0 t\n"))
+    assert ranking.hits["1_1"] == (Hit("c", 3.0), Hit("a", 2.0), Hit("b", 1.9999))
+
+
+BAD = [
+    ("a line of five columns", "0_1 Q0 a 1 2.0\n", "line 1 is not `qid Q0 docid rank score tag`"),
+    ("a score that is none", "0_1 Q0 a 1 high t\n", "line 1 is not"),
+    ("a passage twice", "0_1 Q0 a 1 2.0 t\n0_1 Q0 a 2 1.0 t\n", "turn 0_1: a stands 2 times"),
+    ("a broken second line", CANDIDATES + "{broken\n", "line 4:"),
+    ("a candidate without a score", '{"query": {"qid": "1"}, "candidates": [{"docid": "a"}]}', "line 1: "),
+    ("JSON of something else", '{"a": 1}', "is a run of no edition"),
+    ("a broken run", '{"run_name": "x", "run_type": "magic", "turns": []}', "is no valid ikat-2023 run"),
+    ("broken JSON", "[{", "is not JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_a_bad_ranking_is_refused_with_the_place(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        read_ranking(write(tmp_path / "ranking", text))
+    assert message in str(caught.value)
+    assert "ranking" in str(caught.value)
+
+
+def opened(origin: Origin, topics: Topics, shown: int = 5) -> Sources:
+    return open_sources(origin, topics, Plan(shown=shown), unheard)
+
+
+def test_texts_come_from_files_or_from_an_index(
+    topics: Topics, tmp_path: Path, example_index: PassageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ranking = write(tmp_path / "ranking", TREC)
+    packed = tmp_path / "passages.jsonl.gz"
+    packed.write_bytes(gzip.compress(PASSAGES.encode()))
+    sources = opened(Origin(ranking=ranking, passages=(packed,)), topics)
+    assert [passage.id for passage in sources.read(HITS["0_1"])] == ["bread:1", "bread:2"]
+    with pytest.raises(MissingError, match="comes without texts"):
+        opened(Origin(ranking=ranking), topics)
+    ids = [hit.id for hit in example_index.search([("bread", 1.0)], 2)]
+    found = write(tmp_path / "found", f"0_1 Q0 {ids[0]} 1 2.0 t\n0_2 Q0 {ids[1]} 1 1.0 t\n")
+    sources = opened(Origin(example_index.directory, ranking=found), topics)
+    assert sources.read([Hit(ids[0], 2.0)])[0].text
+
+
+def test_all_that_is_missing_is_said_at_once(topics: Topics, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ranking = write(tmp_path / "ranking", "0_1 Q0 no:1 1 2.0 t\n0_1 Q0 bread:1 2 1.0 t\n7_1 Q0 bread:1 1 1.0 t\n")
+    broken = '{"id": "bread:1", "contents": " "}\n{"id": "ok:1", "contents": "Fine."}\n'
+    passages = write(tmp_path / "passages.jsonl", broken)
+    origin = Origin(ranking=ranking, passages=(passages,))
+    expected = [
+        "turn 0_2: has no ranking",
+        "turn 7_1: is not a turn of these topics",
+        "passages.jsonl:1: passage 'bread:1' has no text",
+        "turn 0_1: passage no:1 (rank 1) is in none of the given texts",
+        "turn 0_1: passage bread:1 (rank 2) is in none of the given texts",
+    ]
+    with pytest.raises(InvalidInputError) as caught:
+        opened(origin, topics)
+    assert "5 problems" in str(caught.value)
+    for message in expected:
+        assert message in str(caught.value)
+    with caplog.at_level(logging.INFO, logger="convagent"):
+        sources = opened(Origin(ranking=ranking, passages=(passages,), on_error="skip"), topics)
+    assert all(message in caplog.text for message in expected)
+    assert sources.read([Hit("bread:1", 1.0)]) == ()
+
+
+def test_what_is_not_read_may_be_unknown(topics: Topics, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ranking = write(tmp_path / "ranking", TREC + "0_1 Q0 deep:1 3 0.1 t\n")
+    passages = write(tmp_path / "passages.jsonl", PASSAGES)
+    with caplog.at_level(logging.INFO, logger="convagent"):
+        sources = opened(Origin(ranking=ranking, passages=(passages,)), topics, shown=2)
+    assert "1 passages below rank 2" in caplog.text
+    assert sources.ranking is not None
+    assert [hit.id for hit in sources.ranking.hits["0_1"]] == ["bread:1", "bread:2", "deep:1"]
+
+
+def test_rows_can_be_answered_from_a_ranking(tmp_path: Path) -> None:
+    topics = read_topics(write(tmp_path / "topics.json", QRECC))
+    rows = [{"Conversation_no": 1, "Turn_no": n, "Model_passages": {"bread:1": 2.0}} for n in (1, 2)]
+    ranking = write(tmp_path / "run.json", json.dumps(rows))
+    sources = opened(Origin(ranking=ranking, passages=(write(tmp_path / "p.jsonl", PASSAGES),)), topics)
+    assert sources.ranking is not None
+    assert sources.ranking.hits["1_2"] == (Hit("bread:1", 2.0),)
