@@ -186,7 +186,8 @@ def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
     import msgspec
 
     if as_json:
-        typer.echo(msgspec.json.encode({"valid": not verdict.problems, **msgspec.to_builtins(verdict)}).decode())
+        found = {"valid": not verdict.problems, "run": str(verdict.run), "turns": verdict.turns}
+        typer.echo(msgspec.json.encode(found | {"problems": verdict.problems}).decode())
     elif not verdict.problems:
         typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
     else:

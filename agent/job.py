@@ -1,9 +1,7 @@
 """A whole run: every turn of a topics file answered, traced as it goes, and written in the form of its edition."""
 
 import hashlib
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,13 +11,13 @@ from pathlib import Path
 import msgspec
 
 import prompts
-from agent.files import mapped, write_whole
+from agent.files import write_whole
 from agent.flow import NOTHING, Tools, answer_topic
 from agent.llm.seam import LLM
 from agent.manual import manual
 from agent.sources import Sources
 from agent.trace import Line, Settings, Trace, append, read_trace, writing
-from agent.tracks.run_files import make_run, run_problems
+from agent.tracks.run_files import checking, make_run
 from schemas.records import Answered, Call, Given, Mode, Plan, Problem, RunInfo, Topics
 
 OnTurn = Callable[[Answered, float], None]
@@ -91,10 +89,11 @@ def run_info(settings: Settings, name: str, team: str) -> RunInfo:
 def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
     """Write the run (to stdout where the path is `-`) and return the rules that it breaks."""
     answered = (line.answered for line in trace.lines(topics.turn_ids()))
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory) / "run" if str(path) == "-" else path
-        write_whole(file, make_run(edition, answered, info))
-        if file != path:
-            with file.open("rb") as written:
-                shutil.copyfileobj(written, sys.stdout.buffer)
-        return run_problems(mapped(file), topics, edition)
+    rules = checking(edition, info, topics)
+    problems: list[Problem] = []
+    chunks = make_run(edition, answered, info, lambda turn: problems.extend(rules.turn(turn)))
+    if str(path) == "-":
+        sys.stdout.buffer.writelines(chunks)
+    else:
+        write_whole(path, chunks)
+    return [*problems, *rules.end()]

@@ -4,7 +4,7 @@ A file is one JSON object whose last field is the list of turns (iKAT 2023, 2024
 lines of turns (iKAT 2025). However long it is, only one turn is in memory in its decoded form.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -18,6 +18,11 @@ from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Answered, Problem, RunInfo, Topics
 
 Data = bytes | memoryview
+OnTurn = Callable[[RunTurn], None]
+
+
+def unseen(_turn: RunTurn) -> None:
+    """Nobody looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +33,51 @@ class Entry:
     data: Data | msgspec.Raw
 
 
-def make_run(edition: str, answered: Iterable[Answered], info: RunInfo) -> Iterator[bytes]:
+def make_run(edition: str, answered: Iterable[Answered], info: RunInfo, seen: OnTurn = unseen) -> Iterator[bytes]:
     """The run file of an edition, piece by piece: a pure function of the answered turns."""
-    return write_run(edition, run_turns(answered, info), info)
+    return write_run(edition, run_turns(answered, info), info, seen)
 
 
-def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo) -> Iterator[bytes]:
-    """The file of some turns. Raises `InvalidInputError` for what the edition cannot express."""
+def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo, seen: OnTurn = unseen) -> Iterator[bytes]:
+    """The file of some turns; `seen` is told each turn as a reader of the file will find it.
+
+    Raises `InvalidInputError` for what the edition cannot express.
+    """
     module = track(edition)
     _check_parts(edition, info)
-    entries = (_encoded(module, turn, info) for turn in turns)
+    before, between, after = _form(module, info)
+    yield before
+    for number, turn in enumerate(turns):
+        data, written = _encoded(module, turn, info)
+        yield (between if number else b"") + data
+        seen(module.turn_of(written, _place(module, number), info))
+    yield after
+
+
+def _form(module: ModuleType, info: RunInfo) -> tuple[bytes, bytes, bytes]:
+    """What stands before, between and after the turns of a file."""
     if module.ENDING == ".jsonl":
-        yield from (entry + b"\n" for entry in entries)
-        return
-    opening = msgspec.json.encode(module.head(info))[:-1] + b',"turns":[' if hasattr(module, "head") else b"["
-    for n, entry in enumerate(entries):
-        yield (b"," if n else opening) + entry
-    yield b"]}" if hasattr(module, "head") else b"]"
+        return b"", b"\n", b"\n"
+    if hasattr(module, "head"):
+        return msgspec.json.encode(module.head(info))[:-1] + b',"turns":[', b",", b"]}"
+    return b"[", b",", b"]"
 
 
-def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> bytes:
+def _place(module: ModuleType, number: int) -> str:
+    """Where the turn of a number (from 0) stands in a file."""
+    if module.ENDING == ".jsonl":
+        return f"line {number + 1} $"
+    return f"$.turns[{number}]" if hasattr(module, "head") else f"$[{number}]"
+
+
+def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> tuple[bytes, Any]:
+    """A turn as it stands in the file, and as it is read from there."""
     try:
         data = msgspec.json.encode(module.entry(turn, info))
-        msgspec.json.decode(data, type=module.RunEntry)
+        return data, msgspec.json.decode(data, type=module.RunEntry)
     except ValueError as error:  # msgspec's own errors are ValueErrors
-        raise InvalidInputError(
-            f"{module.EDITION} cannot express it ({error})", where=f"turn {turn.turn_id}"
-        ) from error
-    return data
+        what = f"{module.EDITION} cannot express it ({error})"
+        raise InvalidInputError(what, where=f"turn {turn.turn_id}") from error
 
 
 def check_expressible(edition: str, info: RunInfo, topics: Topics) -> None:
@@ -96,18 +118,13 @@ def _decoded(module: ModuleType, entry: Entry, info: RunInfo) -> RunTurn:
 def _split(module: ModuleType, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
     """The head and the turns of a file, the turns undecoded."""
     if module.ENDING == ".jsonl":
-        return RunInfo(""), _lines(data)
+        lines = enumerate(bytes(data).splitlines())
+        return RunInfo(""), (Entry(_place(module, n), line) for n, line in lines if line.strip())
     if hasattr(module, "RunHead"):
         head = msgspec.json.decode(data, type=module.RunHead)
-        return module.info_of(head), (Entry(f"$.turns[{n}]", raw) for n, raw in enumerate(head.turns))
+        return module.info_of(head), (Entry(_place(module, n), raw) for n, raw in enumerate(head.turns))
     rows = msgspec.json.decode(data, type=list[msgspec.Raw])
-    return RunInfo(""), (Entry(f"$[{n}]", raw) for n, raw in enumerate(rows))
-
-
-def _lines(data: Data) -> Iterator[Entry]:
-    for number, line in enumerate(bytes(data).splitlines(), start=1):
-        if line.strip():
-            yield Entry(f"line {number} $", line)
+    return RunInfo(""), (Entry(_place(module, n), raw) for n, raw in enumerate(rows))
 
 
 def detect_run(data: Data) -> str:
@@ -133,6 +150,12 @@ def _first_line(data: Data) -> bytes:
     return bytes(data[: 1 << 24]).lstrip().partition(b"\n")[0]
 
 
+def checking(edition: str, info: RunInfo, topics: Topics, collection: str = "any") -> Checked:
+    """The rules of an edition, to be told the turns of a run one by one."""
+    ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
+    return Checked(topics, Asked(track(edition).LIMITS, info.parts.answer, COLLECTIONS[collection], ptkb))
+
+
 def run_problems(data: Data, topics: Topics, edition: str | None = None, collection: str = "any") -> list[Problem]:
     """Everything wrong with a run file: its shape by the published JSON Schema, and the rules of `rules.py`."""
     module = track(edition or topics.edition)
@@ -140,8 +163,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, collect
         info, entries = _split(module, data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return _head_problems(module, data) or [Problem("$", f"is not JSON ({error})")]
-    ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
-    checked = Checked(topics, Asked(module.LIMITS, info.parts.answer, COLLECTIONS[collection], ptkb))
+    checked = checking(module.EDITION, info, topics, collection)
     problems: list[Problem] = []
     for entry in entries:
         problems.extend(_entry_problems(module, entry, info, checked))
