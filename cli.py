@@ -19,9 +19,12 @@ app = typer.Typer(
 )
 index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_help=True)
 app.add_typer(index_app, name="index")
+eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
+app.add_typer(eval_app, name="eval")
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
+Scorer = Literal["tantivy", "bm25", "dirichlet"]
 OnError = Literal["stop", "skip"]
 ModelOption = Annotated[
     str,
@@ -30,6 +33,15 @@ ModelOption = Annotated[
         "-m",
         envvar="CONVAGENT_MODEL",
         help="smollm2, a path to a .gguf file, none, scripted:FILE.",
+    ),
+]
+EmbedderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        envvar="CONVAGENT_EMBEDDER",
+        help="minilm, a path to an embedding .gguf, none.",
+        show_default="minilm where it is installed",
     ),
 ]
 Version = Annotated[
@@ -64,6 +76,7 @@ def answer(
         typer.Option("--index", "-i", help="Index directory.", envvar="CONVAGENT_INDEX", show_default="index"),
     ] = None,
     model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
     ] = None,
@@ -90,6 +103,12 @@ def answer(
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
     shown: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
     responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
+    query: Annotated[
+        str, typer.Option(help="Parts of the query: context, answer, previous, history, switch, feedback, personal.")
+    ] = "context,answer,previous",
+    scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "tantivy",
+    samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**20, help="Of the sampled answers.")] = 0,
     no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
     no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Leave the answers out (qrecc, ikat-2024).")] = False,
@@ -110,8 +129,9 @@ def answer(
     from schemas.records import Parts, Plan
 
     outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
-    origin = Origin(index, ranking, tuple(passages or ()), on_error)
-    plan = Plan(k, shown, responses, Parts(not no_rewrite, not no_passages, not no_answer))
+    origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
+    parts = Parts(not no_rewrite, not no_passages, not no_answer)
+    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer)
     request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 
@@ -121,12 +141,14 @@ def index_build(
     passages: Annotated[list[Path], typer.Argument(help="Files or directories: .jsonl, .tsv, plain or .gz .bz2 .zst")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
     on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
+    embedder: EmbedderOption = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Build an index from passage files.
+    """Build an index from passage files; a small one is embedded too, so that it can be searched by meaning.
 
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     """
+    from agent.embedding import SMALL, embed_index
     from indexes.corpus import find_corpus
     from indexes.passages import build_index
 
@@ -134,6 +156,21 @@ def index_build(
     with console.byte_progress(corpus) as progress:
         built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress)
     console.show_built(built, corpus, output)
+    console.show_embedded(embed_index(output, embedder, console.passage_progress, SMALL), output)
+
+
+@index_app.command("embed")
+def index_embed(
+    index: Annotated[Path, typer.Argument(metavar="DIR")],
+    embedder: EmbedderOption = None,
+) -> None:
+    """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
+
+    [bold]convagent index embed index --embedder minilm[/]
+    """
+    from agent.embedding import embed_index
+
+    console.show_embedded(embed_index(index, embedder, console.passage_progress), index)
 
 
 @index_app.command("info")
@@ -142,9 +179,9 @@ def index_info(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """What an index holds and how it was made."""
-    from indexes.passages import read_info
+    from indexes.passages import PassageIndex
 
-    console.show_info(read_info(index), index, as_json=as_json)
+    console.show_info(PassageIndex(index), index, as_json=as_json)
 
 
 @app.command()
@@ -152,17 +189,20 @@ def search(
     index: Annotated[Path, typer.Argument(metavar="DIR", help="Index directory.")],
     query: Annotated[str, typer.Argument(help="What to look for.")],
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many passages.")] = 10,
+    embedder: EmbedderOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Search an index.
 
     [bold]convagent search index "gluten free bread" -k 5[/]
     """
+    from agent.embedders import open_embedder
+    from agent.search import open_finder
     from indexes.passages import PassageIndex
 
-    opened = PassageIndex(index)
-    hits = opened.search([(query, 1.0)], k)
-    console.show_hits(hits, opened.read([hit.id for hit in hits]), as_json=as_json)
+    finder = open_finder(PassageIndex(index), open_embedder(embedder))
+    hits = finder.find([(query, 1.0)], [(query, 1.0)], k)
+    console.show_hits(hits, finder.read([hit.id for hit in hits]), as_json=as_json)
 
 
 @app.command()
@@ -189,6 +229,24 @@ def validate(
     if repair:
         console.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
     console.show_problems(check_run(repair or run, topics, edition, collection), as_json=as_json)
+
+
+@eval_app.command("search")
+def eval_search(
+    runs: Annotated[list[Path], typer.Argument(help="One run, or two to compare: a run file or a TREC run.")],
+    qrels: Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")] = None,
+    topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own passage lists.")] = None,
+    per_turn: Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")] = False,
+) -> None:
+    """How good the rankings of a run are: nDCG, reciprocal rank, recall, average precision.
+
+    [bold]convagent eval search topics.run.json --topics topics.json[/]
+    [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
+    """
+    from agent.evaluation import evaluate_search
+
+    console.show_measures(evaluate_search(runs, qrels, topics), per_turn=per_turn, as_json=as_json)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from agent.files import check_writable
 from agent.job import OnTurn, prepare, run, run_info, write_run
@@ -14,7 +15,7 @@ from agent.trace import empty, resume
 from agent.tracks import read_topics
 from agent.tracks.run_files import check_expressible
 from schemas.errors import UsageError
-from schemas.records import Call, Mode, Plan, Problem, RunInfo
+from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo
 
 Progress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
@@ -85,6 +86,15 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     if str(outputs.run) != "-":
         write_metadata(metadata_path(outputs.run), request, trace, info)
     return Report(len(trace.places), outputs.run, outputs.trace, edition, len(before.places), tuple(problems))
+
+
+def query_parts(named: str) -> tuple[QueryPart, ...]:
+    """The parts of a query that are named, separated by commas. Raises `UsageError` for one that is none."""
+    known = get_args(QueryPart)
+    names = [name.strip() for name in named.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"no part of a query: {', '.join(unknown)} (available: {', '.join(known)})")
+    return tuple(name for name in known if name in names)
 
 
 def _mode(request: Request) -> Mode:

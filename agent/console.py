@@ -15,12 +15,13 @@ from schemas.errors import ConvagentError, InvalidInputError
 
 if TYPE_CHECKING:
     from agent.answering import Report
+    from agent.evaluation import Scores
     from agent.job import OnTurn
     from agent.trace import Trace
     from agent.validating import Verdict
     from indexes.corpus import Corpus
-    from indexes.passages import Built
-    from schemas.records import Answered, Hit, IndexInfo, Passage, Problem
+    from indexes.passages import Built, PassageIndex
+    from schemas.records import Answered, Hit, Passage, Problem
 
 SETTINGS_FILE = "convagent.toml"
 INTERRUPTED = 130
@@ -114,6 +115,23 @@ def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
         yield lambda: bar.update(task, completed=corpus.bytes_read)
 
 
+@contextmanager
+def passage_progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar over passages embedded; nothing where stderr is no terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = _stderr()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("embedding", total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def show_embedded(passages: int, path: Path) -> None:
+    if passages:
+        log.info("%s: %d passages embedded", path, passages)
+
+
 def show_run(report: "Report") -> None:
     """What a finished run is, and what to do with it."""
     resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
@@ -136,11 +154,12 @@ def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
     log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
 
 
-def show_info(info: "IndexInfo", path: Path, *, as_json: bool) -> None:
+def show_info(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
+    info, embedded = index.info, index.embedded
     if as_json:
         import msgspec
 
-        typer.echo(msgspec.json.encode(info).decode())
+        typer.echo(msgspec.json.encode(msgspec.to_builtins(info) | {"vectors": embedded}).decode())
         return
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     rows = {
@@ -149,6 +168,7 @@ def show_info(info: "IndexInfo", path: Path, *, as_json: bool) -> None:
         "size": f"{size / 1e6:.1f} MB",
         "analyzer": info.analyzer,
         "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
+        "vectors": f"{embedded.model}, {embedded.size} numbers each" if embedded else "none",
         "made by": f"{info.made_by} in {info.seconds} s",
     }
     for name, value in rows.items():
@@ -179,6 +199,33 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
         text = " ".join(f"{passage.title} {passage.text}".split())
         table.add_row(str(rank), f"{hit.score:.4f}", hit.id, text[:240] + ("..." if len(text) > 240 else ""))
     _stdout().print(table)
+
+
+def show_measures(runs: "Sequence[Scores]", *, per_turn: bool, as_json: bool) -> None:
+    """A row a measure; two runs side by side with the p-value of their difference."""
+    from rich.table import Table
+
+    from agent.evaluation import MEASURES, p_value
+
+    if as_json:
+        import msgspec
+
+        means = [{measure: run.mean(measure) for measure in MEASURES} for run in runs]
+        rows = [msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)]
+        typer.echo(msgspec.json.encode(rows).decode())
+        return
+    if per_turn:
+        for turn_id in runs[0].turns:
+            values = "  ".join(f"{run.turns[turn_id][measure]:.4f}" for run in runs for measure in MEASURES)
+            typer.echo(f"{turn_id}\t{values}")
+    pair = len(runs) == 2
+    table = Table("", *(run.name for run in runs), *(["p"] if pair else []), box=None, pad_edge=False)
+    for measure in MEASURES:
+        p = [f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
+        table.add_row(measure, *(f"{run.mean(measure):.3f}" for run in runs), *p)
+    _stdout().print(table)
+    missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
+    log.info("%d turns with relevant passages%s", len(runs[0].turns), missing)
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
 from agent.rewrite import rewrite
-from schemas.records import Answered, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
+from schemas.records import Answered, Chosen, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
 
 NOTHING = Given()
 NOT_GIVEN: Mapping[str, Given] = MappingProxyType({})
@@ -26,7 +26,7 @@ class Tools:
     """What a turn is answered with."""
 
     llm: LLM
-    search: Callable[[Query], tuple[Hit, ...]]
+    search: Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     plan: Plan = Plan()
 
@@ -39,9 +39,9 @@ def answer(
     system = prompts.render("system").instruction
     conversation = Conversation(system, (*heard, Message("user", given.resolved or turn.utterance)))
 
-    query = rewrite(conversation, tools.llm, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
+    query = rewrite(conversation, tools.llm, plan, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
     personal = choose_statements(conversation, ptkb, tools.llm) if given.statements is None else given.statements
-    hits = tools.search(query) if given.hits is None else given.hits
+    hits = tools.search(query, personal) if given.hits is None else given.hits
     passages = tools.read(hits[: plan.read])
     responses = respond(query, conversation, personal, passages, tools.llm, plan)
     return Answered(turn.id, query, personal, hits, passages, responses)

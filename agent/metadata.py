@@ -95,8 +95,21 @@ def _implementation() -> dict[str, Any]:
 def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
     settings = trace.settings
     plan = settings.plan
-    model = {"name": settings.model, "sha256": settings.model_digest or None, "seed": "none: replies are greedy"}
-    searched = [{"name": "bm25", "method": "tantivy BM25", "k1": 1.2, "b": 0.75, "documents": plan.searched}]
+    model = {
+        "name": settings.model,
+        "sha256": settings.model_digest or None,
+        "seed": plan.seed,
+        "samples": plan.samples,
+    }
+    bm25 = {"name": "bm25", "method": f"{plan.scorer} (BM25 by Tantivy: k1 1.2, b 0.75)", "documents": plan.searched}
+    searched: list[dict[str, Any]] = [bm25 | {"query": list(plan.query)}]
+    cosine = {
+        "name": "cosine",
+        "method": settings.embedder,
+        "sha256": settings.embedder_digest,
+        "interpolates": ["bm25"],
+    }
+    searched += [cosine] if settings.embedder else []
     given = [{"name": "given ranking", "sha256": settings.ranking, "documents": plan.searched}]
     return {
         "automatic": not info.labels,

@@ -103,7 +103,7 @@ def _shortened(text: str, tokens: int) -> str:
 
 def _by_overlap(candidates: list[Candidate], query: Query, personal: Sequence[Chosen]) -> list[Candidate]:
     """Best first by BM25 over the sentences themselves, for all that is known of the question and the person."""
-    known = [query.utterance, query.standalone, query.standalone, query.answer]
+    known = [query.utterance, query.standalone, query.standalone, *query.answers]
     asked = " ".join([*known, *(chosen.statement.text for chosen in personal)])
     scores = overlap(asked, [candidate.text for candidate in candidates])
     best = max(scores, default=0.0) or 1.0

@@ -16,10 +16,11 @@ from agent.llm.seam import LLM, Conversation, Task
 from agent.sentences import phrases
 from indexes.words import stems
 from schemas.errors import ModelReplyError
-from schemas.records import Message, Query
+from schemas.records import Message, Plan, Query
 
 log = logging.getLogger("convagent")
-ANSWER_TOKENS = 64  # of the hypothetical answer
+ANSWER_TOKENS = 64  # of a hypothetical answer
+SEEDS = 1000  # a run's seed is that many for its samples
 CHOSEN = 3  # phrases of the conversation that join the query
 CONSIDERED = 40  # the latest phrases; each costs its own tokens
 RECENT = 4  # messages before the utterance whose phrases are considered, beside the first of all
@@ -31,23 +32,31 @@ class Rewrite(Struct):
     text: Annotated[str, Meta(max_length=300)] = ""
 
 
-def rewrite(conversation: Conversation, llm: LLM, resolved: str = "") -> Query:
+def rewrite(conversation: Conversation, llm: LLM, plan: Plan, resolved: str = "") -> Query:
     """What to search for. Parts that a model cannot give are empty; the person's own words are always there.
 
     A human rewrite that is handed over (`resolved`) leaves nothing to be guessed but the answer.
     """
     *heard, last = conversation.messages
-    answer = llm.ask(
-        conversation, Task("imagine", prompts.render("imagine").instruction, max_tokens=ANSWER_TOKENS), str
-    )
-    previous = heard[-1].text if heard else ""
+    answers = _imagined(conversation, llm, plan) if "answer" in plan.query else ()
+    earlier = tuple(message.text for message in heard if message.role == "user")
     if not heard or resolved:
-        return Query(last.text, resolved, answer=answer, previous=previous)
-    if llm.writes:
-        return Query(last.text, _written(conversation, llm), answer=answer, previous=previous)
-    context = _context(conversation, llm)
-    resolved = f"{last.text} ({', '.join(context)})" if context else last.text
-    return Query(last.text, resolved, context, answer, previous)
+        return Query(last.text, resolved, answers=answers, earlier=earlier)
+    context: tuple[str, ...] = ()
+    if "context" in plan.query and llm.writes:
+        resolved = _written(conversation, llm)
+    elif "context" in plan.query:
+        context = _context(conversation, llm)
+        resolved = f"{last.text} ({', '.join(context)})" if context else last.text
+    return Query(last.text, resolved, context, answers, heard[-1].text, earlier)
+
+
+def _imagined(conversation: Conversation, llm: LLM, plan: Plan) -> tuple[str, ...]:
+    """What the model would answer out of hand: the facts may be wrong, the words are often those of a passage."""
+    instruction = prompts.render("imagine").instruction
+    seeds = [plan.seed * SEEDS + number for number in range(plan.samples)]
+    tasks = (Task("imagine", instruction, max_tokens=ANSWER_TOKENS, seed=seed) for seed in seeds)
+    return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
 
 
 def _written(conversation: Conversation, llm: LLM) -> str:

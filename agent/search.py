@@ -1,8 +1,10 @@
 """The passage-search tool: LangChain's tool interface over the passage index, and how the flow calls it."""
 
+import logging
+import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -10,11 +12,22 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from agent.llm.seam import Listener, unheard
-from indexes.passages import PassageIndex, Weighted
-from schemas.records import Call, Hit, Passage, Query
+from indexes.feedback import reciprocal_rank_fusion
+from indexes.finder import Finder
+from indexes.passages import PassageIndex, Weighted, strictly_decreasing
+from indexes.statistics import Bm25, Dirichlet, Score, Statistics
+from indexes.vectors import Embedder, VectorCache
+from indexes.words import stems
+from schemas.records import Call, Chosen, Hit, Passage, Plan, Query, QueryPart
 
+log = logging.getLogger("convagent")
 # What the words of each part of a query weigh beside the person's own, which weigh 1 (docs/log.md).
-CONTEXT, ANSWER, PREVIOUS = 0.5, 0.3, 0.05
+CONTEXT, ANSWER, PREVIOUS, EARLIER = 0.5, 0.3, 0.05, 0.1
+# What is looked for by meaning: the fewer words of its own an utterance has, the more it leans on what was said.
+LEANING = 6  # words with which it leans on itself and on the conversation alike
+SAID, IMAGINED = 0.5, 0.5  # what the reply that it follows, and hypothetical answers, weigh beside the two
+SAID_CHARACTERS = 300  # of that reply
+SWITCHED = 0.15  # cosine of an utterance and the exchange before it below which the topic counts as changed
 SNIPPET = 600  # characters of a passage that a model sees in the tool's reply
 
 
@@ -23,6 +36,7 @@ class SearchArguments(BaseModel):
 
     query: str = Field(description="What to look for, in plain words")
     more: list[tuple[str, float]] = Field(default=[], description="Further texts, each with the weight of its words")
+    meaning: list[tuple[str, float]] = Field(default=[], description="What is meant, with weights; default: the query")
     k: int = Field(default=5, ge=1, le=1000, description="How many passages to return")
 
 
@@ -33,11 +47,13 @@ class PassageSearch(BaseTool):
     description: str = "Search the indexed passages. Returns the best ones with their ids, most relevant first."
     args_schema: Any = SearchArguments
     response_format: Any = "content_and_artifact"
-    index: Any  # PassageIndex
+    finder: Any  # Finder
 
-    def _run(self, query: str, more: Sequence[Weighted] = (), k: int = 5) -> tuple[str, tuple[Hit, ...]]:
-        hits = self.index.search([(query, 1.0), *more], k)
-        shown = self.index.read([hit.id for hit in hits[:5]])
+    def _run(
+        self, query: str, more: Sequence[Weighted] = (), meaning: Sequence[Weighted] = (), k: int = 5
+    ) -> tuple[str, tuple[Hit, ...]]:
+        hits = self.finder.find([(query, 1.0), *more], meaning or [(query, 1.0)], k)
+        shown = self.finder.read([hit.id for hit in hits[:5]])
         return "\n\n".join(f"[{passage.id}] {passage.text[:SNIPPET]}" for passage in shown), hits
 
 
@@ -46,19 +62,39 @@ class Searcher:
     """The tool as the flow holds it: a query in, ranked hits out; and the texts of hits."""
 
     tool: PassageSearch
-    k: int
+    plan: Plan = Plan()
     listen: Listener = unheard
 
     @classmethod
-    def over(cls, index: PassageIndex, k: int = 1000, listen: Listener = unheard) -> "Searcher":
-        return cls(PassageSearch(index=index), k, listen)
+    def over(cls, finder: Finder, plan: Plan, listen: Listener = unheard) -> "Searcher":
+        return cls(PassageSearch(finder=finder), plan, listen)
 
-    def search(self, query: Query) -> tuple[Hit, ...]:
-        """At most `k` hits, scores strictly decreasing; none where no word of the query is in the index."""
-        if not self.k:
+    def search(self, query: Query, personal: Sequence[Chosen] = ()) -> tuple[Hit, ...]:
+        """As many hits as are planned, scores strictly decreasing; none where there is nothing to be found."""
+        if not self.plan.searched:
             return ()
+        earlier = query.earlier
+        query = _wanted(query, self.plan.query, self.tool.finder)
+        found = self._call(query)
+        if not found and earlier:  # a mere "Thank you": what it answers to is what it is about
+            found = self._call(replace(query, context=earlier))
+        statements = " ".join(chosen.statement.text for chosen in personal)
+        if "personal" not in self.plan.query or not statements:
+            return found
+        personalised = f"{query.standalone} {statements}"
+        mine = self._call(replace(query, rewrite=personalised, context=(*query.context, statements)))
+        fused = reciprocal_rank_fusion([[hit.id for hit in hits] for hits in (found, mine)])
+        return strictly_decreasing((id, 60 * score) for id, score in fused[: self.plan.searched])
+
+    def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
+        """The passages of hits, in their order."""
+        passages: tuple[Passage, ...] = self.tool.finder.read([hit.id for hit in hits])
+        return passages
+
+    def _call(self, query: Query) -> tuple[Hit, ...]:
         started = time.perf_counter()
-        arguments = {"query": query.utterance, "more": _more(query), "k": self.k}
+        words = {"query": query.utterance, "more": _more(query)}
+        arguments = words | {"meaning": _meaning(query), "k": self.plan.searched}
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
         with tracing_context(enabled=False):  # whatever the environment says: nothing leaves the machine
             hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
@@ -66,13 +102,63 @@ class Searcher:
         self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
         return hits
 
-    def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
-        """The passages of hits, in their order."""
-        index: PassageIndex = self.tool.index
-        return index.read([hit.id for hit in hits])
+
+def _wanted(query: Query, parts: Sequence[QueryPart], finder: Finder) -> Query:
+    """The query without the parts that are not to be searched with."""
+    changed = "switch" in parts and _topic_changed(query, finder)
+    if "previous" not in parts or changed:
+        query = replace(query, previous="")
+    if "history" not in parts or changed:
+        query = replace(query, earlier=())
+    return replace(query, context=(), rewrite="") if changed else query
+
+
+def _topic_changed(query: Query, finder: Finder) -> bool:
+    """Whether the utterance has little to do with the exchange before it."""
+    if finder.embed is None or not query.previous:
+        return False
+    now, before = finder.embed([query.utterance, f"{query.earlier[-1]} {query.previous[:SAID_CHARACTERS]}"])
+    return float(now @ before) < SWITCHED
 
 
 def _more(query: Query) -> list[Weighted]:
     """The rewrite counts only where a model wrote it: otherwise it is the utterance and the context over again."""
     unsaid = [(phrase, CONTEXT) for phrase in query.context] or [(query.standalone, CONTEXT)]
-    return [*unsaid, (query.answer, ANSWER), (query.previous, PREVIOUS)]
+    imagined = [(answer, ANSWER / len(query.answers)) for answer in query.answers]
+    return [*unsaid, *imagined, (query.previous, PREVIOUS), *((said, EARLIER) for said in query.earlier)]
+
+
+def _meaning(query: Query) -> list[Weighted]:
+    leaning = LEANING / (LEANING + len(set(stems(query.utterance))))
+    parts = [(query.utterance, 1 - leaning), (query.standalone, leaning)]
+    if query.previous:
+        parts.append((f"{query.previous[:SAID_CHARACTERS]} {query.utterance}", SAID * leaning))
+    return [*parts, *((answer, IMAGINED / len(query.answers)) for answer in query.answers)]
+
+
+def open_finder(index: PassageIndex, embedder: Embedder | None, plan: Plan = Plan()) -> Finder:
+    """An index with an embedding model, or without. Vectors of passages are the index's own, or cached by content."""
+    finder = Finder(index, score=_scorer(index, plan), feedback="feedback" in plan.query)
+    if embedder is None:
+        return finder
+    about = index.embedded
+    if about is not None and about.digest == embedder.digest:
+        return replace(finder, embed=embedder.embed, vectors=index.vectors)
+    if about is not None:
+        log.info("%s has vectors of %s; those of %s are made as needed", index.directory, about.model, embedder.name)
+    from agent.llm.embedded import cache_directory
+
+    try:
+        return replace(finder, embed=VectorCache(cache_directory() / "vectors.sqlite", embedder).embed)
+    except (OSError, sqlite3.Error) as error:
+        log.info("The cache of vectors cannot be used (%s): going on without", error)
+        return replace(finder, embed=embedder.embed)
+
+
+def _scorer(index: PassageIndex, plan: Plan) -> Score | None:
+    """What Tantivy's hits are scored with instead; it has to know the words of the whole collection."""
+    if plan.scorer == "tantivy":
+        return None
+    log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
+    statistics = Statistics.of(index.texts())
+    return Bm25(statistics) if plan.scorer == "bm25" else Dirichlet(statistics)

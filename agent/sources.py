@@ -9,13 +9,15 @@ from typing import Literal
 
 import msgspec
 
+from agent.embedders import open_embedder
 from agent.llm.seam import Listener
 from agent.rankings import Ranking, for_topics, read_ranking
-from agent.search import Searcher
+from agent.search import Searcher, open_finder
 from indexes.corpus import Corpus, find_corpus
 from indexes.passages import PassageIndex
+from indexes.vectors import Embedder
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
+from schemas.records import Chosen, Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
 DEFAULT_INDEX = Path("index")
@@ -30,28 +32,32 @@ class Origin:
     ranking: Path | None = None
     passages: tuple[Path, ...] = ()
     on_error: Literal["stop", "skip"] = "stop"
+    embedder: str | None = None  # its name; None: the embedded one where it is installed
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What the flow is given of them. With a ranking, `search` is never called."""
 
-    search: Callable[[Query], tuple[Hit, ...]]
+    search: Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     digest: str  # SHA-256 of the index's own description, or of the texts that may be read
     ranking: Ranking | None = None
+    embedder: Embedder | None = None
 
 
 def open_sources(origin: Origin, topics: Topics, plan: Plan, listen: Listener) -> Sources:
     """Open and check everything that passages come from, before any work is done."""
     if origin.ranking is None:
-        return _searched(PassageIndex(origin.index or DEFAULT_INDEX), plan, listen)
+        return _searched(PassageIndex(origin.index or DEFAULT_INDEX), origin, plan, listen)
     return _given(read_ranking(origin.ranking), origin, topics, plan)
 
 
-def _searched(index: PassageIndex, plan: Plan, listen: Listener) -> Sources:
-    searcher = Searcher.over(index, plan.searched, listen)
-    return Sources(searcher.search, searcher.read, _digest([msgspec.json.encode(index.info)]))
+def _searched(index: PassageIndex, origin: Origin, plan: Plan, listen: Listener) -> Sources:
+    embedder = open_embedder(origin.embedder) if plan.searched else None
+    searcher = Searcher.over(open_finder(index, embedder, plan), plan, listen)
+    digest = _digest([msgspec.json.encode(index.info), msgspec.json.encode(index.embedded)])
+    return Sources(searcher.search, searcher.read, digest, embedder=embedder)
 
 
 def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sources:
@@ -69,7 +75,7 @@ def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sour
         log.info("%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.read)
     readable = {hit.id for hits in ranking.hits.values() for hit in hits[: plan.read]}
     digest = _digest(msgspec.json.encode(texts.find(id)) for id in sorted(readable))
-    return Sources(lambda _query: (), texts.read, digest, ranking)
+    return Sources(lambda _query, _personal: (), texts.read, digest, ranking)
 
 
 def _index(origin: Origin, ranking: Ranking, corpus: Corpus | None) -> PassageIndex | None:

@@ -9,18 +9,20 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 import tantivy
 
 from indexes.corpus import Corpus
+from indexes.vectors import Vectors, read_about, read_vectors
 from indexes.words import ANALYZER, analyzer, stems
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Hit, IndexInfo, Passage, Problem
@@ -31,6 +33,7 @@ WRITER_BYTES_PER_THREAD = 64_000_000
 DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
 
 Weighted = tuple[str, float]  # a text to search with, and what its words weigh
+Ranked = list[tuple[int, float]]  # numbers of passages with their scores, best first
 
 
 @dataclass(slots=True)
@@ -128,7 +131,7 @@ def _document(passage: Passage, number: int) -> tantivy.Document:
     document = tantivy.Document()
     document.add_unsigned("number", number)
     document.add_text("id", passage.id)
-    document.add_text("body", f"{passage.title}\n{passage.text}" if passage.title else passage.text)
+    document.add_text("body", whole_text(passage))
     document.add_bytes("passage", msgspec.json.encode(passage))
     return document
 
@@ -200,11 +203,21 @@ class PassageIndex:
         except (ValueError, OSError) as error:
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+        self.embedded = read_about(directory)
         _register(self._index)
         self._searcher = self._index.searcher()
 
     def __len__(self) -> int:
         return self.info.passages
+
+    @cached_property
+    def vectors(self) -> Vectors | None:
+        """A row a passage, by its number; None where the index has none."""
+        return read_vectors(self.directory, self.embedded) if self.embedded else None
+
+    def texts(self) -> Iterator[str]:
+        """All that is searched of each passage, by its number."""
+        return (whole_text(passage) for number in range(len(self)) for passage in self.read([self.id(number)]))
 
     def doc_freq(self, term: str) -> int:
         """How many passages hold a stem."""
@@ -215,12 +228,12 @@ class PassageIndex:
 
         Scores decrease strictly; ties go by corpus order.
         """
-        weights: dict[str, float] = {}
-        for text, weight in parts:
-            for term in stems(text):
-                weights[term] = weights.get(term, 0.0) + weight
+        return strictly_decreasing([(self.id(number), score) for number, score in self.rank(weighted(parts), k)])
+
+    def rank(self, weights: Mapping[str, float], k: int) -> Ranked:
+        """The same for weighted stems, as numbers of passages with their scores, which may be equal."""
         if not weights:
-            return ()
+            return []
         schema = self._index.schema
         clauses = [
             (
@@ -231,8 +244,9 @@ class PassageIndex:
         ]
         found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
         numbers = self._searcher.fast_field_values("number", [address for _, address in found])
-        ranked = sorted((-round(score, DECIMALS), number) for (score, _), number in zip(found, numbers, strict=True))
-        return strictly_decreasing([(self._id(number), -score) for score, number in ranked[:k]])
+        scored = zip(found, numbers, strict=True)
+        ranked = sorted((-round(score, DECIMALS), cast("int", number)) for (score, _), number in scored)
+        return [(number, -score) for score, number in ranked[:k]]
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
@@ -254,9 +268,24 @@ class PassageIndex:
         stored = self._searcher.doc(hits[0][1])["passage"][0]
         return msgspec.json.decode(stored, type=Passage)
 
-    def _id(self, number: Any) -> str:
+    def id(self, number: int) -> str:
+        """The id of a passage by its number."""
         start, end = int(self._offsets[number]), int(self._offsets[number + 1])
         return self._ids[start:end].tobytes().decode("utf-8")
+
+
+def weighted(parts: Iterable[Weighted]) -> dict[str, float]:
+    """What each stem of some texts weighs: a stem that is there twice counts twice."""
+    weights: dict[str, float] = {}
+    for text, weight in parts:
+        for stem in stems(text):
+            weights[stem] = weights.get(stem, 0.0) + weight
+    return weights
+
+
+def whole_text(passage: Passage) -> str:
+    """All that is searched of a passage."""
+    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 
 def read_info(directory: Path) -> IndexInfo:

@@ -76,8 +76,9 @@ class Query:
     utterance: str  # the person's own words
     rewrite: str = ""  # the same, made to stand alone
     context: tuple[str, ...] = ()  # phrases of the conversation that the utterance refers to
-    answer: str = ""  # a hypothetical answer: its words are often those of a relevant passage
+    answers: tuple[str, ...] = ()  # hypothetical answers: their words are often those of a relevant passage
     previous: str = ""  # the reply that the utterance follows
+    earlier: tuple[str, ...] = ()  # the utterances before it
 
     @property
     def standalone(self) -> str:
@@ -187,14 +188,27 @@ class Parts:
     answer: bool = True
 
 
+QueryPart = Literal["context", "answer", "previous", "history", "switch", "feedback", "personal"]
+Scorer = Literal["tantivy", "bm25", "dirichlet"]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much of what each turn gets."""
+    """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
+
+    context: the rewrite, or phrases of the conversation. answer: hypothetical answers. previous: the reply that the
+    utterance follows. history: all earlier utterances. switch: nothing of the conversation where the topic changed.
+    feedback: words of the first passages found (RM3). personal: a second list with the chosen statements, fused.
+    """
 
     k: int = 1000  # passages of the ranking
     shown: int = 5  # passages that a response is built from
     responses: int = 1
     parts: Parts = Parts()
+    samples: int = 1  # hypothetical answers a turn
+    seed: int = 0
+    query: tuple[QueryPart, ...] = ("context", "answer", "previous")
+    scorer: Scorer = "tantivy"
 
     @property
     def read(self) -> int:

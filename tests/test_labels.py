@@ -16,6 +16,7 @@ from agent.search import Searcher
 from agent.sources import Origin
 from agent.tracks import read_topics
 from agent.tracks.run_files import make_run
+from indexes.finder import Finder
 from indexes.passages import PassageIndex
 from schemas.records import Plan, RunInfo
 from tests.conftest import EXAMPLES, needs_model
@@ -59,7 +60,7 @@ def tampered(draw: st.DrawFn) -> tuple[int, Json]:
 def run_until(now: int, topic: Json, index: PassageIndex, path: Path) -> bytes:
     """The run file of the turns up to number `now`."""
     topics = read_topics(write(path, [topic]))
-    searcher = Searcher.over(index, k=50)
+    searcher = Searcher.over(Finder(index), Plan(k=50))
     tools = Tools(open_model("none"), searcher.search, searcher.read, Plan(k=50))
     turns = zip(range(now + 1), answer_topic(topics.topics[0], tools), strict=False)
     return b"".join(make_run(topics.edition, (answered for _, answered in turns), RunInfo("run")))

@@ -1,19 +1,20 @@
 """The passage-search tool, as the flow calls it and as any LangChain agent does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
-from agent.search import PassageSearch, Searcher
+from agent.search import PassageSearch, Searcher, open_finder
+from indexes.finder import Finder
 from indexes.passages import PassageIndex, Weighted
-from schemas.records import Hit, Passage, Query
+from schemas.records import Call, Chosen, Hit, Passage, Plan, Query, QueryPart, Statement
 
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
-    tool = PassageSearch(index=example_index)
-    assert set(tool.args) == {"query", "more", "k"}
+    tool = PassageSearch(finder=Finder(example_index))
+    assert set(tool.args) == {"query", "more", "meaning", "k"}
     text = tool.invoke({"query": "tomatoes on a balcony", "k": 2})
     assert text.startswith("[garden-01:1] Tomato plants")
     assert text.count("\n\n[") == 1
@@ -22,27 +23,65 @@ def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
 
 
 def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(example_index, k=5)
+    searcher = Searcher.over(Finder(example_index), Plan(k=5))
     bare = searcher.search(Query("How often do they need water?"))
-    full = searcher.search(Query("How often do they need water?", "-", ("Boston ferns", "fuchsias"), "", ""))
+    full = searcher.search(Query("How often do they need water?", "-", ("Boston ferns", "fuchsias")))
     assert bare != full
     assert full[0].id == "garden-04:2"
     assert searcher.read(full[:1])[0].id == "garden-04:2"
     assert searcher.search(Query("xyzzy")) == ()
 
 
+def test_a_turn_that_says_nothing_is_about_what_was_said_before(example_index: PassageIndex) -> None:
+    searcher = Searcher.over(Finder(example_index), Plan(k=5))
+    assert searcher.search(Query("xyzzy", earlier=("Which ferns live indoors?",)))
+
+
+def plan(*parts: QueryPart, k: int = 20) -> Plan:
+    return Plan(k=k, query=parts)
+
+
+ABOUT_FERNS = Query("And bread?", earlier=("Which ferns live indoors?",), previous="Boston ferns do.")
+
+
+@pytest.mark.parametrize("part", ["history", "previous", "feedback"])
+def test_every_part_can_be_switched_on_alone(part: QueryPart, example_index: PassageIndex) -> None:
+    def found(*parts: QueryPart) -> list[str]:
+        chosen = plan(*parts)
+        searcher = Searcher.over(open_finder(example_index, None, chosen), chosen)
+        return [hit.id for hit in searcher.search(ABOUT_FERNS)]
+
+    bare, with_part = found(), found(part)
+    assert bare != with_part
+    assert bare[0].startswith("bread")
+    if part != "feedback":  # which knows of no ferns
+        ferns = {"garden-06:1", "garden-06:2", "garden-07:1", "garden-07:2"} | set(with_part) - set(bare)
+        assert ferns & set(with_part)
+
+
+def test_statements_are_a_second_list_that_is_fused(example_index: PassageIndex) -> None:
+    calls: list[Call] = []
+    chosen = (Chosen(Statement("1", "I have two cats."), 1.0),)
+    query = Query("Which ferns live indoors?")
+    plain = Searcher.over(Finder(example_index), plan()).search(query, chosen)
+    fused = Searcher.over(Finder(example_index), plan("personal"), calls.append).search(query, chosen)
+    assert len(calls) == 2
+    assert plain != fused
+    assert plain[0].id in [hit.id for hit in fused[:3]]
+
+
 class Watched:
-    """The index, noting whether LangChain would trace the call."""
+    """A finder that notes whether LangChain would trace the call."""
 
-    def __init__(self, index: PassageIndex) -> None:
-        self.index, self.traced = index, list[object]()
+    def __init__(self, finder: Finder) -> None:
+        self.finder, self.traced = finder, list[object]()
 
-    def search(self, parts: Iterable[Weighted], k: int) -> tuple[Hit, ...]:
+    def find(self, words: Sequence[Weighted], meaning: Sequence[Weighted], k: int) -> tuple[Hit, ...]:
         self.traced.append(tracing_is_enabled())
-        return self.index.search(parts, k)
+        return self.finder.find(words, meaning, k)
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
-        return self.index.read(ids)
+        return self.finder.read(ids)
 
 
 def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +90,7 @@ def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch:
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     forget()
     assert tracing_is_enabled()
-    watched = Watched(example_index)
-    assert Searcher(PassageSearch(index=watched), k=5).search(Query("rye bread"))
+    watched = Watched(Finder(example_index))
+    assert Searcher(PassageSearch(finder=watched), Plan(k=5)).search(Query("rye bread"))
     assert watched.traced == [False]
     forget()

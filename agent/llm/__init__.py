@@ -34,7 +34,7 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
     if name.endswith(".gguf") or os.sep in name:
         from agent.llm.embedded import sha256
 
-        path = _checked_gguf(Path(name).expanduser())
+        path = checked_gguf(Path(name).expanduser())
         return _open_gguf(path, path.name, sha256(path), threads, listen)
     raise UsageError(f"unknown model {name!r} (available: {MODELS})")
 
@@ -47,7 +47,7 @@ def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: 
     return open_gguf(path, name=name, digest=digest, threads=threads or physical_cores(), listen=listen)
 
 
-def _checked_gguf(path: Path) -> Path:
+def checked_gguf(path: Path) -> Path:
     if not path.is_file():
         remedy = f"Models that can be named: {MODELS}."
         raise MissingError("no such model file", where=str(path), remedy=remedy)

@@ -22,6 +22,7 @@ from schemas.records import Call
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
 WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
 REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
+TEMPERATURE = 0.8  # of a sampled reply
 MEMORY = 256  # score calls remembered: the prior of a topic's statements is asked at every turn
 
 _THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
@@ -48,7 +49,7 @@ class LlamaCppModel:
         pieces, tokens = self._prompt(conversation, task, room=task.max_tokens)
         schema = None if reply is str else msgspec.json.schema(reply)
         self._context.read(tokens)
-        with self._sampler(schema) as sampler:
+        with self._sampler(schema, task.seed) as sampler:
             text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
         self._tell(Call(task.name, "ask", _joined(pieces), text), started, before)
         if reply is not str:
@@ -115,8 +116,8 @@ class LlamaCppModel:
         return written
 
     @contextmanager
-    def _sampler(self, schema: dict[str, Any] | None) -> Iterator[Any]:
-        """Greedy, repeating itself less, and held to a JSON Schema where there is one."""
+    def _sampler(self, schema: dict[str, Any] | None, seed: int | None) -> Iterator[Any]:
+        """Repeating itself less, and held to a JSON Schema where there is one; greedy unless there is a seed."""
         chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         if schema is not None:
             grammar = _grammar(schema).encode()
@@ -127,7 +128,11 @@ class LlamaCppModel:
             chain,
             llama_cpp.llama_sampler_init_penalties(self._llama.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0),
         )
-        llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
+        if seed is None:
+            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
+        else:
+            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_temp(TEMPERATURE))
+            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_dist(seed))
         try:
             yield chain
         finally:

@@ -31,13 +31,14 @@ class Task:
     """What a model is to do with a conversation.
 
     `instruction` follows the last utterance (empty: simply go on with the conversation), `opening` is the beginning of
-    the reply and costs no writing.
+    the reply and costs no writing. With a `seed` the reply is sampled, repeatably; without one it is the likeliest.
     """
 
     name: str
     instruction: str = ""
     opening: str = ""
     max_tokens: int = 128
+    seed: int | None = None
 
 
 class LLM(Protocol):

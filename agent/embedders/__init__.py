@@ -1,0 +1,45 @@
+"""Opening an embedding model by its name. `indexes/vectors.py` says what one is."""
+
+import logging
+import os
+from pathlib import Path
+
+from indexes.vectors import Embedder
+from schemas.errors import MissingError, UsageError
+
+EMBEDDERS = "minilm, a path to a .gguf file, none"
+log = logging.getLogger("convagent")
+
+
+def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder | None:
+    """The embedding model of that name; None for `none`. Without a name, `minilm` where it is installed.
+
+    Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
+    `InvalidInputError` for a file that is no embedding GGUF.
+    """
+    from agent.llm import checked_gguf, physical_cores
+    from agent.llm.embedded import sha256
+
+    if name == "none":
+        return None
+    if name in (None, "minilm"):
+        from agent.embedders.minilm import converted, embedded_weights
+
+        try:
+            source = embedded_weights()
+        except MissingError as error:
+            if name is not None:
+                raise
+            log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
+            return None
+        digest = sha256(source)
+        path, name = converted(source, digest), "minilm"
+    elif name.endswith(".gguf") or os.sep in name:
+        path = checked_gguf(Path(name).expanduser())
+        digest, name = sha256(path), path.name
+    else:
+        raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDERS})")
+    from agent.embedders.llama_cpp import open_gguf
+
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # see agent/llm
+    return open_gguf(path, name=name, digest=digest, threads=threads or physical_cores())

@@ -1,0 +1,103 @@
+"""Any embedding GGUF, read by llama.cpp in this process: texts in, unit vectors out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+
+from agent.llm.llama_cpp import be_quiet
+from indexes.vectors import Vectors
+from schemas.errors import InvalidInputError
+
+MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
+BATCH = MAX_TOKENS  # tokens of all texts in one pass; more are slower (docs/log.md)
+SEQUENCES = 32  # texts in one pass
+
+
+@dataclass(slots=True)
+class LlamaCppEmbedder:
+    """Opened by `open_embedder`. Not for several threads at once."""
+
+    name: str
+    digest: str
+    size: int  # numbers in a vector
+    _llama: Any  # llama_cpp.Llama, for the weights and the tokenizer
+    _context: Any
+    _batch: Any
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too."""
+        tokens = [self._tokenize(text) for text in texts]
+        vectors = np.zeros((len(texts), self.size), dtype=np.float32)
+        for group in _groups([len(found) for found in tokens]):
+            self._run(group, tokens, vectors)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def close(self) -> None:
+        llama_cpp.llama_batch_free(self._batch)
+        llama_cpp.llama_free(self._context)
+        self._llama.close()
+
+    def _tokenize(self, text: str) -> list[int]:
+        """With the model's own opening and closing tokens, which a cut keeps."""
+        tokens: list[int] = self._llama.tokenize(text.encode("utf-8", "replace"), add_bos=True, special=False)
+        return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
+
+    def _run(self, group: Sequence[int], tokens: Sequence[Sequence[int]], vectors: Vectors) -> None:
+        place = 0
+        for sequence, text in enumerate(group):
+            for position, token in enumerate(tokens[text]):
+                self._batch.token[place] = token
+                self._batch.pos[place] = position
+                self._batch.n_seq_id[place] = 1
+                self._batch.seq_id[place][0] = sequence
+                self._batch.logits[place] = 1
+                place += 1
+        self._batch.n_tokens = place
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
+        if llama_cpp.llama_decode(self._context, self._batch) != 0:
+            raise InvalidInputError("the embedding model could not read a text", where=self.name)
+        for sequence, text in enumerate(group):
+            found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
+            vectors[text] = np.ctypeslib.as_array(found, shape=(self.size,))
+
+
+def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of texts that fit one pass together, in order."""
+    group: list[int] = []
+    total = 0
+    for number, length in enumerate(lengths):
+        if group and (total + length > BATCH or len(group) == SEQUENCES):
+            yield group
+            group, total = [], 0
+        group.append(number)
+        total += length
+    if group:
+        yield group
+
+
+def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
+    """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
+    be_quiet()
+    try:
+        llama = llama_cpp.Llama(str(path), n_ctx=64, n_batch=64, n_threads=threads, verbose=False, embedding=True)
+    except (ValueError, RuntimeError) as error:
+        remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
+        raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
+    params = llama_cpp.llama_context_default_params()
+    params.embeddings = True
+    params.n_ctx = params.n_batch = params.n_ubatch = BATCH
+    params.n_seq_max, params.kv_unified = SEQUENCES, True
+    params.n_threads = params.n_threads_batch = threads
+    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED  # a fifth faster here (docs/log.md)
+    params.no_perf = True
+    context = llama_cpp.llama_init_from_model(llama.model, params)
+    if not context or llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_NONE:
+        remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
+        raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
+    size = int(llama_cpp.llama_model_n_embd(llama.model))
+    return LlamaCppEmbedder(name, digest, size, llama, context, llama_cpp.llama_batch_init(BATCH, 0, 1))

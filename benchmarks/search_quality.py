@@ -1,0 +1,201 @@
+"""The ladder of search quality: the raw turn, each part of a query in turn, the default, the human rewrite.
+
+    python benchmarks/search_quality.py TOPICS INDEX [--model M] [--seeds 0,1,2]
+
+Gold are the topics' own passages that are in the index; a row is a mean over the turns that have one. Every row
+searches as `convagent answer` does, with the parts it names. What a row costs a turn are the tokens that the model read
+and wrote for its parts, and the seconds of model and search, on this machine; the conversation itself is read by the
+first step, which is the hypothetical answer. An answer is sampled for each seed; a row with one is the mean over the
+seeds, with the standard deviation after it.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import prompts
+from agent.embedders import open_embedder
+from agent.evaluation import Scores, measured
+from agent.llm import LLM, Conversation, open_model
+from agent.ptkb import choose_statements
+from agent.rewrite import rewrite
+from agent.search import Searcher, open_finder
+from agent.tracks import read_topics
+from indexes.passages import PassageIndex
+from indexes.vectors import Embedder
+from schemas.records import Call, Chosen, Message, Plan, Query, Topics
+
+SHOWN = ("nDCG@5", "R@10", "R@100")
+DEFAULT = Plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the model made of a turn, with an answer for each seed, and what each step of it cost."""
+
+    query: Query
+    personal: tuple[Chosen, ...] = ()
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """What is searched, and for what."""
+
+    topics: Topics
+    index: PassageIndex
+    embedder: Embedder | None
+    gold: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to search: which parts, with or without the embedding model."""
+
+    name: str
+    plan: Plan
+    meaning: bool = False
+    steps: tuple[str, ...] = ()  # of the model, that it costs
+    fused: bool = False  # the answers of all seeds at once
+
+
+def ask(bed: Bed, llm: LLM, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
+    """Every part that any row wants, for every turn with gold passages."""
+    system = prompts.render("system").instruction
+    asked = {}
+    for topic in bed.topics.topics:
+        for turn in topic.turns:
+            if turn.id in bed.gold:
+                heard = (*(turn.heard or ()), Message("user", turn.utterance))
+                conversation = Conversation(system, heard)
+                plans = [replace(DEFAULT, seed=seed, query=("answer",)) for seed in seeds]
+                answers = [answer for plan in plans for answer in rewrite(conversation, llm, plan).answers]
+                query = rewrite(conversation, llm, replace(DEFAULT, query=("context", "previous")))
+                personal = choose_statements(conversation, topic.ptkb, llm)
+                asked[turn.id] = Asked(replace(query, answers=tuple(answers)), personal, tuple(calls))
+                calls.clear()
+    return asked
+
+
+def only(query: Query, row: Row, seed: int | None) -> Query:
+    """The query with nothing but the parts of a row, and the answer of one seed; with all of them for None."""
+    if "context" not in row.plan.query:
+        query = replace(query, rewrite="", context=())
+    if "answer" not in row.plan.query:
+        return replace(query, answers=())
+    return query if seed is None else replace(query, answers=query.answers[seed : seed + 1])
+
+
+def searched(bed: Bed, asked: Mapping[str, Asked], row: Row, seed: int | None) -> tuple[Scores, float]:
+    """The measures of a row, and the seconds that its searches take a turn."""
+    finder = open_finder(bed.index, bed.embedder if row.meaning else None, row.plan)
+    searcher = Searcher.over(finder, row.plan)
+    started = time.perf_counter()
+    found = {id: searcher.search(only(turn.query, row, seed), turn.personal) for id, turn in asked.items()}
+    seconds = (time.perf_counter() - started) / len(asked)
+    scores = {id: {hit.id: hit.score for hit in hits} for id, hits in found.items()}
+    return measured(row.name, scores, bed.gold), seconds
+
+
+def costs(asked: Mapping[str, Asked], row: Row) -> tuple[float, float, float]:
+    """Tokens read, tokens written and seconds a turn, of the steps that a row needs."""
+    calls = [call for turn in asked.values() for call in _needed(turn.calls, row)]
+    n = len(asked)
+    read, written = sum(call.tokens_read for call in calls), sum(call.tokens_written for call in calls)
+    return read / n, written / n, sum(call.seconds for call in calls) / n
+
+
+def _needed(calls: Iterable[Call], row: Row) -> Iterator[Call]:
+    imagined = 0
+    for call in calls:
+        imagined += call.step == "imagine"
+        if call.step in row.steps and (call.step != "imagine" or row.fused or imagined == 1):
+            yield call
+
+
+def human(bed: Bed) -> dict[str, Asked]:
+    """The human rewrites, which is what a manual run searches with."""
+    return {id: Asked(Query(bed.topics.labels[id].resolved)) for id in bed.gold}
+
+
+def print_row(bed: Bed, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
+    """A line of the table: searched once for each seed's answer, unless they are fused or it has none."""
+    numbers = [None] if row.fused or "imagine" not in row.steps else list(range(seeds))
+    results = [searched(bed, asked, row, number) for number in numbers]
+    cells = []
+    for measure in SHOWN:
+        values = [scores.mean(measure) for scores, _ in results]
+        spread = f" ±{statistics.stdev(values):.3f}" if len(values) > 1 else ""
+        cells.append(f"{statistics.mean(values):.3f}{spread}".ljust(12))
+    read, written, seconds = costs(asked, row)
+    seconds += statistics.mean(spent for _, spent in results)
+    print(f"| {row.name:44} | {' | '.join(cells)} | {read:6.0f} | {written:5.0f} | {seconds:6.2f} |", flush=True)
+
+
+def rows() -> list[Row]:
+    """The ladder: every part on its own beside the person's words, then together, then with meaning, then extras."""
+    none, context, answer, both = (), ("context",), ("imagine",), ("context", "imagine")
+    words = replace(DEFAULT, query=none)
+    return [
+        Row("raw utterance", words),
+        Row("+ all earlier utterances", replace(words, query=("history",))),
+        Row("+ previous reply", replace(words, query=("previous",))),
+        Row("+ phrases by likelihood", replace(words, query=("context",)), steps=context),
+        Row("+ hypothetical answer", replace(words, query=("answer",)), steps=answer),
+        Row("+ phrases, answer, previous reply", DEFAULT, steps=both),
+        Row("raw utterance, with MiniLM", words, meaning=True),
+        Row("+ previous reply, with MiniLM", replace(words, query=("previous",)), meaning=True),
+        Row("+ phrases, with MiniLM", replace(words, query=("context",)), meaning=True, steps=context),
+        Row("+ answer, with MiniLM", replace(words, query=("answer",)), meaning=True, steps=answer),
+        Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=both),
+        Row("default, all seeds' answers at once", DEFAULT, meaning=True, steps=both, fused=True),
+        Row("default + history", _with("history"), meaning=True, steps=both),
+        Row("default + topic switch", _with("switch"), meaning=True, steps=both),
+        Row("default + feedback (RM3)", _with("feedback"), meaning=True, steps=both),
+        Row("default + personal list", _with("personal"), meaning=True, steps=(*both, "statements")),
+        Row("default, BM25 k1 .9 b .4", replace(DEFAULT, scorer="bm25"), meaning=True, steps=both),
+        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=both),
+    ]
+
+
+def _with(part: str) -> Plan:
+    return replace(DEFAULT, query=(*DEFAULT.query, part))  # type: ignore[arg-type]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("topics", type=Path)
+    parser.add_argument("index", type=Path)
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--seeds", default="0,1,2", type=lambda text: [int(seed) for seed in text.split(",")])
+    options = parser.parse_args()
+    topics, index = read_topics(options.topics), PassageIndex(options.index)
+    known = {id: {p: 1 for p in labels.passage_ids if p in index} for id, labels in topics.labels.items()}
+    bed = Bed(topics, index, open_embedder(None), {id: found for id, found in known.items() if found})
+    print(f"{len(bed.gold)} turns with gold passages, {len(index)} passages, {options.model}, seeds {options.seeds}\n")
+    print(f"| {'query':44} | {'nDCG@5':12} | {'R@10':12} | {'R@100':12} |   read | wrote |  sec |")
+    print("|---|---|---|---|---|---|---|")
+    ladder(bed, options.model, options.seeds)
+
+
+def ladder(bed: Bed, model: str, seeds: list[int]) -> None:
+    """Every row; the model is asked once, and the rows share what it said."""
+    unasked: list[Call] = []
+    without = ask(bed, open_model("none", unasked.append), unasked, ())
+    print_row(bed, without, Row("raw utterance, BM25", replace(DEFAULT, query=())))
+    print_row(bed, without, Row("--model none --embedder none", DEFAULT))
+    print_row(bed, without, Row("--model none", DEFAULT, meaning=True))
+    resolved = human(bed)
+    print_row(bed, resolved, Row("human rewrite, BM25", replace(DEFAULT, query=())))
+    print_row(bed, resolved, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
+    calls: list[Call] = []
+    asked = ask(bed, open_model(model, calls.append), calls, seeds)
+    for row in rows():
+        print_row(bed, asked, row, len(seeds))
+
+
+if __name__ == "__main__":
+    main()

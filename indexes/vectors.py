@@ -1,0 +1,125 @@
+"""Vectors of passages: those of a whole small index, kept beside it, and a cache of others by their content.
+
+A vector is a row of 32-bit floats of length 1; on disk 16 bits are enough. What turns texts into vectors is handed over
+(`Embed`): this package knows no model.
+"""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from schemas.errors import InvalidInputError, RunError
+
+Vectors = npt.NDArray[np.float32]  # one row a text
+Embed = Callable[[Sequence[str]], Vectors]
+VECTORS_FILE, ABOUT_FILE = "vectors.f16", "vectors.json"
+CHUNK = 64  # texts embedded between two ticks of a progress bar
+
+
+class Embedder(Protocol):
+    """An embedding model. The cosine of two texts is the product of their vectors."""
+
+    @property
+    def name(self) -> str:
+        """The name it was opened by."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights."""
+
+    @property
+    def size(self) -> int:
+        """Numbers in a vector."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What `vectors.json` says of the vectors beside it."""
+
+    model: str
+    digest: str
+    size: int
+    passages: int
+
+
+def write_vectors(directory: Path, texts: Sequence[str], embedder: Embedder, progress: Callable[[int], None]) -> None:
+    """Embed the texts of an index, in the order of their numbers. The vectors are there whole or not at all.
+
+    `progress` is told how many texts are done.
+    """
+    temporary = directory / f".{VECTORS_FILE}.{os.getpid()}.tmp"
+    try:
+        (directory / ABOUT_FILE).unlink(missing_ok=True)
+        with temporary.open("wb") as file:
+            for start in range(0, len(texts), CHUNK):
+                embedder.embed(texts[start : start + CHUNK]).astype(np.float16).tofile(file)
+                progress(min(start + CHUNK, len(texts)))
+        temporary.replace(directory / VECTORS_FILE)
+        about = About(embedder.name, embedder.digest, embedder.size, len(texts))
+        (directory / ABOUT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(about)))
+    except OSError as error:
+        raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_about(directory: Path) -> About | None:
+    """What is known of an index's vectors; None where it has none."""
+    try:
+        return msgspec.json.decode((directory / ABOUT_FILE).read_bytes(), type=About)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        remedy = "Make them again with `convagent index embed`."
+        raise InvalidInputError(f"has damaged vectors ({error})", where=str(directory), remedy=remedy) from error
+
+
+def read_vectors(directory: Path, about: About) -> Vectors:
+    """All vectors of an index, a row a passage, by its number."""
+    stored = np.fromfile(directory / VECTORS_FILE, dtype=np.float16)
+    if stored.size != about.passages * about.size:
+        remedy = "Make them again with `convagent index embed`."
+        raise InvalidInputError("has damaged vectors (their number is wrong)", where=str(directory), remedy=remedy)
+    return stored.reshape(about.passages, about.size).astype(np.float32)
+
+
+class VectorCache:
+    """Vectors by the content of their texts, in SQLite; several processes may use one file. It may be deleted."""
+
+    def __init__(self, path: Path, embedder: Embedder) -> None:
+        self._embedder = embedder
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._database = sqlite3.connect(path, timeout=30)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text; only what is not known yet is computed, and kept."""
+        keys = [self._key(text) for text in texts]
+        known = {key: vector for key in set(keys) if (vector := self._find(key)) is not None}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            computed = self._embedder.embed(list(new.values())).astype(np.float16)
+            known |= dict(zip(new, computed, strict=True))
+            rows = [(key, known[key].tobytes()) for key in new]
+            with self._database:
+                self._database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        return np.stack([known[key] for key in keys]).astype(np.float32)
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.blake2b(f"{self._embedder.digest}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
+
+    def _find(self, key: bytes) -> npt.NDArray[np.float16] | None:
+        row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+        return None if row is None else np.frombuffer(row[0], dtype=np.float16)

@@ -1,0 +1,182 @@
+"""The embedding model, its vectors of an index, and finding by words and meaning together."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.embedders import open_embedder
+from agent.embedding import embed_index
+from agent.search import open_finder
+from indexes.corpus import find_corpus
+from indexes.finder import COSINE, Finder
+from indexes.passages import PassageIndex, build_index
+from indexes.vectors import Embedder, VectorCache, Vectors, read_about
+from schemas.errors import InvalidInputError, MissingError, UsageError
+from tests.conftest import SHARED, needs_embedder
+
+WORDS = ("bread", "fern", "trumpet")
+
+
+class Counted:
+    """An embedder of three words, to see what is asked of it: a text's vector is which of them it holds, if any."""
+
+    name, digest, size = "counted", "0" * 64, 4
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.extend(texts)
+        rows = [[*(float(word in text.lower()) for word in WORDS), 0.01] for text in texts]
+        vectors = np.array(rows, dtype=np.float32)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Embedder:
+    embedder = open_embedder("minilm")
+    assert embedder is not None
+    return embedder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> PassageIndex:
+    """Five passages; the words "it keeps" are in the first two and the last."""
+    lines = [
+        ("1", "It keeps for two days in a tin."),
+        ("2", "It keeps its tune, as any trumpet does."),
+        ("3", "Rice bread is made without wheat."),
+        ("4", "Ferns want water."),
+        ("5", "A tin keeps bread fresh."),
+    ]
+    passages = tmp_path / "passages.jsonl"
+    passages.write_text("\n".join(json.dumps({"id": id, "contents": text}) for id, text in lines))
+    build_index(find_corpus([passages]), tmp_path / "index", skip_problems=False, progress=lambda: None)
+    return PassageIndex(tmp_path / "index")
+
+
+@needs_embedder
+def test_vectors_agree_with_the_reference(minilm: Embedder) -> None:
+    reference = SHARED.parent / "minilm_reference.json"
+    if not reference.is_file():
+        pytest.skip("the reference vectors are not at hand (../shared/data/minilm_reference.json)")
+    known = json.loads(reference.read_text())
+    expected = np.array(known["vectors"], dtype=np.float32)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    cosines = (minilm.embed(known["texts"]) * expected).sum(axis=1)
+    assert cosines.min() >= 0.999
+    alone = np.concatenate([minilm.embed([text]) for text in known["texts"]])
+    assert np.allclose(alone, minilm.embed(known["texts"]), atol=1e-3)  # in a batch as alone
+
+
+@needs_embedder
+def test_meaning_is_near_without_a_common_word(minilm: Embedder) -> None:
+    question, answer, other, empty = minilm.embed(
+        ["How do I travel to Cairo?", "Flights to Egypt leave daily.", "Sourdough needs patience.", ""]
+    )
+    assert question @ answer > question @ other + 0.2
+    assert np.linalg.norm(empty) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_what_is_no_embedding_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"unknown embedding model 'bert' \(available: minilm"):
+        open_embedder("bert")
+    with pytest.raises(MissingError, match="no such model file"):
+        open_embedder(str(tmp_path / "none.gguf"))
+    (tmp_path / "text.gguf").write_text("Hello")
+    with pytest.raises(InvalidInputError, match="is no GGUF"):
+        open_embedder(str(tmp_path / "text.gguf"))
+    assert open_embedder("none") is None
+
+
+def test_words_alone_where_there_is_no_model(index: PassageIndex) -> None:
+    found = Finder(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    assert {hit.id for hit in found} == {"1", "2", "5"}
+
+
+def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
+    embedder = Counted()
+    vectors = embedder.embed(list(index.texts()))
+    finder = Finder(index, embedder.embed, vectors)
+    found = finder.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
+    assert len(found) == 5
+    assert all(before.score > after.score for before, after in pairwise(found))
+    assert found[0].score == pytest.approx(COSINE + 1, abs=0.3)
+
+
+def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
+    embedder = Counted()
+    cache = VectorCache(tmp_path / "vectors.sqlite", embedder)
+    finder = Finder(index, cache.embed)
+    first = finder.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
+    assert first[0].id == "5"
+    asked = len(embedder.asked)
+    assert finder.find([("it keeps", 1.0)], [("bread", 1.0)], 2) == first
+    assert len(embedder.asked) == asked  # everything was kept
+    again = VectorCache(tmp_path / "vectors.sqlite", embedder)
+    again.embed(["bread"])
+    assert len(embedder.asked) == asked
+    rows = sqlite3.connect(tmp_path / "vectors.sqlite").execute("SELECT count(*) FROM vectors").fetchone()
+    assert rows == (4,)  # the query and the three passages that hold one of its words
+
+
+def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> None:
+    embedder = Counted()
+    finder = Finder(index, embedder.embed, embedder.embed(list(index.texts())))
+    mostly_ferns = finder.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
+    assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
+
+
+@needs_embedder
+def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, minilm: Embedder) -> None:
+    def no_progress(_total: int) -> "Progress":
+        return Progress()
+
+    assert embed_index(index.directory, None, no_progress, most=4) == 0
+    assert read_about(index.directory) is None
+    assert embed_index(index.directory, None, no_progress, most=5) == 5
+    embedded = PassageIndex(index.directory)
+    finder = open_finder(embedded, minilm)
+    assert finder.vectors is not None
+    assert finder.vectors.shape == (5, 384)
+    assert finder.find([("xyzzy", 1.0)], [("brass instrument", 1.0)], 1)[0].id == "2"
+    assert open_finder(embedded, Counted()).vectors is None  # they are another model's
+
+
+class Progress:
+    """A progress bar that shows nothing."""
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, done: int) -> None:
+        assert 0 < done <= 5
+
+
+def test_damaged_vectors_are_told(index: PassageIndex) -> None:
+    (index.directory / "vectors.json").write_text('{"model": "m", "digest": "", "size": 3, "passages": 5}')
+    (index.directory / "vectors.f16").write_bytes(b"\0" * 8)
+    with pytest.raises(InvalidInputError, match="damaged vectors"):
+        _ = PassageIndex(index.directory).vectors
+    (index.directory / "vectors.json").write_text("{")
+    with pytest.raises(InvalidInputError, match="damaged vectors"):
+        PassageIndex(index.directory)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_a_cache_that_cannot_be_written_is_done_without(
+    index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    monkeypatch.setenv("CONVAGENT_CACHE", str(tmp_path / "closed"))
+    assert open_finder(index, Counted()).find([("it keeps", 1.0)], [("bread", 1.0)], 1)
