@@ -107,6 +107,10 @@ def answer(
         str, typer.Option(help="Parts of the query: context, answer, previous, history, switch, feedback, personal.")
     ] = "context,answer,previous",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "tantivy",
+    searches: Annotated[int, typer.Option(min=1, max=5, help="Searches a turn; the model may ask again.")] = 1,
+    reranker: Annotated[
+        Literal["none", "likelihood"], typer.Option(help="Put the first ten in the order of the question's likelihood.")
+    ] = "none",
     samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**20, help="Of the sampled answers.")] = 0,
     no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
@@ -131,7 +135,7 @@ def answer(
     outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
     origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
-    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer)
+    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches, reranker)
     request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 
@@ -141,18 +145,23 @@ def index_build(
     passages: Annotated[list[Path], typer.Argument(help="Files or directories: .jsonl, .tsv, plain or .gz .bz2 .zst")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
     on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
+    segment: Annotated[
+        bool, typer.Option("--segment", help="The files hold documents: cut them into windows of ten sentences.")
+    ] = False,
     embedder: EmbedderOption = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Build an index from passage files; a small one is embedded too, so that it can be searched by meaning.
 
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
+    [bold]convagent index build documents.jsonl --segment -o index[/]
     """
     from agent.embedding import SMALL, embed_index
+    from agent.sentences import into_passages
     from indexes.corpus import find_corpus
     from indexes.passages import build_index
 
-    corpus = find_corpus(passages)
+    corpus = find_corpus(passages, into_passages if segment else None)
     with console.byte_progress(corpus) as progress:
         built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress)
     console.show_built(built, corpus, output)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import prompts
+from agent.again import rerank, search_again
 from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
@@ -41,10 +42,17 @@ def answer(
 
     query = rewrite(conversation, tools.llm, plan, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
     personal = choose_statements(conversation, ptkb, tools.llm) if given.statements is None else given.statements
-    hits = tools.search(query, personal) if given.hits is None else given.hits
+    hits = given.hits if given.hits is not None else find(conversation, query, personal, tools)
     passages = tools.read(hits[: plan.read])
     responses = respond(query, conversation, personal, passages, tools.llm, plan)
     return Answered(turn.id, query, personal, hits, passages, responses)
+
+
+def find(conversation: Conversation, query: Query, personal: Sequence[Chosen], tools: Tools) -> tuple[Hit, ...]:
+    """One search, unless more looks at it are wanted."""
+    hits = tools.search(query, personal)
+    hits = search_again(conversation, query, hits, tools)
+    return rerank(query, hits, tools)
 
 
 def answer_topic(

@@ -1,9 +1,12 @@
 """Sentences and phrases, and the two official ways to measure a response, both of which hold in every edition."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
+
+from indexes.segments import segments
+from schemas.records import Passage
 
 MAX_TOKENS = 250
 
@@ -22,6 +25,11 @@ def split_sentences(text: str) -> list[str]:
     """Sentences by spaCy's rules, white space folded."""
     folded = " ".join(text.split())
     return [sentence for span in _nlp()(folded).sents if (sentence := span.text.strip())]
+
+
+def into_passages(document: Passage) -> Iterator[Passage]:
+    """The passages of a document, as the track cuts them."""
+    return segments(document, split_sentences)
 
 
 def phrases(text: str, longest: int = 3) -> list[str]:

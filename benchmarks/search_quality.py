@@ -1,6 +1,6 @@
 """The ladder of search quality: the raw turn, each part of a query in turn, the default, the human rewrite.
 
-    python benchmarks/search_quality.py TOPICS INDEX [--model M] [--seeds 0,1,2]
+    python benchmarks/search_quality.py TOPICS INDEX [--model M] [--seeds 0,1,2] [--slow] [--half]
 
 Gold are the topics' own passages that are in the index; a row is a mean over the turns that have one. Every row
 searches as `convagent answer` does, with the parts it names. What a row costs a turn are the tokens that the model read
@@ -19,6 +19,7 @@ from pathlib import Path
 import prompts
 from agent.embedders import open_embedder
 from agent.evaluation import Scores, measured
+from agent.flow import Tools, find
 from agent.llm import LLM, Conversation, open_model
 from agent.ptkb import choose_statements
 from agent.rewrite import rewrite
@@ -39,6 +40,7 @@ class Asked:
     query: Query
     personal: tuple[Chosen, ...] = ()
     calls: tuple[Call, ...] = ()
+    conversation: Conversation = Conversation("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def ask(bed: Bed, llm: LLM, calls: list[Call], seeds: Sequence[int]) -> dict[str
                 answers = [answer for plan in plans for answer in rewrite(conversation, llm, plan).answers]
                 query = rewrite(conversation, llm, replace(DEFAULT, query=("context", "previous")))
                 personal = choose_statements(conversation, topic.ptkb, llm)
-                asked[turn.id] = Asked(replace(query, answers=tuple(answers)), personal, tuple(calls))
+                query = replace(query, answers=tuple(answers))
+                asked[turn.id] = Asked(query, personal, tuple(calls), conversation)
                 calls.clear()
     return asked
 
@@ -89,12 +92,15 @@ def only(query: Query, row: Row, seed: int | None) -> Query:
     return query if seed is None else replace(query, answers=query.answers[seed : seed + 1])
 
 
-def searched(bed: Bed, asked: Mapping[str, Asked], row: Row, seed: int | None) -> tuple[Scores, float]:
+def searched(bed: Bed, llm: LLM, asked: Mapping[str, Asked], row: Row, seed: int | None) -> tuple[Scores, float]:
     """The measures of a row, and the seconds that its searches take a turn."""
     finder = open_finder(bed.index, bed.embedder if row.meaning else None, row.plan)
     searcher = Searcher.over(finder, row.plan)
+    tools = Tools(llm, searcher.search, searcher.read, row.plan)
     started = time.perf_counter()
-    found = {id: searcher.search(only(turn.query, row, seed), turn.personal) for id, turn in asked.items()}
+    found = {
+        id: find(turn.conversation, only(turn.query, row, seed), turn.personal, tools) for id, turn in asked.items()
+    }
     seconds = (time.perf_counter() - started) / len(asked)
     scores = {id: {hit.id: hit.score for hit in hits} for id, hits in found.items()}
     return measured(row.name, scores, bed.gold), seconds
@@ -121,10 +127,10 @@ def human(bed: Bed) -> dict[str, Asked]:
     return {id: Asked(Query(bed.topics.labels[id].resolved)) for id in bed.gold}
 
 
-def print_row(bed: Bed, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
+def print_row(bed: Bed, llm: LLM, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
     """A line of the table: searched once for each seed's answer, unless they are fused or it has none."""
     numbers = [None] if row.fused or "imagine" not in row.steps else list(range(seeds))
-    results = [searched(bed, asked, row, number) for number in numbers]
+    results = [searched(bed, llm, asked, row, number) for number in numbers]
     cells = []
     for measure in SHOWN:
         values = [scores.mean(measure) for scores, _ in results]
@@ -161,6 +167,14 @@ def rows() -> list[Row]:
     ]
 
 
+# What asks the model again for every search: minutes more.
+SLOW = (
+    Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=("context", "imagine")),
+    Row("default, up to two searches", replace(DEFAULT, searches=2), meaning=True, steps=("context", "imagine")),
+    Row("default, reranked by likelihood", replace(DEFAULT, reranker="likelihood"), True, ("context", "imagine")),
+)
+
+
 def _with(part: str) -> Plan:
     return replace(DEFAULT, query=(*DEFAULT.query, part))  # type: ignore[arg-type]
 
@@ -171,30 +185,36 @@ def main() -> None:
     parser.add_argument("index", type=Path)
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--seeds", default="0,1,2", type=lambda text: [int(seed) for seed in text.split(",")])
+    parser.add_argument("--slow", action="store_true", help="the rows that ask the model at every search, instead")
+    parser.add_argument("--half", action="store_true", help="every second conversation")
     options = parser.parse_args()
     topics, index = read_topics(options.topics), PassageIndex(options.index)
-    known = {id: {p: 1 for p in labels.passage_ids if p in index} for id, labels in topics.labels.items()}
+    topics = replace(topics, topics=topics.topics[:: 2 if options.half else 1])
+    judged = {id: topics.labels[id].passage_ids for id in topics.turn_ids()}
+    known = {id: {passage: 1 for passage in found if passage in index} for id, found in judged.items()}
     bed = Bed(topics, index, open_embedder(None), {id: found for id, found in known.items() if found})
     print(f"{len(bed.gold)} turns with gold passages, {len(index)} passages, {options.model}, seeds {options.seeds}\n")
     print(f"| {'query':44} | {'nDCG@5':12} | {'R@10':12} | {'R@100':12} |   read | wrote |  sec |")
     print("|---|---|---|---|---|---|---|")
-    ladder(bed, options.model, options.seeds)
+    ladder(bed, options.model, options.seeds, options.slow)
 
 
-def ladder(bed: Bed, model: str, seeds: list[int]) -> None:
+def ladder(bed: Bed, model: str, seeds: list[int], slow: bool) -> None:
     """Every row; the model is asked once, and the rows share what it said."""
     unasked: list[Call] = []
-    without = ask(bed, open_model("none", unasked.append), unasked, ())
-    print_row(bed, without, Row("raw utterance, BM25", replace(DEFAULT, query=())))
-    print_row(bed, without, Row("--model none --embedder none", DEFAULT))
-    print_row(bed, without, Row("--model none", DEFAULT, meaning=True))
+    none = open_model("none", unasked.append)
+    without = ask(bed, none, unasked, ())
+    print_row(bed, none, without, Row("raw utterance, BM25", replace(DEFAULT, query=())))
+    print_row(bed, none, without, Row("--model none --embedder none", DEFAULT))
+    print_row(bed, none, without, Row("--model none", DEFAULT, meaning=True))
     resolved = human(bed)
-    print_row(bed, resolved, Row("human rewrite, BM25", replace(DEFAULT, query=())))
-    print_row(bed, resolved, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
+    print_row(bed, none, resolved, Row("human rewrite, BM25", replace(DEFAULT, query=())))
+    print_row(bed, none, resolved, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
     calls: list[Call] = []
-    asked = ask(bed, open_model(model, calls.append), calls, seeds)
-    for row in rows():
-        print_row(bed, asked, row, len(seeds))
+    llm = open_model(model, calls.append)
+    asked = ask(bed, llm, calls, seeds)
+    for row in SLOW if slow else rows():
+        print_row(bed, llm, asked, row, len(seeds))
 
 
 if __name__ == "__main__":

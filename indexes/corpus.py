@@ -20,6 +20,7 @@ from schemas.records import Passage
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+Cut = Callable[[Passage], Iterable[Passage]]
 Parse = Callable[[bytes, int], Passage | None]
 
 
@@ -31,6 +32,7 @@ class Corpus:
     bytes_total: int
     bytes_read: int = 0
     skipped_files: tuple[Path, ...] = field(default=())
+    cut: Cut | None = None  # documents into passages
 
     def __iter__(self) -> Iterator[tuple[Path, int, Passage | str]]:
         """File, line number and passage, in file order; where a line holds none, what is wrong with it instead."""
@@ -41,14 +43,16 @@ class Corpus:
                 for number, line in enumerate(_lines(raw, path), start=1):
                     self.bytes_read = done + raw.tell()
                     found = _read_line(parse, line, number) if line.strip() else None
-                    if found is not None:
+                    if isinstance(found, Passage) and self.cut is not None:
+                        yield from ((path, number, passage) for passage in self.cut(found))
+                    elif found is not None:
                         yield path, number, found
             done += path.stat().st_size
             self.bytes_read = done
 
 
-def find_corpus(paths: Iterable[Path]) -> Corpus:
-    """The passage files among `paths`; directories are searched, in name order.
+def find_corpus(paths: Iterable[Path], cut: Cut | None = None) -> Corpus:
+    """The passage files among `paths`; directories are searched, in name order. `cut` makes passages of documents.
 
     Raises `MissingError` for a path that is not there and `InvalidInputError` where no passage file is found.
     """
@@ -69,7 +73,8 @@ def find_corpus(paths: Iterable[Path]) -> Corpus:
         remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
         raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=remedy)
     files = list(dict.fromkeys(files))
-    return Corpus(tuple(files), sum(path.stat().st_size for path in files), skipped_files=tuple(skipped))
+    size = sum(path.stat().st_size for path in files)
+    return Corpus(tuple(files), size, skipped_files=tuple(skipped), cut=cut)
 
 
 def _kind(path: Path) -> str | None:

@@ -209,6 +209,8 @@ class Plan:
     seed: int = 0
     query: tuple[QueryPart, ...] = ("context", "answer", "previous")
     scorer: Scorer = "tantivy"
+    searches: int = 1  # at most; a further one only if the model asks for it
+    reranker: Literal["none", "likelihood"] = "none"
 
     @property
     def read(self) -> int:

@@ -1,15 +1,20 @@
 """The passage-search tool, as the flow calls it and as any LangChain agent does."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
+from agent.again import rerank
+from agent.flow import Tools, answer
+from agent.llm.scripted import Script, ScriptedModel
+from agent.llm.seam import unheard
 from agent.search import PassageSearch, Searcher, open_finder
 from indexes.finder import Finder
 from indexes.passages import PassageIndex, Weighted
-from schemas.records import Call, Chosen, Hit, Passage, Plan, Query, QueryPart, Statement
+from schemas.records import Answered, Call, Chosen, Hit, Passage, Plan, Query, QueryPart, Statement, Turn
 
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
@@ -94,3 +99,49 @@ def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch:
     assert Searcher(PassageSearch(finder=watched), Plan(k=5)).search(Query("rye bread"))
     assert watched.traced == [False]
     forget()
+
+
+def again(*queries: str, calls: list[Call], index: PassageIndex, searches: int = 3) -> Answered:
+    """A first turn over the examples by a scripted model that asks for these queries after the first search."""
+    script = Script(
+        ask={"imagine": ["Nothing."], "again": [{"query": query} for query in queries]},
+        score={"statements": [[]]},
+    )
+    chosen = Plan(k=10, searches=searches)
+    searcher = Searcher.over(Finder(index), chosen, calls.append)
+    tools = Tools(ScriptedModel(script, calls.append), searcher.search, searcher.read, chosen)
+    return answer(Turn("1_1", "Which ferns live indoors?"), (), (), tools)
+
+
+def test_the_model_may_search_again_and_stop(example_index: PassageIndex) -> None:
+    calls: list[Call] = []
+    answered = again("rye bread", "", calls=calls, index=example_index)
+    assert [call.prompt for call in calls if call.verb == "search"] == ["Which ferns live indoors?", "rye bread"]
+    kinds = {hit.id.split("-")[0] for hit in answered.hits[:4]}
+    assert kinds == {"garden", "bread"}  # the two lists, fused
+    assert all(before.score > after.score for before, after in pairwise(answered.hits))
+
+
+def test_the_model_may_not_search_for_ever(example_index: PassageIndex) -> None:
+    calls: list[Call] = []
+    again("rye bread", "oats", "wheat", calls=calls, index=example_index)
+    assert len([call for call in calls if call.verb == "search"]) == 3
+    calls.clear()
+    again("Which ferns live indoors?", calls=calls, index=example_index)  # what was tried already finds nothing new
+    assert len([call for call in calls if call.verb == "search"]) == 1
+
+
+def test_a_reranker_changes_the_order_of_the_first_and_nothing_else(example_index: PassageIndex) -> None:
+    chosen = Plan(k=20, reranker="likelihood")
+    searcher = Searcher.over(Finder(example_index), chosen)
+    query = Query("Which ferns live indoors?")
+    hits = searcher.search(query)
+    likes: list[list[str]] = [[] for _ in hits]
+    likes[3] = ["ferns"]  # the fourth passage makes the question likely
+    model = ScriptedModel(Script(score={"rerank": likes}), unheard)
+    judged = rerank(query, hits, Tools(model, searcher.search, searcher.read, chosen))
+    assert judged[0].id in (hits[0].id, hits[3].id)
+    assert [hit.id for hit in judged].index(hits[3].id) < 3
+    assert {hit.id for hit in judged} == {hit.id for hit in hits}
+    assert judged[10:] == hits[10:]
+    assert rerank(query, hits, Tools(model, searcher.search, searcher.read)) == hits
