@@ -32,7 +32,7 @@ ModelOption = Annotated[
         "--model",
         "-m",
         envvar="CONVAGENT_MODEL",
-        help="smollm2, a path to a .gguf file, none, scripted:FILE.",
+        help="smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.",
     ),
 ]
 EmbedderOption = Annotated[
@@ -40,7 +40,7 @@ EmbedderOption = Annotated[
     typer.Option(
         "--embedder",
         envvar="CONVAGENT_EMBEDDER",
-        help="minilm, a path to an embedding .gguf, none.",
+        help="minilm, a path to an embedding .gguf, hf:user/repo[:quant], none.",
         show_default="minilm where it is installed",
     ),
 ]

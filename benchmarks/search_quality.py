@@ -31,6 +31,7 @@ from schemas.records import Call, Chosen, Message, Plan, Query, Topics
 
 SHOWN = ("nDCG@5", "R@10", "R@100")
 DEFAULT = Plan()
+UNHEARD = Conversation("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Asked:
     query: Query
     personal: tuple[Chosen, ...] = ()
     calls: tuple[Call, ...] = ()
-    conversation: Conversation = Conversation("", ())
+    conversation: Conversation = UNHEARD
 
 
 @dataclass(frozen=True, slots=True)

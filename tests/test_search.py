@@ -118,7 +118,7 @@ def test_the_model_may_search_again_and_stop(example_index: PassageIndex) -> Non
     answered = again("rye bread", "", calls=calls, index=example_index)
     assert [call.prompt for call in calls if call.verb == "search"] == ["Which ferns live indoors?", "rye bread"]
     kinds = {hit.id.split("-")[0] for hit in answered.hits[:4]}
-    assert kinds == {"garden", "bread"}  # the two lists, fused
+    assert {"garden", "bread"} <= kinds  # the two lists, fused
     assert all(before.score > after.score for before, after in pairwise(answered.hits))
 
 

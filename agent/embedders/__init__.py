@@ -4,10 +4,11 @@ import logging
 import os
 from pathlib import Path
 
+from agent.hub import PREFIX, fetched
 from indexes.vectors import Embedder
 from schemas.errors import MissingError, UsageError
 
-EMBEDDERS = "minilm, a path to a .gguf file, none"
+EMBEDDERS = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
 log = logging.getLogger("convagent")
 
 
@@ -34,6 +35,9 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
             return None
         digest = sha256(source)
         path, name = converted(source, digest), "minilm"
+    elif name.startswith(PREFIX):
+        path = fetched(name)
+        digest = sha256(path)
     elif name.endswith(".gguf") or os.sep in name:
         path = checked_gguf(Path(name).expanduser())
         digest, name = sha256(path), path.name

@@ -3,12 +3,13 @@
 import os
 from pathlib import Path
 
+from agent.hub import PREFIX, fetched
 from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
 __all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores"]
 
-MODELS = "smollm2, a path to a .gguf file, none, scripted:FILE.json"
+MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.json"
 
 
 def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None) -> LLM:
@@ -31,6 +32,11 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
         source = embedded_gguf()
         digest = sha256(source)
         return _open_gguf(repacked(source, digest), name, digest, threads, listen)
+    if name.startswith(PREFIX):
+        from agent.llm.embedded import sha256
+
+        path = fetched(name)
+        return _open_gguf(path, name, sha256(path), threads, listen)
     if name.endswith(".gguf") or os.sep in name:
         from agent.llm.embedded import sha256
 
