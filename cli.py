@@ -146,7 +146,11 @@ def index_build(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
     on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
     segment: Annotated[
-        bool, typer.Option("--segment", help="The files hold documents: cut them into windows of ten sentences.")
+        bool,
+        typer.Option(
+            "--segment",
+            help="Documents: cut their first 10,000 characters into windows of ten sentences.",
+        ),
     ] = False,
     embedder: EmbedderOption = None,
     overwrite: Overwrite = False,
@@ -156,16 +160,18 @@ def index_build(
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
     """
+    from agent.embedders import open_embedder
     from agent.embedding import SMALL, embed_index
     from agent.sentences import into_passages
     from indexes.corpus import find_corpus
     from indexes.passages import build_index
 
     corpus = find_corpus(passages, into_passages if segment else None)
+    model = open_embedder(embedder)
     with console.byte_progress(corpus) as progress:
         built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress)
     console.show_built(built, corpus, output)
-    console.show_embedded(embed_index(output, embedder, console.passage_progress, SMALL), output)
+    console.show_embedded(embed_index(output, model, console.passage_progress, SMALL), output)
 
 
 @index_app.command("embed")
@@ -177,9 +183,10 @@ def index_embed(
 
     [bold]convagent index embed index --embedder minilm[/]
     """
+    from agent.embedders import open_embedder
     from agent.embedding import embed_index
 
-    console.show_embedded(embed_index(index, embedder, console.passage_progress), index)
+    console.show_embedded(embed_index(index, open_embedder(embedder), console.passage_progress), index)
 
 
 @index_app.command("info")

@@ -31,7 +31,7 @@ class Again(Struct):
 def search_again(conversation: Conversation, query: Query, hits: tuple[Hit, ...], tools: "Tools") -> tuple[Hit, ...]:
     """The hits of up to `plan.searches` searches, fused by their ranks. The model says when to stop."""
     lists, tried = [hits], [query.standalone]
-    while len(lists) < tools.plan.searches and (wanted := _wanted(conversation, lists[-1], tried, tools)):
+    while hits and len(lists) < tools.plan.searches and (wanted := _wanted(conversation, lists[-1], tried, tools)):
         tried.append(wanted)
         lists.append(tools.search(Query(wanted), ()))
     return hits if len(lists) == 1 else _fused(lists, tools.plan.searched)

@@ -73,7 +73,8 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     mode = _mode(request)
     topics = read_topics(request.topics)
     edition = request.edition or topics.edition
-    check_expressible(edition, RunInfo(request.run_name, mode, request.team, request.plan.parts), topics)
+    info = RunInfo(request.run_name, mode, request.team, request.plan.parts)
+    check_expressible(edition, info, topics, request.plan.responses)
     calls: list[Call] = []
     llm = open_model(request.model, calls.append)
     sources = open_sources(request.origin, topics, request.plan, calls.append)

@@ -293,7 +293,7 @@ def _show_turn(console: Any, turn: "Answered") -> None:
         f"{escape(s.text)} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]"
         for s in turn.response.sentences
     )
-    row("answer", marked or "[dim](nothing was found)[/]")
+    row("answer", marked or f"[dim]({'none was wanted' if turn.hits else 'nothing was found'})[/]")
     ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
     for id, number in sources.items():
         row(f"[{number}]", escape(f"{id}  (rank {ranks[id]} of {len(turn.hits)})"), "green")

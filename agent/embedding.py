@@ -5,9 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from agent.embedders import open_embedder
 from indexes.passages import PassageIndex
-from indexes.vectors import write_vectors
+from indexes.vectors import Embedder, write_vectors
 from schemas.errors import UsageError
 
 SMALL = 20_000  # passages that are embedded without being asked: some minutes on two cores
@@ -15,13 +14,12 @@ Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 log = logging.getLogger("convagent")
 
 
-def embed_index(directory: Path, embedder_name: str | None, progress: Progress, most: int | None = None) -> int:
+def embed_index(directory: Path, embedder: Embedder | None, progress: Progress, most: int | None = None) -> int:
     """Embed the passages of an index, unless there are more than `most`. How many were.
 
     None of them without an embedding model; `UsageError` where there should be one.
     """
     index = PassageIndex(directory)
-    embedder = open_embedder(embedder_name)
     if embedder is None and most is None:
         raise UsageError("there is no embedding model to embed with", remedy="Give one with --embedder PATH.gguf.")
     if embedder is None:

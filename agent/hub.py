@@ -29,9 +29,12 @@ def fetched(name: str) -> Path:
     repo = found["repo"]
     try:
         return Path(hf_hub_download(repo, found["file"] or _chosen(repo, found["quant"])))
-    except OSError as error:  # the hub's own errors, and those of the connection, are OSErrors
+    except UsageError:
+        raise
+    except Exception as error:  # the errors of the hub, its cache and the connection share no base
         remedy = "Is the name right, and the hub within reach? A .gguf file that is here can be named by its path."
-        raise MissingError(f"{name} cannot be had ({str(error).splitlines()[0]})", remedy=remedy) from error
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise MissingError(f"{name} cannot be had ({why})", remedy=remedy) from error
 
 
 def _chosen(repo: str, quant: str | None) -> str:
@@ -40,8 +43,8 @@ def _chosen(repo: str, quant: str | None) -> str:
     from huggingface_hub.constants import HF_HUB_OFFLINE
 
     if HF_HUB_OFFLINE:
-        kept = [found for found in scan_cache_dir().repos if found.repo_id == repo]
-        files = {file.file_name for found in kept for revision in found.revisions for file in revision.files}
+        kept = [revision for found in scan_cache_dir().repos if found.repo_id == repo for revision in found.revisions]
+        files = {str(file.file_path.relative_to(one.snapshot_path)) for one in kept for file in one.files}
     else:
         files = set(HfApi().list_repo_files(repo))
     return chosen(sorted(file for file in files if file.endswith(".gguf")), repo, quant)

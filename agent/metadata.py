@@ -20,6 +20,11 @@ from schemas.records import RunInfo
 if TYPE_CHECKING:
     from agent.answering import Request
 
+SCORERS = {
+    "tantivy": "BM25 by Tantivy: k1 1.2, b 0.75",
+    "bm25": "BM25: k1 0.9, b 0.4",
+    "dirichlet": "query likelihood, Dirichlet: mu 1000",
+}
 LIBRARIES = ("llama-cpp-python", "langchain-core", "rank-bm25", "spacy", "numpy", "msgspec")
 
 
@@ -101,15 +106,17 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
         "seed": plan.seed,
         "samples": plan.samples,
     }
-    bm25 = {"name": "bm25", "method": f"{plan.scorer} (BM25 by Tantivy: k1 1.2, b 0.75)", "documents": plan.searched}
-    searched: list[dict[str, Any]] = [bm25 | {"query": list(plan.query)}]
+    words = {"name": "words", "method": SCORERS[plan.scorer], "documents": plan.searched, "query": list(plan.query)}
+    searched: list[dict[str, Any]] = [words | {"searches": plan.searches}]
     cosine = {
         "name": "cosine",
         "method": settings.embedder,
         "sha256": settings.embedder_digest,
-        "interpolates": ["bm25"],
+        "interpolates": ["words"],
     }
     searched += [cosine] if settings.embedder else []
+    if plan.reranker != "none":
+        searched.append({"name": plan.reranker, "method": settings.model, "reranks": "words"})
     given = [{"name": "given ranking", "sha256": settings.ranking, "documents": plan.searched}]
     return {
         "automatic": not info.labels,
@@ -132,7 +139,7 @@ def _data(request: "Request", trace: Trace) -> dict[str, Any]:
     used += ["human rewrites", "gold statements"] if settings.mode == "manual" else []
     used += ["gold passages"] if settings.ranking_of_labels else []
     sources = {
-        "index": str(origin.index or "index") if origin.ranking is None else None,
+        "index": str(origin.index or "index") if origin.index or origin.ranking is None else None,
         "ranking": str(origin.ranking) if origin.ranking else None,
         "passages": [str(path) for path in origin.passages] or None,
         "sha256": settings.passages,

@@ -8,6 +8,7 @@ its candidates, and topics with their own passage lists:
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -148,12 +149,18 @@ def _of_trec(data: bytes) -> Found:
             continue
         try:
             qid, _, id, _, score, _ = columns
-            found.setdefault(qid, []).append((id, float(score)))
+            found.setdefault(qid, []).append((id, _finite(score)))
         except ValueError:
             what = f"line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
             remedy = "A ranking is a TREC run, a run file, query and candidates as JSON lines, or a topics file."
             raise InvalidInputError(what, remedy=remedy) from None
     return {qid: _by_score(ranked) for qid, ranked in found.items()}
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(score := float(text)):
+        raise ValueError("a score that orders nothing")
+    return score
 
 
 def _by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:

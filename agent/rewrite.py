@@ -38,7 +38,7 @@ def rewrite(conversation: Conversation, llm: LLM, plan: Plan, resolved: str = ""
     A human rewrite that is handed over (`resolved`) leaves nothing to be guessed but the answer.
     """
     *heard, last = conversation.messages
-    answers = _imagined(conversation, llm, plan) if "answer" in plan.query else ()
+    answers = _imagined(conversation, llm, plan) if "answer" in plan.query and plan.searched else ()
     earlier = tuple(message.text for message in heard if message.role == "user")
     if not heard or resolved:
         return Query(last.text, resolved, answers=answers, earlier=earlier)

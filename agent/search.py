@@ -82,7 +82,9 @@ class Searcher:
         if "personal" not in self.plan.query or not statements:
             return found
         personalised = f"{query.standalone} {statements}"
-        mine = self._call(replace(query, rewrite=personalised, context=(*query.context, statements)))
+        mine = self._call(
+            replace(query, rewrite=personalised, context=(*(query.context or (query.standalone,)), statements))
+        )
         fused = reciprocal_rank_fusion([[hit.id for hit in hits] for hits in (found, mine)])
         return strictly_decreasing((id, 60 * score) for id, score in fused[: self.plan.searched])
 

@@ -219,10 +219,6 @@ class PassageIndex:
         """All that is searched of each passage, by its number."""
         return (whole_text(passage) for number in range(len(self)) for passage in self.read([self.id(number)]))
 
-    def doc_freq(self, term: str) -> int:
-        """How many passages hold a stem."""
-        return int(self._searcher.doc_freq("body", term))
-
     def search(self, parts: Iterable[Weighted], k: int) -> tuple[Hit, ...]:
         """The `k` best passages for weighted texts, by BM25 (k1 1.2, b 0.75).
 

@@ -8,6 +8,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -60,11 +61,11 @@ def write_vectors(directory: Path, texts: Sequence[str], embedder: Embedder, pro
     """
     temporary = directory / f".{VECTORS_FILE}.{os.getpid()}.tmp"
     try:
-        (directory / ABOUT_FILE).unlink(missing_ok=True)
         with temporary.open("wb") as file:
             for start in range(0, len(texts), CHUNK):
                 embedder.embed(texts[start : start + CHUNK]).astype(np.float16).tofile(file)
                 progress(min(start + CHUNK, len(texts)))
+        (directory / ABOUT_FILE).unlink(missing_ok=True)
         temporary.replace(directory / VECTORS_FILE)
         about = About(embedder.name, embedder.digest, embedder.size, len(texts))
         (directory / ABOUT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(about)))
@@ -107,13 +108,16 @@ class VectorCache:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text; only what is not known yet is computed, and kept."""
         keys = [self._key(text) for text in texts]
-        known = {key: vector for key in set(keys) if (vector := self._find(key)) is not None}
+        try:
+            known = {key: vector for key in set(keys) if (vector := self._find(key)) is not None}
+        except sqlite3.Error:  # busy for too long, damaged, or on a full disk: then everything is computed
+            known = {}
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
             computed = self._embedder.embed(list(new.values())).astype(np.float16)
             known |= dict(zip(new, computed, strict=True))
             rows = [(key, known[key].tobytes()) for key in new]
-            with self._database:
+            with suppress(sqlite3.Error), self._database:
                 self._database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
         return np.stack([known[key] for key in keys]).astype(np.float32)
 

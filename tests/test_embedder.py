@@ -139,9 +139,9 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
     def no_progress(_total: int) -> "Progress":
         return Progress()
 
-    assert embed_index(index.directory, None, no_progress, most=4) == 0
+    assert embed_index(index.directory, minilm, no_progress, most=4) == 0
     assert read_about(index.directory) is None
-    assert embed_index(index.directory, None, no_progress, most=5) == 5
+    assert embed_index(index.directory, minilm, no_progress, most=5) == 5
     embedded = PassageIndex(index.directory)
     finder = open_finder(embedded, minilm)
     assert finder.vectors is not None

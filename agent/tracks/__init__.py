@@ -34,7 +34,7 @@ def read_topics(path: Path, edition: str | None = None) -> Topics:
     data = read_bytes(path)
     try:
         raw = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"is not JSON ({error})", where=str(path), remedy="Is it a topics file?") from error
     detected = detect_edition(raw)
     if edition is not None and detected is not None and edition != detected:

@@ -36,7 +36,7 @@ RUN_EXAMPLE: Any = [
         "Model_answer": "Vegetables, beans, nuts and olive oil.",
     }
 ]
-LIMITS = Limits(tokens=None, passages=None, cites=False)
+LIMITS = Limits(tokens=None, passages=None, cites=False, responses=1)
 OPTIONAL = frozenset({"rewrite", "passages", "answer"})  # parts of a turn that a run may leave out
 Number = Annotated[int, Meta(ge=0)]
 
@@ -102,6 +102,8 @@ def _half_said(raw: Iterable[Row]) -> Iterable[Problem]:
 
 def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
     """One turn as the file says it; what was left out is not there."""
+    if len(turn.responses) > 1:
+        raise ValueError("a turn has one answer")
     conversation, _, number = turn.turn_id.partition("_")
     response = turn.responses[0]
     passages = UNSET if response.passages is None else {passage.id: passage.score for passage in response.passages}

@@ -1,9 +1,9 @@
 """What can be mended in a run without guessing what was meant. Every change is told; the rest stays for a person.
 
-Mended: equal scores (lowered by a step, the order stays), passages and statements listed twice, more passages than
-allowed, statements that are not the person's, citations of passages that are not listed (while one is left), ranks, a
-text that is too long (cut at the end of a sentence), statements out of the order of their scores, and turns that are
-not asked for. Not mended: missing turns, empty texts, scores that rise, nothing used.
+Mended: equal scores (lowered by a step, the order stays), passages and statements listed twice, statements that are
+not the person's, citations of passages that are not listed (while one is left), ranks, a text that is too long (cut at
+the end of a sentence), statements out of the order of their scores, metadata that differ from line to line, and turns
+that are not asked for. Not mended: missing turns, empty texts, scores that rise, too many passages, nothing used.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from agent.tracks.rules import Limits
 from agent.tracks.run_files import Data, read_run, write_run
 from agent.tracks.runs import RunPassage, RunResponse, RunTurn
 from indexes.passages import strictly_decreasing
-from schemas.records import Hit, Problem, Statement, Topics
+from schemas.records import Hit, Problem, RunInfo, Statement, Topics
 
 Mend = Callable[[RunResponse, Limits, dict[str, str]], RunResponse]
 
@@ -31,8 +31,8 @@ def repaired(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes],
     changes: list[Problem] = []
     found: dict[str, RunTurn] = {}
     kept: list[RunTurn] = []
+    told: RunInfo | None = None
     for turn in turns:
-        info = turn.info or info
         place = f"turn {turn.turn_id} {turn.where}"
         if turn.turn_id not in ptkb:
             changes.append(Problem(place, "left out: it is not a turn of these topics"))
@@ -40,8 +40,11 @@ def repaired(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes],
             changes.append(Problem(place, "left out: it is there already, word for word"))
         else:
             found[turn.turn_id] = turn
+            told = told or turn.info
+            if turn.info != told:
+                changes.append(Problem(place, "metadata made those of the first turn"))
             kept.append(_turn(turn, track(edition).LIMITS, ptkb[turn.turn_id], changes))
-    return write_run(edition, kept, info), changes
+    return write_run(edition, kept, told or info), changes
 
 
 def _turn(turn: RunTurn, limits: Limits, ptkb: tuple[Statement, ...], changes: list[Problem]) -> RunTurn:
@@ -58,14 +61,14 @@ def _turn(turn: RunTurn, limits: Limits, ptkb: tuple[Statement, ...], changes: l
     return replace(turn, responses=tuple(responses))
 
 
-def _each_passage_once(response: RunResponse, limits: Limits, _texts: dict[str, str]) -> RunResponse:
-    """Passages listed twice, or beyond the limit, left out."""
+def _each_passage_once(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:
+    """Passages listed twice left out."""
     if response.passages is None:
         return response
     once: dict[str, RunPassage] = {}
     for passage in response.passages:
         once.setdefault(passage.id, passage)
-    return replace(response, passages=tuple(once.values())[: limits.passages])
+    return replace(response, passages=tuple(once.values()))
 
 
 def _falling_scores(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:

@@ -27,6 +27,7 @@ class Limits:
     together: bool = False  # whether the responses of a turn are counted together
     passages: int | None = MAX_PASSAGES
     cites: bool = True  # whether a run says which passages a text is drawn from
+    responses: int | None = None  # answers a turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,13 +80,15 @@ def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> tuple[bytes, A
         raise InvalidInputError(what, where=f"turn {turn.turn_id}") from error
 
 
-def check_expressible(edition: str, info: RunInfo, topics: Topics) -> None:
+def check_expressible(edition: str, info: RunInfo, topics: Topics, responses: int = 1) -> None:
     """Raises, before any work, where an edition cannot say what a run over these topics will have to say.
 
     `UsageError` for a part left out that the edition must have, `InvalidInputError` for a turn or statement id.
     """
     _check_parts(edition, info)
     module = track(edition)
+    if responses > 1 and module.LIMITS.responses == 1:
+        raise UsageError(f"{edition} has one answer a turn", remedy="Leave --responses out.")
     for topic in topics.topics:
         statements = tuple(RunStatement(statement.id, statement.text) for statement in topic.ptkb)
         for turn in topic.turns:
@@ -133,7 +135,7 @@ def detect_run(data: Data) -> str:
         raw = msgspec.json.decode(_first_line(data))
         if "references" in raw:
             return "ikat-2025"
-    except (msgspec.DecodeError, TypeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
         pass
     try:
         head = msgspec.json.decode(data, type=dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
