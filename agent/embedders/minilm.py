@@ -20,7 +20,7 @@ log = logging.getLogger("convagent")
 
 
 def embedded_weights() -> Path:
-    """The safetensors of the package, which is installed beside the extra `minilm`. Raises `MissingError` saying how to install it."""
+    """The safetensors of the package, which is installed beside the extra `minilm`. `MissingError` says how."""
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / "model" / "model.safetensors").is_file():
