@@ -208,7 +208,7 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("I am no model.")
     (tmp_path / "torn.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 5, 5))
     cases: list[tuple[str, type[ConvagentError], str]] = [
-        ("gpt-9", UsageError, "unknown model 'gpt-9' (available: smollm2, a path to a .gguf file, none"),
+        ("gpt-9", UsageError, "unknown model 'gpt-9' (available: smollm2, a path to a .gguf file, hf:user"),
         (str(tmp_path / "nowhere.gguf"), MissingError, "no such model file"),
         (str(tmp_path / "text.gguf"), InvalidInputError, "is no GGUF file"),
         (str(tmp_path / "torn.gguf"), InvalidInputError, "llama.cpp cannot load this model"),
