@@ -194,7 +194,10 @@ def index_info(
     index: Annotated[Path, typer.Argument(metavar="DIR")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """What an index holds and how it was made."""
+    """What an index holds and how it was made.
+
+    [bold]convagent index info index[/]
+    """
     from indexes.passages import PassageIndex
 
     console.show_info(PassageIndex(index), index, as_json=as_json)
@@ -305,7 +308,10 @@ def show(
     trace: Annotated[Path, typer.Argument(help="A trace file.")],
     topic: Annotated[str | None, typer.Option(help="Which conversation. Default: the first.")] = None,
 ) -> None:
-    """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources."""
+    """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
+
+    [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
+    """
     from agent.trace import read_trace
 
     console.show_conversation(read_trace(trace), topic, trace)
@@ -313,7 +319,10 @@ def show(
 
 @app.command()
 def prompts(step: Annotated[str | None, typer.Argument(help="A step. Default: list them.")] = None) -> None:
-    """List the prompts, or show one; CONVAGENT_PROMPTS names a directory with files of your own."""
+    """List the prompts, or show one; CONVAGENT_PROMPTS names a directory with files of your own.
+
+    [bold]convagent prompts write[/]
+    """
     import prompts as texts
 
     for name in [step] if step else texts.steps():

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.llm.seam import Conversation, Task
-from indexes.feedback import reciprocal_rank_fusion
+from indexes.feedback import fused, reciprocal_rank_fusion
 from indexes.passages import strictly_decreasing
 from schemas.errors import ModelReplyError
 from schemas.records import Hit, Message, Query
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("convagent")
 LOOKED_AT = 3  # passages that the model sees before it asks again
 JUDGED = 10  # passages that are put in another order
-SCALE = 60  # a passage that is first in one list scores about 1
 
 
 class Again(Struct):
@@ -34,7 +33,7 @@ def search_again(conversation: Conversation, query: Query, hits: tuple[Hit, ...]
     while hits and len(lists) < tools.plan.searches and (wanted := _wanted(conversation, lists[-1], tried, tools)):
         tried.append(wanted)
         lists.append(tools.search(Query(wanted), ()))
-    return hits if len(lists) == 1 else _fused(lists, tools.plan.searched)
+    return hits if len(lists) == 1 else fused(lists, tools.plan.searched)
 
 
 def _wanted(conversation: Conversation, hits: Sequence[Hit], tried: Sequence[str], tools: "Tools") -> str:
@@ -60,11 +59,6 @@ def rerank(query: Query, hits: tuple[Hit, ...], tools: "Tools") -> tuple[Hit, ..
         for passage in tools.read(top)
     ]
     judged = [id for _, id in sorted(scored, key=lambda pair: -pair[0])]
-    fused = reciprocal_rank_fusion([[hit.id for hit in top], judged])
-    ordered = [(id, hit.score) for (id, _), hit in zip(fused, top, strict=True)]  # the places change, the scores stay
+    order = reciprocal_rank_fusion([[hit.id for hit in top], judged])
+    ordered = [(id, hit.score) for (id, _), hit in zip(order, top, strict=True)]  # the places change, the scores stay
     return strictly_decreasing([*ordered, *((hit.id, hit.score) for hit in rest)])
-
-
-def _fused(lists: Sequence[Sequence[Hit]], k: int) -> tuple[Hit, ...]:
-    fused = reciprocal_rank_fusion([[hit.id for hit in hits] for hits in lists])
-    return strictly_decreasing((id, SCALE * score) for id, score in fused[:k])

@@ -7,7 +7,7 @@ has no name for stands under `resources` and in fields that say what they are.
 import platform
 import shlex
 import sys
-from collections import Counter
+from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ SCORERS = {
     "bm25": "BM25: k1 0.9, b 0.4",
     "dirichlet": "query likelihood, Dirichlet: mu 1000",
 }
+INDEXING = {"tokenizer": "tantivy simple", "stemmer": "Snowball English", "stopwords": "tantivy English"}
 LIBRARIES = ("llama-cpp-python", "langchain-core", "rank-bm25", "spacy", "numpy", "msgspec")
 
 
@@ -108,13 +109,9 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
     }
     words = {"name": "words", "method": SCORERS[plan.scorer], "documents": plan.searched, "query": list(plan.query)}
     searched: list[dict[str, Any]] = [words | {"searches": plan.searches}]
-    cosine = {
-        "name": "cosine",
-        "method": settings.embedder,
-        "sha256": settings.embedder_digest,
-        "interpolates": ["words"],
-    }
-    searched += [cosine] if settings.embedder else []
+    if settings.embedder:
+        model_of = {"method": settings.embedder, "sha256": settings.embedder_digest}
+        searched.append({"name": "cosine", **model_of, "interpolates": ["words"]})
     if plan.reranker != "none":
         searched.append({"name": plan.reranker, "method": settings.model, "reranks": "words"})
     given = [{"name": "given ranking", "sha256": settings.ranking, "documents": plan.searched}]
@@ -122,7 +119,7 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
         "automatic": not info.labels,
         "run type": info.type,
         "score ties": "corpus order; every score at least 0.0001 below the one before",
-        "indexing": {"tokenizer": "tantivy simple", "stemmer": "Snowball English", "stopwords": "tantivy English"},
+        **({} if settings.ranking else {"indexing": INDEXING}),
         "retrieval": given if settings.ranking else searched,
         "generation": {
             "model": model,
@@ -135,7 +132,8 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
 
 def _data(request: "Request", trace: Trace) -> dict[str, Any]:
     settings, origin = trace.settings, request.origin
-    used = ["utterances", "canonical replies to earlier turns", "personal statements"]
+    used = ["utterances", "canonical replies to earlier turns"]
+    used += ["personal statements"] if settings.statements else []
     used += ["human rewrites", "gold statements"] if settings.mode == "manual" else []
     used += ["gold passages"] if settings.ranking_of_labels else []
     sources = {
@@ -158,21 +156,17 @@ def _data(request: "Request", trace: Trace) -> dict[str, Any]:
 
 def _resources(trace: Trace) -> dict[str, Any]:
     """Wall time by step, and tokens, summed over the lines of the trace."""
-    seconds: Counter[str] = Counter()
-    tokens: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
+    read = written = 0
+    total = 0.0
     for line in trace.lines():
+        total += line.seconds
         for call in line.calls:
-            seconds[call.step] += call.seconds  # type: ignore[assignment]
-            tokens["read"] += call.tokens_read
-            tokens["written"] += call.tokens_written
-        seconds["all"] += line.seconds  # type: ignore[assignment]
-    rest = seconds["all"] - sum(spent for step, spent in seconds.items() if step != "all")
-    spent = {step: round(float(taken), 2) for step, taken in seconds.items() if step != "all"}
+            seconds[call.step] += call.seconds
+            read += call.tokens_read
+            written += call.tokens_written
+    spent = seconds | {"reading and choosing sentences": total - sum(seconds.values()), "all turns": total}
     return {
-        "wall time in seconds": {
-            **spent,
-            "reading, choosing sentences, writing the trace": round(float(rest), 2),
-            "all turns": round(float(seconds["all"]), 2),
-        },
-        "tokens": {"read": tokens["read"], "written": tokens["written"]},
+        "wall time in seconds": {step: round(taken, 2) for step, taken in spent.items()},
+        "tokens": {"read": read, "written": written},
     }

@@ -12,9 +12,9 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from agent.llm.seam import Listener, unheard
-from indexes.feedback import reciprocal_rank_fusion
+from indexes.feedback import fused
 from indexes.finder import Finder
-from indexes.passages import PassageIndex, Weighted, strictly_decreasing
+from indexes.passages import PassageIndex, Weighted
 from indexes.statistics import Bm25, Dirichlet, Score, Statistics
 from indexes.vectors import Embedder, VectorCache
 from indexes.words import stems
@@ -85,8 +85,7 @@ class Searcher:
         mine = self._call(
             replace(query, rewrite=personalised, context=(*(query.context or (query.standalone,)), statements))
         )
-        fused = reciprocal_rank_fusion([[hit.id for hit in hits] for hits in (found, mine)])
-        return strictly_decreasing((id, 60 * score) for id, score in fused[: self.plan.searched])
+        return fused([found, mine], self.plan.searched)
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
         """The passages of hits, in their order."""

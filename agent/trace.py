@@ -27,6 +27,7 @@ class Settings:
     edition: str
     topics: str  # SHA-256 of what the run sees of the topics
     turns: int
+    statements: int  # personal ones, of all topics
     mode: Mode
     labels: str  # SHA-256 of the labels that the run was handed; empty in an automatic run
     ranking: str  # SHA-256 of the ranking that the run was handed; empty where it searched

@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: the query is told the words of the passages that it finds first.
+"""Searching twice: the query is told the words of the passages that it finds first, or several lists become one.
 
 RM3 (Abdul-Jaleel et al., TREC 2004): a relevance model over the first passages, interpolated with the query.
 """
@@ -7,7 +7,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from indexes.passages import strictly_decreasing
+from schemas.records import Hit
+
 TERMS = 20  # words that join
+CONSTANT = 60  # of reciprocal rank fusion
 OWN = 0.7  # what the query's own words weigh together; the new ones have the rest
 
 
@@ -30,7 +34,13 @@ def expanded(weights: Mapping[str, float], found: Sequence[tuple[float, Sequence
     return joined
 
 
-def reciprocal_rank_fusion(lists: Sequence[Sequence[str]], constant: int = 60) -> list[tuple[str, float]]:
+def fused(lists: Sequence[Sequence[Hit]], k: int) -> tuple[Hit, ...]:
+    """The `k` best of several rankings by their ranks; a hit that is first in one list scores about 1 for it."""
+    ranked = reciprocal_rank_fusion([[hit.id for hit in hits] for hits in lists])
+    return strictly_decreasing((id, CONSTANT * score) for id, score in ranked[:k])
+
+
+def reciprocal_rank_fusion(lists: Sequence[Sequence[str]], constant: int = CONSTANT) -> list[tuple[str, float]]:
     """Ids of several rankings, best first, by the sum of 1 / (constant + rank) (Cormack, Clarke, Buettcher 2009)."""
     scores: dict[str, float] = {}
     for ranking in lists:

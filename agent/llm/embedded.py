@@ -7,6 +7,8 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 import hashlib
 import logging
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,17 +41,24 @@ def repacked(source: Path, digest: str) -> Path:
     if target.exists():
         return target
     log.info("Preparing %s for this machine (once, into %s)", source.name, target.parent)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _quantize(source, temporary)
-        temporary.replace(target)
+        make_whole(target, lambda temporary: _quantize(source, temporary))
     except OSError as error:
         log.info("The cache cannot be written (%s): using the model as it is", error.strerror)
         return source
-    finally:
-        temporary.unlink(missing_ok=True)
     return target
+
+
+def make_whole(target: Path, make: Callable[[Path], None]) -> None:
+    """A file that `make` writes, in its place whole or not at all. Raises `OSError` where it cannot be."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        make(temporary)
+        temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _quantize(source: Path, target: Path) -> None:
