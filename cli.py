@@ -53,6 +53,10 @@ Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025", "qrecc"]
 EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
 RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
+Runs = Annotated[list[Path], typer.Argument(help="One run file, or two to compare; a ranking may be a TREC run.")]
+Qrels = Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")]
+PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
+MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
 
 
 @app.callback()
@@ -252,20 +256,38 @@ def validate(
 
 @eval_app.command("search")
 def eval_search(
-    runs: Annotated[list[Path], typer.Argument(help="One run, or two to compare: a run file or a TREC run.")],
-    qrels: Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")] = None,
+    runs: Runs,
+    qrels: Qrels = None,
     topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own passage lists.")] = None,
-    per_turn: Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")] = False,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
 ) -> None:
     """How good the rankings of a run are: nDCG, reciprocal rank, recall, average precision.
 
     [bold]convagent eval search topics.run.json --topics topics.json[/]
     [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
     """
-    from agent.evaluation import evaluate_search
+    from agent.measures.search import MEASURES, evaluate_search
 
-    console.show_measures(evaluate_search(runs, qrels, topics), per_turn=per_turn, as_json=as_json)
+    console.show_measures(evaluate_search(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("ptkb")
+def eval_ptkb(
+    runs: Runs,
+    qrels: Qrels = None,
+    topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own choice.")] = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+) -> None:
+    """How well a run chooses personal statements: precision, recall, macro F1, nDCG, and none where none is needed.
+
+    [bold]convagent eval ptkb topics.run.json --topics topics.json[/]
+    [bold]convagent eval ptkb ours.json theirs.json --qrels ptkb.qrels[/] compares them by a paired t-test.
+    """
+    from agent.measures.ptkb import MEASURES, evaluate_ptkb
+
+    console.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @app.command()

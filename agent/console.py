@@ -15,8 +15,8 @@ from schemas.errors import ConvagentError, InvalidInputError
 
 if TYPE_CHECKING:
     from agent.answering import Report
-    from agent.evaluation import Scores
     from agent.job import OnTurn
+    from agent.measures import Scores
     from agent.trace import Trace
     from agent.validating import Verdict
     from indexes.corpus import Corpus
@@ -201,31 +201,36 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
     _stdout().print(table)
 
 
-def show_measures(runs: "Sequence[Scores]", *, per_turn: bool, as_json: bool) -> None:
+def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
     """A row a measure; two runs side by side with the p-value of their difference."""
     from rich.table import Table
 
-    from agent.evaluation import MEASURES, p_value
+    from agent.measures import p_value
 
     if as_json:
         import msgspec
 
-        means = [{measure: run.mean(measure) for measure in MEASURES} for run in runs]
+        means = [{measure: run.mean(measure) for measure in measures} for run in runs]
         rows = [msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)]
         typer.echo(msgspec.json.encode(rows).decode())
         return
     if per_turn:
         for turn_id in runs[0].turns:
-            values = "  ".join(f"{run.turns[turn_id][measure]:.4f}" for run in runs for measure in MEASURES)
+            values = "  ".join(_value(run.turns[turn_id].get(measure)) for run in runs for measure in measures)
             typer.echo(f"{turn_id}\t{values}")
     pair = len(runs) == 2
-    table = Table("", *(run.name for run in runs), *(["p"] if pair else []), box=None, pad_edge=False)
-    for measure in MEASURES:
+    table = Table("", *(run.name for run in runs), "turns", *(["p"] if pair else []), box=None, pad_edge=False)
+    for measure in measures:
         p = [f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
-        table.add_row(measure, *(f"{run.mean(measure):.3f}" for run in runs), *p)
+        turns = str(len(runs[0].of(measure)))
+        table.add_row(measure, *(f"{run.mean(measure):.3f}" for run in runs), turns, *p)
     _stdout().print(table)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
-    log.info("%d turns with relevant passages%s", len(runs[0].turns), missing)
+    log.info("%d turns judged%s", len(runs[0].turns), missing)
+
+
+def _value(value: float | None) -> str:
+    return "   -  " if value is None else f"{value:.4f}"
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import prompts
 from agent.embedders import open_embedder
-from agent.evaluation import Scores, measured
 from agent.flow import Tools, find
 from agent.llm import LLM, Conversation, open_model
+from agent.measures import Scores
+from agent.measures.search import measured
 from agent.ptkb import choose_statements
 from agent.rewrite import rewrite
 from agent.search import Searcher, open_finder

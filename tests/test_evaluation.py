@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation import Scores, evaluate_search, measured, p_value, read_qrels
+from agent.answering import Outputs, Request, answer_file
+from agent.console import turn_progress
+from agent.export import export_trace
+from agent.measures import Ranked, Scores, p_value, ptkb, read_qrels
+from agent.measures.search import evaluate_search, measured
+from agent.sources import Origin
+from indexes.passages import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Plan
+from tests.conftest import EXAMPLES
 from tests.test_topics import IKAT_2024, write
 
 QRELS = """\
@@ -69,3 +77,67 @@ def test_bad_labels_are_refused_with_the_place(tmp_path: Path) -> None:
         evaluate_search([], write(tmp_path / "none", "0_1 0 a 0\n"), None)
     with pytest.raises(UsageError, match="either --qrels or --topics"):
         evaluate_search([], None, None)
+
+
+PTKB_QRELS = """\
+0_1 0 1 1
+0_1 0 2 1
+0_1 0 3 0
+0_2 0 1 0
+0_3 0 1 0
+0_4 0 2 2
+"""
+CHOSEN: Ranked = {"0_1": {"3": 1.0, "1": 0.5}, "0_2": {}, "0_3": {"1": 1.0}}
+
+
+def test_statement_measures_by_hand(tmp_path: Path) -> None:
+    """0_1: one of two, in second place. 0_2: rightly none. 0_3: one where none is relevant. 0_4 is not in the run."""
+    scores = ptkb.measured("ours", CHOSEN, read_qrels(write(tmp_path / "qrels", PTKB_QRELS)))
+    assert scores.missing == 1
+    first = scores.turns["0_1"]
+    assert (first["P"], first["R"], first["F1"], first["RR"]) == (0.5, 0.5, 0.5, 0.5)
+    assert first["P@3"] == pytest.approx(1 / 3)
+    assert first["nDCG@3"] == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert scores.turns["0_2"] == {"P": 1.0, "R": 1.0, "F1": 1.0, "none": 1.0}
+    assert scores.turns["0_3"] == {"P": 0.0, "R": 0.0, "F1": 0.0, "none": 0.0}
+    assert set(scores.turns["0_4"].values()) == {0.0}
+    assert scores.mean("F1") == pytest.approx((0.5 + 1 + 0 + 0) / 4)
+    assert scores.mean("none") == 0.5
+    assert scores.mean("RR") == 0.25
+
+
+def test_a_turn_that_is_missing_is_not_one_with_none(tmp_path: Path) -> None:
+    assert ptkb.set_measures(None, {"1": 0})["F1"] == 0.0
+    assert ptkb.set_measures({}, {"1": 0})["F1"] == 1.0
+
+
+@pytest.mark.parametrize("edition", ["ikat-2023", "ikat-2024", "ikat-2025"])
+def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_run: Path, edition: str) -> None:
+    """A run exported to another edition, with scores, ids or texts for statements, has the same measures."""
+    export_trace(example_run.with_name("run.trace.jsonl"), edition, tmp_path / "run", "r", "t", overwrite=False)
+    topics = EXAMPLES / "topics.json"
+    [ours], [theirs] = (ptkb.evaluate_ptkb([run], None, topics) for run in (example_run, tmp_path / "run"))
+    assert ours.turns == theirs.turns
+    assert ours.mean("R") > 0
+    assert ours.missing == 0
+
+
+def test_texts_need_the_topics_to_be_known(tmp_path: Path, example_run: Path) -> None:
+    trace, run = example_run.with_name("run.trace.jsonl"), tmp_path / "run"
+    export_trace(trace, "ikat-2025", run, "r", "t", overwrite=False)
+    with pytest.raises(UsageError, match="gives statements as texts"):
+        ptkb.evaluate_ptkb([run], write(tmp_path / "qrels", "1_1 0 1 1\n"), None)
+    with pytest.raises(UsageError, match="--qrels or --topics"):
+        ptkb.evaluate_ptkb([run], None, None)
+    with pytest.raises(InvalidInputError, match="is no run"):
+        ptkb.evaluate_ptkb([write(tmp_path / "none", "{")], None, EXAMPLES / "topics.json")
+
+
+@pytest.fixture
+def example_run(example_index: PassageIndex, tmp_path: Path) -> Path:
+    """The bundled topics, answered without a model."""
+    path, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
+    outputs = Outputs.choose(topics, path, None, resume=False, overwrite=False)
+    origin = Origin(example_index.directory, embedder="none")
+    answer_file(Request(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
+    return path

@@ -1,0 +1,73 @@
+"""How good a run is: what the measures of all tasks have in common. A module a task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.files import read_bytes
+from schemas.errors import InvalidInputError
+
+Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
+Ranked = Mapping[str, Mapping[str, float]]  # by turn id: passage or statement id to score
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The measures of one run, turn by turn: those that are defined for it. Turns that a run lacks score 0."""
+
+    name: str
+    turns: Mapping[str, Mapping[str, float]]  # by turn id, then by measure
+    missing: int  # judged turns that the run says nothing of
+
+    def of(self, measure: str) -> dict[str, float]:
+        """A measure by turn id, where it is defined."""
+        return {turn_id: found[measure] for turn_id, found in self.turns.items() if measure in found}
+
+    def mean(self, measure: str) -> float:
+        """The mean over all turns for which it is defined; 0 where there are none."""
+        values = self.of(measure).values()
+        return sum(values) / len(values) if values else 0.0
+
+
+def ranking_measures(measures: Sequence[str], ranked: Ranked, judged: Qrels) -> dict[str, dict[str, float]]:
+    """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant."""
+    import ir_measures
+
+    named = {ir_measures.parse_measure(name): name for name in measures}
+    relevant = with_relevant(judged)
+    turns = {turn_id: dict.fromkeys(measures, 0.0) for turn_id in relevant}
+    run = {turn_id: dict(found) for turn_id in relevant if (found := ranked.get(turn_id))}
+    for value in ir_measures.iter_calc(list(named), relevant, run) if run else ():
+        turns[value.query_id][named[value.measure]] = float(value.value)
+    return turns
+
+
+def with_relevant(judged: Qrels) -> Qrels:
+    """Turns that have something relevant: the others say nothing about a ranking."""
+    return {turn_id: found for turn_id, found in judged.items() if any(level > 0 for level in found.values())}
+
+
+def read_qrels(path: Path) -> Qrels:
+    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is none."""
+    found: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            turn_id, _, id, level = line.split()
+            found.setdefault(turn_id, {})[id] = int(level)
+        except ValueError:
+            raise InvalidInputError(f"is not `turn 0 id level`: {line[:80]!r}", where=f"{path}:{number}") from None
+    return found
+
+
+def p_value(one: Scores, other: Scores, measure: str) -> float:
+    """Of a paired t-test over the turns (two-sided); 1 where the two never differ."""
+    from scipy.stats import ttest_rel
+
+    mine, theirs = one.of(measure), other.of(measure)
+    pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items()]
+    if all(left == right for left, right in pairs):
+        return 1.0
+    left, right = zip(*pairs, strict=True)
+    return float(ttest_rel(left, right).pvalue)

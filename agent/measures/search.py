@@ -1,0 +1,40 @@
+"""How good a run's rankings are, against relevance labels or the topics' own passages."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.measures import Qrels, Ranked, Scores, ranking_measures, read_qrels, with_relevant
+from agent.rankings import read_ranking
+from agent.tracks import read_topics
+from schemas.errors import InvalidInputError, UsageError
+
+MEASURES = ("nDCG@3", "nDCG@5", "RR", "R@10", "R@100", "AP")
+
+
+def evaluate_search(runs: Sequence[Path], qrels: Path | None, topics: Path | None) -> list[Scores]:
+    """The measures of each run, in the order given. The runs are in any form that `--ranking` takes."""
+    judged = _judgements(qrels, topics)
+    return [measured(run.name, _scores_of(run), judged) for run in runs]
+
+
+def measured(name: str, ranked: Ranked, judged: Qrels) -> Scores:
+    """The measures of a ranking of passages by score."""
+    turns = ranking_measures(MEASURES, ranked, judged)
+    return Scores(name, turns, sum(not ranked.get(turn_id) for turn_id in turns))
+
+
+def _scores_of(run: Path) -> Ranked:
+    return {turn_id: {hit.id: hit.score for hit in hits} for turn_id, hits in read_ranking(run).hits.items()}
+
+
+def _judgements(qrels: Path | None, topics: Path | None) -> Qrels:
+    if (qrels is None) == (topics is None):
+        raise UsageError("either --qrels or --topics is needed", remedy="Topics are judged by their own passage lists.")
+    if qrels is not None:
+        found = read_qrels(qrels)
+    else:
+        labels = read_topics(topics).labels if topics else {}
+        found = {turn_id: dict.fromkeys(known.passage_ids, 1) for turn_id, known in labels.items()}
+    if not (relevant := with_relevant(found)):
+        raise InvalidInputError("holds no relevant passage", where=str(qrels or topics))
+    return relevant
