@@ -1,4 +1,4 @@
-"""Looking twice: the model judges what was found, or asks for something else. Both are off by default (docs/log.md)."""
+"""Looking twice: the model sees what was found and may ask for something else. Off by default (docs/log.md)."""
 
 import logging
 from collections.abc import Sequence
@@ -8,17 +8,15 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.llm.seam import Conversation, Task
-from indexes.feedback import fused, reciprocal_rank_fusion
-from indexes.passages import strictly_decreasing
+from indexes.feedback import fused
 from schemas.errors import ModelReplyError
-from schemas.records import Hit, Message, Query
+from schemas.records import Hit, Query
 
 if TYPE_CHECKING:
     from agent.flow import Tools
 
 log = logging.getLogger("convagent")
 LOOKED_AT = 3  # passages that the model sees before it asks again
-JUDGED = 10  # passages that are put in another order
 
 
 class Again(Struct):
@@ -45,20 +43,3 @@ def _wanted(conversation: Conversation, hits: Sequence[Hit], tried: Sequence[str
         log.info("%s: what was found has to do", error)
         return ""
     return "" if reply in tried else reply
-
-
-def rerank(query: Query, hits: tuple[Hit, ...], tools: "Tools") -> tuple[Hit, ...]:
-    """The first hits in the order of how likely each makes the question, fused with the order that they had."""
-    if tools.plan.reranker == "none" or not hits:
-        return hits
-    top, rest = hits[:JUDGED], hits[JUDGED:]
-    prompt = prompts.render("rerank")
-    task = Task("rerank", prompt.instruction, prompt.opening)
-    scored = [
-        (tools.llm.score(Conversation("", (Message("user", passage.text),)), task, [query.standalone])[0], passage.id)
-        for passage in tools.read(top)
-    ]
-    judged = [id for _, id in sorted(scored, key=lambda pair: -pair[0])]
-    order = reciprocal_rank_fusion([[hit.id for hit in top], judged])
-    ordered = [(id, hit.score) for (id, _), hit in zip(order, top, strict=True)]  # the places change, the scores stay
-    return strictly_decreasing([*ordered, *((hit.id, hit.score) for hit in rest)])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import prompts
-from agent.again import rerank, search_again
+from agent.again import search_again
 from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
@@ -51,8 +51,7 @@ def answer(
 def find(conversation: Conversation, query: Query, personal: Sequence[Chosen], tools: Tools) -> tuple[Hit, ...]:
     """One search, unless more looks at it are wanted."""
     hits = tools.search(query, personal)
-    hits = search_again(conversation, query, hits, tools)
-    return rerank(query, hits, tools)
+    return search_again(conversation, query, hits, tools)
 
 
 def answer_topic(

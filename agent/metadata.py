@@ -112,8 +112,6 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
     if settings.embedder:
         model_of = {"method": settings.embedder, "sha256": settings.embedder_digest}
         searched.append({"name": "cosine", **model_of, "interpolates": ["words"]})
-    if plan.reranker != "none":
-        searched.append({"name": plan.reranker, "method": settings.model, "reranks": "words"})
     given = [{"name": "given ranking", "sha256": settings.ranking, "documents": plan.searched}]
     return {
         "automatic": not info.labels,

@@ -173,7 +173,6 @@ def rows() -> list[Row]:
 SLOW = (
     Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=("context", "imagine")),
     Row("default, up to two searches", replace(DEFAULT, searches=2), meaning=True, steps=("context", "imagine")),
-    Row("default, reranked by likelihood", replace(DEFAULT, reranker="likelihood"), True, ("context", "imagine")),
 )
 
 

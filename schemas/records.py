@@ -210,7 +210,6 @@ class Plan:
     query: tuple[QueryPart, ...] = ("context", "answer", "previous")
     scorer: Scorer = "tantivy"
     searches: int = 1  # at most; a further one only if the model asks for it
-    reranker: Literal["none", "likelihood"] = "none"
 
     @property
     def read(self) -> int:

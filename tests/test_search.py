@@ -7,10 +7,8 @@ from typing import Any, cast
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
-from agent.again import rerank
 from agent.flow import Tools, answer
 from agent.llm.scripted import Script, ScriptedModel
-from agent.llm.seam import unheard
 from agent.search import PassageSearch, Searcher, open_finder
 from indexes.finder import Finder
 from indexes.passages import PassageIndex, Weighted
@@ -129,19 +127,3 @@ def test_the_model_may_not_search_for_ever(example_index: PassageIndex) -> None:
     calls.clear()
     again("Which ferns live indoors?", calls=calls, index=example_index)  # what was tried already finds nothing new
     assert len([call for call in calls if call.verb == "search"]) == 1
-
-
-def test_a_reranker_changes_the_order_of_the_first_and_nothing_else(example_index: PassageIndex) -> None:
-    chosen = Plan(k=20, reranker="likelihood")
-    searcher = Searcher.over(Finder(example_index), chosen)
-    query = Query("Which ferns live indoors?")
-    hits = searcher.search(query)
-    likes: list[list[str]] = [[] for _ in hits]
-    likes[3] = ["ferns"]  # the fourth passage makes the question likely
-    model = ScriptedModel(Script(score={"rerank": likes}), unheard)
-    judged = rerank(query, hits, Tools(model, searcher.search, searcher.read, chosen))
-    assert judged[0].id in (hits[0].id, hits[3].id)
-    assert [hit.id for hit in judged].index(hits[3].id) < 3
-    assert {hit.id for hit in judged} == {hit.id for hit in hits}
-    assert judged[10:] == hits[10:]
-    assert rerank(query, hits, Tools(model, searcher.search, searcher.read)) == hits
