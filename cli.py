@@ -112,6 +112,15 @@ def answer(
     ] = "context,answer,previous",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "tantivy",
     searches: Annotated[int, typer.Option(min=1, max=5, help="Searches a turn; the model may ask again.")] = 1,
+    sure: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="How likely the best personal statement must matter for any to be chosen.",
+            show_default="0 for iKAT 2023, else 0.6",
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**20, help="Of the sampled answers.")] = 0,
     no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
@@ -137,7 +146,7 @@ def answer(
     origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
     plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches)
-    request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team)
+    request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 
 

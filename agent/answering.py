@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +12,7 @@ from agent.llm import open_model
 from agent.metadata import metadata_path, write_metadata
 from agent.sources import Origin, open_sources
 from agent.trace import empty, resume
-from agent.tracks import read_topics
+from agent.tracks import read_topics, usual_sureness
 from agent.tracks.run_files import check_expressible
 from schemas.errors import UsageError
 from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo
@@ -32,6 +32,7 @@ class Request:
     edition: str | None = None  # of the run; None: that of the topics
     run_name: str = "convagent"
     team: str = "convagent"
+    sure: float | None = None  # `Plan.sure`; None: as is usual for the edition of the topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,12 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     edition = request.edition or topics.edition
     info = RunInfo(request.run_name, mode, request.team, request.plan.parts)
     check_expressible(edition, info, topics, request.plan.responses)
+    sure = usual_sureness(topics.edition) if request.sure is None else request.sure
+    plan = replace(request.plan, sure=sure)
     calls: list[Call] = []
     llm = open_model(request.model, calls.append)
-    sources = open_sources(request.origin, topics, request.plan, calls.append)
-    job = prepare(topics, sources, llm, mode, request.plan, calls)
+    sources = open_sources(request.origin, topics, plan, calls.append)
+    job = prepare(topics, sources, llm, mode, plan, calls)
     info = run_info(job.settings, request.run_name, request.team)
     before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
     with progress(len(topics.turn_ids()), len(before.places)) as on_turn:

@@ -15,6 +15,7 @@ from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
 from agent.rewrite import rewrite
+from indexes.vectors import Embed
 from schemas.records import Answered, Chosen, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
 
 NOTHING = Given()
@@ -30,6 +31,7 @@ class Tools:
     search: Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     plan: Plan = Plan()
+    embed: Embed | None = None  # texts to vectors, where there is an embedding model
 
 
 def answer(
@@ -41,7 +43,7 @@ def answer(
     conversation = Conversation(system, (*heard, Message("user", given.resolved or turn.utterance)))
 
     query = rewrite(conversation, tools.llm, plan, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
-    personal = choose_statements(conversation, ptkb, tools.llm) if given.statements is None else given.statements
+    personal = choose_statements(conversation, query, ptkb, tools) if given.statements is None else given.statements
     hits = given.hits if given.hits is not None else find(conversation, query, personal, tools)
     passages = tools.read(hits[: plan.read])
     responses = respond(query, conversation, personal, passages, tools.llm, plan)

@@ -58,7 +58,7 @@ def prepare(topics: Topics, sources: Sources, llm: LLM, mode: Mode, plan: Plan, 
         plan=plan,
         convagent=version("convagent"),
     )
-    return Job(shown, given, Tools(llm, sources.search, sources.read, plan), settings, calls)
+    return Job(shown, given, Tools(llm, sources.search, sources.read, plan, sources.embed), settings, calls)
 
 
 def _sha256(record: object) -> str:

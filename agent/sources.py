@@ -15,7 +15,7 @@ from agent.rankings import Ranking, for_topics, read_ranking
 from agent.search import Searcher, open_finder
 from indexes.corpus import Corpus, find_corpus
 from indexes.passages import PassageIndex
-from indexes.vectors import Embedder
+from indexes.vectors import Embed, Embedder
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Chosen, Hit, Passage, Plan, Problem, Query, Topics
 
@@ -44,6 +44,7 @@ class Sources:
     digest: str  # SHA-256 of the index's own description, or of the texts that may be read
     ranking: Ranking | None = None
     embedder: Embedder | None = None
+    embed: Embed | None = None  # by that model, with what the index or a cache knows already
 
 
 def open_sources(origin: Origin, topics: Topics, plan: Plan, listen: Listener) -> Sources:
@@ -54,10 +55,11 @@ def open_sources(origin: Origin, topics: Topics, plan: Plan, listen: Listener) -
 
 
 def _searched(index: PassageIndex, origin: Origin, plan: Plan, listen: Listener) -> Sources:
-    embedder = open_embedder(origin.embedder) if plan.searched else None
-    searcher = Searcher.over(open_finder(index, embedder, plan), plan, listen)
+    embedder = open_embedder(origin.embedder)
+    finder = open_finder(index, embedder, plan)
+    searcher = Searcher.over(finder, plan, listen)
     digest = _digest([msgspec.json.encode(index.info), msgspec.json.encode(index.embedded)])
-    return Sources(searcher.search, searcher.read, digest, embedder=embedder)
+    return Sources(searcher.search, searcher.read, digest, embedder=embedder, embed=finder.embed)
 
 
 def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sources:
@@ -75,7 +77,9 @@ def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sour
         log.info("%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.read)
     readable = {hit.id for hits in ranking.hits.values() for hit in hits[: plan.read]}
     digest = _digest(msgspec.json.encode(texts.find(id)) for id in sorted(readable))
-    return Sources(lambda _query, _personal: (), texts.read, digest, ranking)
+    embedder = open_embedder(origin.embedder)
+    embed = embedder.embed if embedder else None
+    return Sources(lambda _query, _personal: (), texts.read, digest, ranking, embedder, embed)
 
 
 def _index(origin: Origin, ranking: Ranking, corpus: Corpus | None) -> PassageIndex | None:

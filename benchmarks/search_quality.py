@@ -25,7 +25,7 @@ from agent.measures.search import measured
 from agent.ptkb import choose_statements
 from agent.rewrite import rewrite
 from agent.search import Searcher, open_finder
-from agent.tracks import read_topics
+from agent.tracks import read_topics, usual_sureness
 from indexes.passages import PassageIndex
 from indexes.vectors import Embedder
 from schemas.records import Call, Chosen, Message, Plan, Query, Topics
@@ -69,6 +69,10 @@ class Row:
 def ask(bed: Bed, llm: LLM, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
     """Every part that any row wants, for every turn with gold passages."""
     system = prompts.render("system").instruction
+    plan = replace(DEFAULT, sure=usual_sureness(bed.topics.edition))
+    finder = open_finder(bed.index, bed.embedder, plan)
+    searcher = Searcher.over(finder, plan)
+    tools = Tools(llm, searcher.search, searcher.read, plan, finder.embed)
     asked = {}
     for topic in bed.topics.topics:
         for turn in topic.turns:
@@ -78,7 +82,7 @@ def ask(bed: Bed, llm: LLM, calls: list[Call], seeds: Sequence[int]) -> dict[str
                 plans = [replace(DEFAULT, seed=seed, query=("answer",)) for seed in seeds]
                 answers = [answer for plan in plans for answer in rewrite(conversation, llm, plan).answers]
                 query = rewrite(conversation, llm, replace(DEFAULT, query=("context", "previous")))
-                personal = choose_statements(conversation, topic.ptkb, llm)
+                personal = choose_statements(conversation, query, topic.ptkb, tools)
                 query = replace(query, answers=tuple(answers))
                 asked[turn.id] = Asked(query, personal, tuple(calls), conversation)
                 calls.clear()

@@ -139,5 +139,5 @@ def example_run(example_index: PassageIndex, tmp_path: Path) -> Path:
     path, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
     outputs = Outputs.choose(topics, path, None, resume=False, overwrite=False)
     origin = Origin(example_index.directory, embedder="none")
-    answer_file(Request(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
+    answer_file(Request(topics, origin, "none", Plan(k=10), sure=0.0), outputs, turn_progress)
     return path

@@ -13,7 +13,7 @@ import msgspec
 from agent.files import read_bytes
 from agent.tracks import ikat_2023, ikat_2024, ikat_2025, qrecc
 from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Problem, Topics
+from schemas.records import Plan, Problem, Topics
 
 TRACKS: dict[str, ModuleType] = {module.EDITION: module for module in (ikat_2023, ikat_2024, ikat_2025, qrecc)}
 MAX_LISTED = 20
@@ -24,6 +24,12 @@ def track(edition: str) -> ModuleType:
     if edition not in TRACKS:
         raise UsageError(f"unknown format {edition!r} (available: {', '.join(TRACKS)})")
     return TRACKS[edition]
+
+
+def usual_sureness(edition: str) -> float:
+    """How sure a run of an edition is of a statement before it chooses any (`Plan.sure`)."""
+    sure: float = getattr(track(edition), "SURE", Plan().sure)
+    return sure
 
 
 def read_topics(path: Path, edition: str | None = None) -> Topics:

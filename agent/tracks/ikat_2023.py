@@ -60,6 +60,7 @@ RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
 LIMITS = Limits()
 OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
+SURE = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
