@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import prompts
 from agent.files import write_whole
-from agent.trace import Trace
+from agent.trace import Settings, Trace
 from schemas.records import RunInfo
 
 if TYPE_CHECKING:
@@ -109,9 +109,10 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
     }
     words = {"name": "words", "method": SCORERS[plan.scorer], "documents": plan.searched, "query": list(plan.query)}
     searched: list[dict[str, Any]] = [words | {"searches": plan.searches}]
-    if settings.embedder:
+    if settings.embedder and plan.searched:
         model_of = {"method": settings.embedder, "sha256": settings.embedder_digest}
         searched.append({"name": "cosine", **model_of, "interpolates": ["words"]})
+    chosen = settings.statements and settings.mode != "manual"
     given = [{"name": "given ranking", "sha256": settings.ranking, "documents": plan.searched}]
     return {
         "automatic": not info.labels,
@@ -125,7 +126,15 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
             "passages": plan.read,
             "responses": plan.responses if plan.parts.answer else 0,
         },
+        **({"personal statements": _statements(settings)} if chosen else {}),
     }
+
+
+def _statements(settings: Settings) -> dict[str, Any]:
+    """How they are chosen: by what evidence, and how sure of the best one."""
+    words = "word overlap" if settings.model == "none" else "likelihood"
+    evidence = [words, "cosine"] if settings.embedder else [words]
+    return {"evidence": evidence, "embedder": settings.embedder or None, "sure": settings.plan.sure}
 
 
 def _data(request: "Request", trace: Trace) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -49,13 +49,15 @@ class Sources:
 
 def open_sources(origin: Origin, topics: Topics, plan: Plan, listen: Listener) -> Sources:
     """Open and check everything that passages come from, before any work is done."""
+    needed = plan.searched or plan.read or any(topic.ptkb for topic in topics.topics)
+    embedder = open_embedder(origin.embedder) if needed else None
     if origin.ranking is None:
-        return _searched(PassageIndex(origin.index or DEFAULT_INDEX), origin, plan, listen)
-    return _given(read_ranking(origin.ranking), origin, topics, plan)
+        return _searched(PassageIndex(origin.index or DEFAULT_INDEX), embedder, plan, listen)
+    embed = embedder.embed if embedder else None
+    return replace(_given(read_ranking(origin.ranking), origin, topics, plan), embedder=embedder, embed=embed)
 
 
-def _searched(index: PassageIndex, origin: Origin, plan: Plan, listen: Listener) -> Sources:
-    embedder = open_embedder(origin.embedder)
+def _searched(index: PassageIndex, embedder: Embedder | None, plan: Plan, listen: Listener) -> Sources:
     finder = open_finder(index, embedder, plan)
     searcher = Searcher.over(finder, plan, listen)
     digest = _digest([msgspec.json.encode(index.info), msgspec.json.encode(index.embedded)])
@@ -77,9 +79,7 @@ def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sour
         log.info("%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.read)
     readable = {hit.id for hits in ranking.hits.values() for hit in hits[: plan.read]}
     digest = _digest(msgspec.json.encode(texts.find(id)) for id in sorted(readable))
-    embedder = open_embedder(origin.embedder)
-    embed = embedder.embed if embedder else None
-    return Sources(lambda _query, _personal: (), texts.read, digest, ranking, embedder, embed)
+    return Sources(lambda _query, _personal: (), texts.read, digest, ranking)
 
 
 def _index(origin: Origin, ranking: Ranking, corpus: Corpus | None) -> PassageIndex | None:

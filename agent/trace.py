@@ -35,7 +35,7 @@ class Settings:
     passages: str  # SHA-256 of the index's own description, or of the passages given
     model: str
     model_digest: str
-    embedder: str  # empty where words alone were searched
+    embedder: str  # empty where words alone count
     embedder_digest: str
     prompts: str  # SHA-256
     plan: Plan
