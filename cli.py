@@ -112,6 +112,12 @@ def answer(
     ] = "context,answer,previous",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "tantivy",
     searches: Annotated[int, typer.Option(min=1, max=5, help="Searches a turn; the model may ask again.")] = 1,
+    answers: Annotated[
+        Literal["auto", "select", "write"],
+        typer.Option(
+            "--answer", help="Sentences of the passages, or written; auto: written by models of a billion parameters."
+        ),
+    ] = "auto",
     sure: Annotated[
         float | None,
         typer.Option(
@@ -145,7 +151,7 @@ def answer(
     outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
     origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
-    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches)
+    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches, answers)
     request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 

@@ -46,7 +46,7 @@ def answer(
     personal = choose_statements(conversation, query, ptkb, tools) if given.statements is None else given.statements
     hits = given.hits if given.hits is not None else find(conversation, query, personal, tools)
     passages = tools.read(hits[: plan.read])
-    responses = respond(query, conversation, personal, passages, tools.llm, plan)
+    responses = respond(query, conversation, personal, passages, tools)
     return Answered(turn.id, query, personal, hits, passages, responses)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import prompts
 from agent.llm.likelihood import gains
 from agent.llm.seam import LLM, Conversation, Task
-from indexes.vectors import Embed
+from indexes.vectors import Embed, direction
 from schemas.records import Chosen, Query, Statement
 
 if TYPE_CHECKING:
@@ -66,9 +66,8 @@ def weigh(
     prompt = prompts.render("statements")
     kinds = [gains(llm, conversation, Task("statements", prompt.instruction, prompt.opening), texts)]
     if embed is not None:
-        vectors = embed([*texts, query.utterance, query.standalone])
-        meant = vectors[-1] + vectors[-2]
-        kinds.append(list(vectors[:-2] @ meant / np.linalg.norm(meant)))
+        meant = direction(embed, [(query.utterance, 1.0), (query.standalone, 1.0)])
+        kinds.append([float(cosine) for cosine in embed(texts) @ meant])
     return np.asarray(kinds, dtype=np.float64).T
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from indexes.feedback import expanded
 from indexes.passages import DECIMALS, PassageIndex, Ranked, Weighted, strictly_decreasing, weighted, whole_text
 from indexes.statistics import Score
-from indexes.vectors import Embed, Vectors
+from indexes.vectors import Embed, Vectors, direction
 from indexes.words import stems
 from schemas.records import Hit, Passage
 
@@ -38,11 +38,10 @@ class Finder:
         `words` and `meaning` are texts with their weights: what a text's words weigh, and what its vector weighs in
         the sum that is compared with those of passages.
         """
-        wanted = [(text, weight) for text, weight in meaning if text.strip()] if self.embed else []
+        wanted = self.embed is not None and any(text.strip() for text, _ in meaning)
         ranked = self._by_words(words, max(k, DEPTH) if wanted else k)
         if self.embed is not None and wanted:
-            direction = _direction(self.embed([text for text, _ in wanted]), [weight for _, weight in wanted])
-            ranked = self._with_meaning(ranked, direction, self.embed)
+            ranked = self._with_meaning(ranked, direction(self.embed, meaning), self.embed)
         return strictly_decreasing([(self.index.id(number), score) for number, score in ranked[:k]])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
@@ -69,23 +68,17 @@ class Finder:
         passages = self.index.read([self.index.id(number) for number, _ in ranked])
         return [whole_text(passage) for passage in passages]
 
-    def _with_meaning(self, ranked: Ranked, direction: Vectors, embed: Embed) -> Ranked:
+    def _with_meaning(self, ranked: Ranked, meant: Vectors, embed: Embed) -> Ranked:
         shares = _shares(ranked)
         if self.vectors is not None:
-            scores = COSINE * (self.vectors @ direction).astype(np.float64)
+            scores = COSINE * (self.vectors @ meant).astype(np.float64)
             for number, share in shares:
                 scores[number] += share
             return _sorted((number, float(score)) for number, score in enumerate(scores))
         top, rest = shares[:RERANKED], shares[RERANKED:]
-        cosines = embed(self._texts(top)) @ direction if top else ()
+        cosines = embed(self._texts(top)) @ meant if top else ()
         both = ((number, share + COSINE * float(cosine)) for (number, share), cosine in zip(top, cosines, strict=True))
         return [*_sorted(both), *rest]
-
-
-def _direction(vectors: Vectors, weights: Sequence[float]) -> Vectors:
-    """The weighted sum of unit vectors, of length 1."""
-    total = np.asarray(weights, dtype=np.float32) @ vectors
-    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
 
 
 def _shares(ranked: Ranked) -> Ranked:

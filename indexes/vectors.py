@@ -25,6 +25,13 @@ VECTORS_FILE, ABOUT_FILE = "vectors.f16", "vectors.json"
 CHUNK = 64  # texts embedded between two ticks of a progress bar
 
 
+def direction(embed: Embed, meant: Sequence[tuple[str, float]]) -> Vectors:
+    """Where weighted texts point together: the sum of their vectors, of length 1. Empty texts count nothing."""
+    said = [(text, weight) for text, weight in meant if text.strip()]
+    total = np.asarray([weight for _, weight in said], dtype=np.float32) @ embed([text for text, _ in said])
+    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
+
+
 class Embedder(Protocol):
     """An embedding model. The cosine of two texts is the product of their vectors."""
 

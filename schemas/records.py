@@ -210,6 +210,7 @@ class Plan:
     query: tuple[QueryPart, ...] = ("context", "answer", "previous")
     scorer: Scorer = "tantivy"
     searches: int = 1  # at most; a further one only if the model asks for it
+    answer: Literal["auto", "select", "write"] = "auto"  # auto: written where the model is large enough
     sure: float = 0.6  # how likely the best statement must matter for any to be chosen
 
     @property

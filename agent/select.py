@@ -1,0 +1,147 @@
+"""An answer made of sentences that stand in the passages: the nearest in meaning, without repetition, in their order.
+
+Such an answer is supported by construction. Where even the nearest is far from what is asked, it says so first.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentences
+from indexes.handful import overlap
+from indexes.passages import Weighted
+from indexes.vectors import Embed, direction
+from indexes.words import stems
+from schemas.records import Chosen, Passage, Query, Response, Sentence
+
+WORDS = 105  # at most; a human answer of the track has 86 on average
+SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones lists
+OVERLAP, OVERLAP_RANK = 0.1, 0.02  # beside the cosine: word overlap (at most 1), a place further down the ranking
+RANK = 0.05  # what a place further down costs where there is word overlap alone
+REPEATED = 0.6  # share of a sentence's words that an earlier one may already have said
+SAID = 300  # characters of the reply before the utterance that say what it is about
+NEAR = 0.40  # cosine of the nearest sentence below which the passages are taken to have no answer (docs/log.md)
+NEAREST = 2  # sentences quoted then
+NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence of a passage that may become part of the answer."""
+
+    text: str
+    rank: int  # of its passage, from 0
+    place: int  # in its passage, from 0
+    words: frozenset[str]
+    score: float = 0.0
+
+
+def select(
+    query: Query, personal: Sequence[Chosen], passages: Sequence[Passage], embed: Embed | None, tokens: int
+) -> Response:
+    """The sentences that best answer, within `tokens` by both official counts; empty only where there is none."""
+    candidates = list(_candidates(passages))
+    if not candidates:
+        return Response(())
+    ranked, near = _ranked(candidates, query, personal, embed)
+    chosen = _without_repetition(ranked if near else ranked[:NEAREST], min(WORDS, tokens))
+    picked = sorted(chosen, key=lambda candidate: (candidate.rank, candidate.place))
+    opening = [] if near else [NOT_FOUND]
+    kept = fitting([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [
+        _shortened(candidate.text, tokens - len(opening) * response_length(NOT_FOUND)) for candidate in picked[:1]
+    ]
+    sentences = (Sentence(text, _holders(text, passages)) for text in kept)
+    return Response((*(Sentence(text, ()) for text in opening), *sentences))
+
+
+def _candidates(passages: Sequence[Passage]) -> Iterator[Candidate]:
+    """Every sentence once; fragments only where a passage has nothing else."""
+    seen: set[str] = set()
+    for rank, passage in enumerate(passages):
+        sentences = list(enumerate(split_sentences(passage.text)))
+        whole = [(n, text) for n, text in sentences if _is_statement(text)]
+        for place, text in whole or [(n, _shortened(text, MAX_TOKENS)) for n, text in sentences]:
+            if text and text not in seen:
+                seen.add(text)
+                yield Candidate(text, rank, place, frozenset(stems(text)))
+
+
+def _is_statement(text: str) -> bool:
+    """Of ordinary length, and no question: an answer is not made of either."""
+    low, high = SENTENCE_WORDS
+    return low <= len(text.split()) <= high and not text.endswith("?")
+
+
+def _shortened(text: str, tokens: int) -> str:
+    """A passage without a sentence of ordinary length still has to be quoted: its beginning, within the limit."""
+    words = text.split()[: SENTENCE_WORDS[1]]
+    while words and response_length(" ".join(words)) > tokens:
+        words.pop()
+    return " ".join(words)
+
+
+def _ranked(
+    candidates: Sequence[Candidate], query: Query, personal: Sequence[Chosen], embed: Embed | None
+) -> tuple[list[Candidate], bool]:
+    """The candidates, best first, and whether any is near enough to what is asked to be an answer."""
+    texts = [candidate.text for candidate in candidates]
+    words = _overlap(texts, query, personal)
+    if embed is None:
+        scores = [share - RANK * candidate.rank for share, candidate in zip(words, candidates, strict=True)]
+        near = any(words)
+    else:
+        vectors = embed(texts)
+        cosines = vectors @ direction(embed, asked_for(query))
+        scores = [
+            float(cosine) + OVERLAP * share - OVERLAP_RANK * candidate.rank
+            for cosine, share, candidate in zip(cosines, words, candidates, strict=True)
+        ]
+        near = float((vectors @ direction(embed, about(query))).max()) >= NEAR
+    scored = [replace(candidate, score=score) for candidate, score in zip(candidates, scores, strict=True)]
+    return sorted(scored, key=lambda candidate: -candidate.score), near
+
+
+def _overlap(texts: Sequence[str], query: Query, personal: Sequence[Chosen]) -> list[float]:
+    """BM25 over the sentences themselves for all that is known of the question and the person, the best having 1."""
+    known = [query.utterance, query.standalone, query.standalone, *query.answers]
+    scores = overlap(" ".join([*known, *(chosen.statement.text for chosen in personal)]), texts)
+    best = max(scores) or 1.0
+    return [score / best for score in scores]
+
+
+def asked_for(query: Query) -> list[Weighted]:
+    """What an answer should say: the utterance and its rewrite, what it follows, and hypothetical answers."""
+    return [(query.utterance, 1.0), (query.standalone, 1.0), (_followed(query), 0.5), *_answers(query)]
+
+
+def about(query: Query) -> list[Weighted]:
+    """What the conversation is about at this turn: the same, with less weight on the bare words of the utterance."""
+    return [(query.standalone, 1.0), (_followed(query), 2.0), *_answers(query)]
+
+
+def _followed(query: Query) -> str:
+    return f"{query.previous[:SAID]} {query.utterance}".strip()
+
+
+def _answers(query: Query) -> list[Weighted]:
+    return [(answer, 1.0 / len(query.answers)) for answer in query.answers]
+
+
+def _without_repetition(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    picked: list[Candidate] = []
+    said: set[str] = set()
+    length = 0
+    for candidate in candidates:
+        repeated = len(candidate.words & said) / max(1, len(candidate.words))
+        words = len(candidate.text.split())
+        if picked and (repeated > REPEATED or length + words > limit):
+            continue
+        picked.append(candidate)
+        said |= candidate.words
+        length += words
+    return picked
+
+
+def _holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
+    """The passages that say a sentence word for word."""
+    folded = " ".join(text.split())
+    return tuple(passage.id for passage in passages if folded in " ".join(passage.text.split()))
