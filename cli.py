@@ -302,6 +302,25 @@ def eval_ptkb(
     console.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
 
+@eval_app.command("answers")
+def eval_answers(
+    runs: Runs,
+    topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their canonical replies.")],
+    passages: Annotated[list[Path] | None, typer.Option(help="Texts of cited passages; can be repeated.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", "-i", help="An index that has them.")] = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+) -> None:
+    """How good the answers of a run are: ROUGE with the canonical replies, words, and what stands in the passages.
+
+    [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
+    """
+    from agent.measures.answers import MEASURES, Given, evaluate_answers
+
+    scores = evaluate_answers(runs, topics, Given(tuple(passages or ()), index))
+    console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
 @app.command()
 def export(
     trace: Annotated[Path, typer.Argument(help="A trace file.")],

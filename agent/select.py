@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentences
 from indexes.handful import overlap
 from indexes.passages import Weighted
-from indexes.vectors import Embed, direction
+from indexes.vectors import Embed, Vectors, direction
 from indexes.words import stems
 from schemas.records import Chosen, Passage, Query, Response, Sentence
 
@@ -19,7 +19,9 @@ OVERLAP, OVERLAP_RANK = 0.1, 0.02  # beside the cosine: word overlap (at most 1)
 RANK = 0.05  # what a place further down costs where there is word overlap alone
 REPEATED = 0.6  # share of a sentence's words that an earlier one may already have said
 SAID = 300  # characters of the reply before the utterance that say what it is about
-NEAR = 0.40  # cosine of the nearest sentence below which the passages are taken to have no answer (docs/log.md)
+# Cosine of the nearest sentence below which the passages are taken to have no answer, with and without a hypothetical
+# answer in the query (docs/log.md).
+NEAR, NEAR_UNIMAGINED = 0.4, 0.35
 NEAREST = 2  # sentences quoted then
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
 
@@ -39,7 +41,7 @@ def select(
     query: Query, personal: Sequence[Chosen], passages: Sequence[Passage], embed: Embed | None, tokens: int
 ) -> Response:
     """The sentences that best answer, within `tokens` by both official counts; empty only where there is none."""
-    candidates = list(_candidates(passages))
+    candidates = list(candidates_of(passages))
     if not candidates:
         return Response(())
     ranked, near = _ranked(candidates, query, personal, embed)
@@ -49,11 +51,11 @@ def select(
     kept = fitting([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [
         _shortened(candidate.text, tokens - len(opening) * response_length(NOT_FOUND)) for candidate in picked[:1]
     ]
-    sentences = (Sentence(text, _holders(text, passages)) for text in kept)
+    sentences = (Sentence(text, holders(text, passages)) for text in kept)
     return Response((*(Sentence(text, ()) for text in opening), *sentences))
 
 
-def _candidates(passages: Sequence[Passage]) -> Iterator[Candidate]:
+def candidates_of(passages: Sequence[Passage]) -> Iterator[Candidate]:
     """Every sentence once; fragments only where a passage has nothing else."""
     seen: set[str] = set()
     for rank, passage in enumerate(passages):
@@ -95,9 +97,14 @@ def _ranked(
             float(cosine) + OVERLAP * share - OVERLAP_RANK * candidate.rank
             for cosine, share, candidate in zip(cosines, words, candidates, strict=True)
         ]
-        near = float((vectors @ direction(embed, about(query))).max()) >= NEAR
+        near = nearest(vectors, query, embed) >= (NEAR if query.answers else NEAR_UNIMAGINED)
     scored = [replace(candidate, score=score) for candidate, score in zip(candidates, scores, strict=True)]
     return sorted(scored, key=lambda candidate: -candidate.score), near
+
+
+def nearest(vectors: Vectors, query: Query, embed: Embed) -> float:
+    """The cosine of the nearest of some sentences with what the conversation is about at this turn."""
+    return float((vectors @ direction(embed, about(query))).max())
 
 
 def _overlap(texts: Sequence[str], query: Query, personal: Sequence[Chosen]) -> list[float]:
@@ -141,7 +148,7 @@ def _without_repetition(candidates: Sequence[Candidate], limit: int) -> list[Can
     return picked
 
 
-def _holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
+def holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
     """The passages that say a sentence word for word."""
     folded = " ".join(text.split())
     return tuple(passage.id for passage in passages if folded in " ".join(passage.text.split()))

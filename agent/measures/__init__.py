@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.files import read_bytes
+from agent.tracks.run_files import detect_run, read_run
+from agent.tracks.runs import RunTurn
 from schemas.errors import InvalidInputError
 
 Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
@@ -59,6 +61,19 @@ def read_qrels(path: Path) -> Qrels:
         except ValueError:
             raise InvalidInputError(f"is not `turn 0 id level`: {line[:80]!r}", where=f"{path}:{number}") from None
     return found
+
+
+def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
+    """A run's edition and turns. Raises `InvalidInputError` for what is none."""
+    data = read_bytes(path)
+    try:
+        edition = detect_run(data)
+        return edition, list(read_run(edition, data)[1])
+    except InvalidInputError as error:
+        raise InvalidInputError(error.what, where=str(path)) from error
+    except ValueError as error:  # msgspec's own errors are ValueErrors
+        remedy = "`convagent validate` lists what is wrong with it."
+        raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
 
 
 def p_value(one: Scores, other: Scores, measure: str) -> float:

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.files import read_bytes
-from agent.measures import Qrels, Ranked, Scores, ranking_measures, read_qrels
+from agent.measures import Qrels, Ranked, Scores, ranking_measures, read_qrels, read_run_file
 from agent.tracks import qrecc, read_topics
-from agent.tracks.run_files import detect_run, read_run
 from agent.tracks.runs import RunStatement, RunTurn
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Topics
@@ -61,17 +59,9 @@ def _own_choice(topics: Topics | None) -> Qrels:
 
 def _chosen(path: Path, topics: Topics | None) -> Ranked:
     """The first response's statements by turn id, scored by their place: the order is all that editions share."""
-    data = read_bytes(path)
-    try:
-        edition = detect_run(data)
-        if edition == qrecc.EDITION:
-            raise UsageError(f"{path}: {edition} has no personal statements")
-        turns = list(read_run(edition, data)[1])
-    except InvalidInputError as error:
-        raise InvalidInputError(error.what, where=str(path)) from error
-    except ValueError as error:  # msgspec's own errors are ValueErrors
-        remedy = "`convagent validate` lists what is wrong with it."
-        raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
+    edition, turns = read_run_file(path)
+    if edition == qrecc.EDITION:
+        raise UsageError(f"{path}: {edition} has no personal statements")
     ids = _ids(topics)
     return {turn.turn_id: _ranked(turn, ids) for turn in turns}
 

@@ -1,0 +1,99 @@
+"""How good a run's answers are: close to the canonical reply, quoted from the passages they cite, and how long.
+
+What is quoted is supported. Whether a passage supports a sentence in other words cannot be told here yet (docs/log.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from agent.measures import Scores, read_run_file
+from agent.rankings import Ranking
+from agent.select import NOT_FOUND, holders
+from agent.sentences import split_sentences, whitespace_words
+from agent.sources import Texts, collect_texts
+from agent.tracks import read_topics
+from agent.tracks.runs import RunTurn
+from indexes.corpus import find_corpus
+from indexes.passages import PassageIndex
+from schemas.errors import InvalidInputError
+from schemas.records import Passage
+
+ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+MEASURES = (*ROUGE.values(), "words", "quoted", "wholly quoted", "citations right", "answered")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What texts the cited passages may be looked up in, beside those in the run itself."""
+
+    passages: tuple[Path, ...] = ()
+    index: Path | None = None
+
+
+def evaluate_answers(runs: Sequence[Path], topics: Path, given: Given) -> list[Scores]:
+    """The measures of each run's first responses. Raises `InvalidInputError` listing cited passages without a text."""
+    labels = read_topics(topics).labels
+    replies = {turn_id: known.reply for turn_id, known in labels.items()}
+    return [_of_run(run, replies, given) for run in runs]
+
+
+def _of_run(path: Path, replies: Mapping[str, str], given: Given) -> Scores:
+    turns = {turn.turn_id: turn for turn in read_run_file(path)[1]}
+    texts = _texts(list(turns.values()), given, path)
+    measured = {id: of_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
+    return Scores(path.name, measured, sum(id not in turns for id in replies))
+
+
+def of_turn(turn: RunTurn | None, reply: str, texts: Texts) -> dict[str, float]:
+    """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered."""
+    response = turn.responses[0] if turn and turn.responses else None
+    text = (response.text or "") if response else ""
+    cited = texts.read(response.used) if response else ()
+    close = rouge(reply, text.removeprefix(NOT_FOUND)) if reply.strip() else {}
+    answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
+    if not text.strip():
+        return {**close, "answered": answered}
+    return {**close, "words": float(whitespace_words(text)), **quoted(text, cited), "answered": answered}
+
+
+def rouge(reply: str, text: str) -> dict[str, float]:
+    """F of ROUGE-1, -2 and -L without stemming, by `rouge-score`."""
+    return {ROUGE[name]: float(score.fmeasure) for name, score in _scorer().score(reply, text).items()}
+
+
+@cache
+def _scorer() -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(list(ROUGE))
+
+
+def quoted(text: str, cited: Sequence[Passage]) -> dict[str, float]:
+    """Shares of sentences that stand in a cited passage, and of cited passages in which a sentence stands."""
+    sentences = split_sentences(text.removeprefix(NOT_FOUND))
+    found = [holders(sentence, cited) for sentence in sentences]
+    right = {id for ids in found for id in ids}
+    return {
+        "quoted": sum(map(bool, found)) / len(found) if found else 0.0,
+        "wholly quoted": float(bool(found) and all(found)),
+        **({"citations right": sum(passage.id in right for passage in cited) / len(cited)} if cited else {}),
+    }
+
+
+def _texts(turns: Sequence[RunTurn], given: Given, path: Path) -> Texts:
+    """The texts of cited passages: the run's own, those of passage files, those of an index."""
+    responses = {turn.turn_id: turn.responses[0] for turn in turns if turn.responses}
+    cited = {id: response.used for id, response in responses.items()}
+    own = {p.id: Passage(p.id, p.text) for r in responses.values() for p in r.passages or () if p.text.strip()}
+    corpus = find_corpus(given.passages) if given.passages else None
+    index = PassageIndex(given.index) if given.index else None
+    depth = max(map(len, cited.values()), default=0)
+    texts, _ = collect_texts(Ranking(cited, own, ""), depth, corpus, index)
+    missing = sorted({hit.id for hits in cited.values() for hit in hits if not texts.read([hit])})
+    if missing:
+        listed = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        raise InvalidInputError(f"cites passages without a text: {listed}", where=str(path))
+    return texts

@@ -1,0 +1,183 @@
+"""How good answers are when each turn's gold passages are given, and whether it is told when they are withheld.
+
+    python benchmarks/answer_quality.py TOPICS INDEX [--model M] [--slow]
+
+A row is a way of answering, over all turns with gold passages in the index: ROUGE F with the canonical reply, the share
+of sentences that stand in a cited passage, words, and the share of answers that say the passages have none. `--slow`
+adds free writing by the model. The second table has the cosine of the nearest sentence (`agent/select.py`) below which
+an answer says so: wrongly, with the gold passages given; and rightly, when they are withheld and the next best are
+shown, or when all passages of the subject are withheld (topics of iKAT 2023 with the same first number share one).
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from time import perf_counter
+
+from agent.embedders import open_embedder
+from agent.flow import Tools, answer
+from agent.llm import LLM, open_model
+from agent.measures.answers import quoted, rouge
+from agent.search import Searcher, open_finder
+from agent.select import NEAR, NEAR_UNIMAGINED, NOT_FOUND, candidates_of, nearest
+from agent.tracks import read_topics, usual_sureness
+from indexes.passages import PassageIndex
+from indexes.vectors import Embed
+from schemas.records import Answered, Given, Hit, Passage, Plan, Query, Topic, Topics, Turn
+
+FIRST = 80  # words of the first passage, the simplest answer
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """The turns that have gold passages in the index, and these passages, in the order of the topics file."""
+
+    topics: Topics
+    index: PassageIndex
+    gold: Mapping[str, tuple[Hit, ...]]
+
+    def turns(self) -> list[tuple[Topic, Turn]]:
+        return [(topic, turn) for topic in self.topics.topics for turn in topic.turns if turn.id in self.gold]
+
+
+def prepare(topics: Topics, index: PassageIndex) -> Bed:
+    known = {
+        id: tuple(dict.fromkeys(passage for passage in labels.passage_ids if passage in index))
+        for id, labels in topics.labels.items()
+    }
+    return Bed(topics, index, {id: _hits(found) for id, found in known.items() if found})
+
+
+def _hits(ids: Sequence[str]) -> tuple[Hit, ...]:
+    return tuple(Hit(id, 1.0 / rank) for rank, id in enumerate(ids, start=1))
+
+
+def tools_of(bed: Bed, llm: LLM, embedder: str, plan: Plan) -> Tools:
+    finder = open_finder(bed.index, open_embedder(embedder), plan)
+    searcher = Searcher.over(finder, plan)
+    return Tools(llm, searcher.search, searcher.read, plan, finder.embed)
+
+
+def answered(bed: Bed, tools: Tools) -> tuple[list[Answered], float]:
+    """Every turn answered from its gold passages, and the seconds that it took on average."""
+    started = perf_counter()
+    found = [
+        answer(turn, turn.heard or (), topic.ptkb, tools, Given(hits=bed.gold[turn.id])) for topic, turn in bed.turns()
+    ]
+    return found, (perf_counter() - started) / len(found)
+
+
+def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passage]]], seconds: float) -> None:
+    """`texts` are the answer and the passages that it cites, by turn id."""
+    replies = {id: bed.topics.labels[id].reply for id in texts}
+    close = [rouge(replies[id], text.removeprefix(NOT_FOUND)) for id, (text, _) in texts.items()]
+    held = [quoted(text, cited)["quoted"] for text, cited in texts.values()]
+    cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
+    words = mean(len(text.split()) for text, _ in texts.values())
+    absent = mean(text.startswith(NOT_FOUND) for text, _ in texts.values())
+    print(
+        f"| {name:44} | {' | '.join(cells)} | {mean(held):.3f} | {words:5.0f} | {absent:.3f} | {seconds:5.2f} |",
+        flush=True,
+    )
+
+
+def cited(found: Sequence[Answered]) -> dict[str, tuple[str, Sequence[Passage]]]:
+    return {
+        turn.turn_id: (turn.response.text, [p for p in turn.passages if p.id in turn.response.used]) for turn in found
+    }
+
+
+def first_words(bed: Bed) -> dict[str, tuple[str, Sequence[Passage]]]:
+    passages = {id: bed.index.read([hits[0].id]) for id, hits in bed.gold.items()}
+    return {id: (" ".join(found[0].text.split()[:FIRST]), found) for id, found in passages.items()}
+
+
+def subjects(topics: Topics) -> dict[str, set[str]]:
+    """The gold passages of each subject."""
+    held: dict[str, set[str]] = {}
+    for topic in topics.topics:
+        for turn in topic.turns:
+            held.setdefault(_subject(turn.id), set()).update(topics.labels[turn.id].passage_ids)
+    return held
+
+
+def _subject(turn_id: str) -> str:
+    return turn_id.partition("-")[0]
+
+
+Withheld = Callable[[str], set[str]]
+
+
+def nearness(bed: Bed, found: Sequence[Answered], tools: Tools, withheld: Withheld | None) -> list[float]:
+    """The cosine of the nearest sentence of each turn's passages: the gold ones, or the best that are not withheld."""
+    assert tools.embed is not None
+    cosines = []
+    for turn in found:
+        hits = bed.gold[turn.turn_id] if withheld is None else _others(turn.query, tools, withheld(turn.turn_id))
+        cosines.append(_nearest(tools.read(hits[:SHOWN]), turn.query, tools.embed))
+    return cosines
+
+
+def _others(query: Query, tools: Tools, withheld: set[str]) -> tuple[Hit, ...]:
+    return tuple(hit for hit in tools.search(query, ()) if hit.id not in withheld)
+
+
+def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
+    texts = [candidate.text for candidate in candidates_of(passages)]
+    return nearest(embed(texts), query, embed) if texts else 0.0
+
+
+def print_not_found(bed: Bed, found: Sequence[Answered], tools: Tools) -> None:
+    """What a threshold costs and brings."""
+    gold = {id: {hit.id for hit in hits} for id, hits in bed.gold.items()}
+    held = subjects(bed.topics)
+    given = nearness(bed, found, tools, None)
+    next_best = nearness(bed, found, tools, gold.__getitem__)
+    elsewhere = nearness(bed, found, tools, lambda id: held[_subject(id)] | _unclaimed(bed, held))
+    print("\n| nearest below | said wrongly | rightly, gold withheld | rightly, subject withheld |\n|---|---|---|---|")
+    for least in (0.25, 0.3, NEAR_UNIMAGINED, 0.375, NEAR, 0.425, 0.45, 0.5):
+        shares = [mean(cosine < least for cosine in cosines) for cosines in (given, next_best, elsewhere)]
+        print(f"| {least} | {' | '.join(f'{share:.3f}' for share in shares)} |")
+
+
+def _unclaimed(bed: Bed, held: Mapping[str, set[str]]) -> set[str]:
+    """Passages of no known subject: they may be of any."""
+    known = Counter(id for ids in held.values() for id in ids)
+    return {bed.index.id(number) for number in range(len(bed.index))} - set(known)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("topics", type=Path)
+    parser.add_argument("index", type=Path)
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--slow", action="store_true", help="free writing by the model, too")
+    options = parser.parse_args()
+    bed = prepare(read_topics(options.topics), PassageIndex(options.index))
+    plan = Plan(sure=usual_sureness(bed.topics.edition))
+    print(f"{len(bed.gold)} turns with gold passages, {options.model}\n")
+    print(f"| {'answer':44} | ROUGE-1 | ROUGE-2 | ROUGE-L | quoted | words | says none | seconds |")
+    print("|---" * 8 + "|")
+    print_row(bed, f"first {FIRST} words of the first passage", first_words(bed), 0.0)
+    none = open_model("none")
+    for name, embedder in (("--model none --embedder none", "none"), ("--model none", "minilm")):
+        print_row(bed, name, *_row(bed, tools_of(bed, none, embedder, plan)))
+    tools = tools_of(bed, open_model(options.model), "minilm", plan)
+    found, seconds = answered(bed, tools)
+    print_row(bed, "default: sentences selected", cited(found), seconds)
+    if options.slow:
+        print_row(bed, "written by the model", *_row(bed, replace(tools, plan=replace(plan, answer="write"))))
+    print_not_found(bed, found, tools)
+
+
+def _row(bed: Bed, tools: Tools) -> tuple[dict[str, tuple[str, Sequence[Passage]]], float]:
+    found, seconds = answered(bed, tools)
+    return cited(found), seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Answers: sentences chosen by meaning, the passages without an answer, and the measures by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.answering import Outputs, Request, answer_file
+from agent.console import turn_progress
+from agent.embedders import open_embedder
+from agent.measures.answers import Given, evaluate_answers, of_turn, quoted, rouge
+from agent.select import NOT_FOUND, WORDS, select
+from agent.sentences import MAX_TOKENS, response_length, split_sentences, whitespace_words
+from agent.sources import Origin, Texts
+from agent.tracks.runs import RunPassage, RunResponse, RunTurn
+from indexes.passages import PassageIndex
+from indexes.vectors import Embed
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Hit, Passage, Plan, Query
+from tests.conftest import EXAMPLES, needs_embedder
+
+BREAD = Passage(
+    "bread:1",
+    "Loaves from the oven of our village are famous. A tin keeps a rice loaf soft for two days. "
+    "The baker opens at seven and closes at noon every day.",
+)
+MUSIC = Passage("music:1", "The trumpet is made of brass and has three valves. A beginner should practise every day.")
+
+
+@pytest.fixture(scope="session")
+def embed() -> Embed:
+    found = open_embedder("minilm")
+    assert found is not None
+    return found.embed
+
+
+@needs_embedder
+def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
+    asked = Query("How long does gluten-free bread stay fresh?")
+    text = select(asked, (), [BREAD], embed, 24).text
+    assert "two days" in text
+    assert select(asked, (), [BREAD], None, 24).text != text  # words alone do not find it
+
+
+@needs_embedder
+def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
+    response = select(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, MAX_TOKENS)
+    assert response.sentences[0].text == NOT_FOUND
+    assert response.sentences[0].passage_ids == ()
+    assert response.used  # what comes nearest is quoted, and cited
+    assert not select(Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, MAX_TOKENS).text.startswith(
+        NOT_FOUND
+    )
+
+
+def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
+    assert select(Query("Who plays the trumpet?"), (), [MUSIC], None, MAX_TOKENS).sentences[0].text != NOT_FOUND
+    assert select(Query("How deep is the sea?"), (), [MUSIC], None, MAX_TOKENS).sentences[0].text == NOT_FOUND
+
+
+@needs_embedder
+@pytest.mark.parametrize("question", ["Which bread keeps?", "How deep is the North Sea?"])
+@pytest.mark.parametrize("tokens", [12, 40, MAX_TOKENS])
+def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, question: str, tokens: int) -> None:
+    long = Passage("long:1", " ".join(f"Sentence number {n} speaks of bread and of the sea." for n in range(60)))
+    response = select(Query(question), (), [BREAD, MUSIC, long], embed, tokens)
+    assert response_length(response.text) <= max(tokens, response_length(NOT_FOUND))
+    assert whitespace_words(response.text) <= WORDS + len(NOT_FOUND.split())
+    texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}
+    for sentence in response.sentences:
+        assert sentence.text == NOT_FOUND or all(sentence.text in texts[id] for id in sentence.passage_ids)
+
+
+def test_measures_by_hand() -> None:
+    """Five of six words are shared on both sides (not "for", not "tin"), and three of five pairs, in the same order."""
+    found = rouge("Rice bread keeps for two days", "Tin: rice bread keeps two days")
+    assert found == pytest.approx({"ROUGE-1": 5 / 6, "ROUGE-2": 3 / 5, "ROUGE-L": 5 / 6})
+
+
+def test_what_is_quoted_and_rightly_cited() -> None:
+    assert quoted(split_sentences(MUSIC.text)[0], [MUSIC]) == {"quoted": 1, "wholly quoted": 1, "citations right": 1}
+    half = quoted("The trumpet is made of brass and has three valves. It is loud.", [MUSIC, BREAD])
+    assert half == {"quoted": 0.5, "wholly quoted": 0, "citations right": 0.5}
+    assert quoted("It is loud.", []) == {"quoted": 0, "wholly quoted": 0}
+
+
+def turn(text: str | None, *used: str) -> RunTurn:
+    passages = tuple(RunPassage(id, 1.0) for id in used)
+    return RunTurn("1_1", (RunResponse(1, text, passages, tuple(Hit(id, 1.0) for id in used)),))
+
+
+def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
+    texts = Texts({MUSIC.id: MUSIC})
+    said = of_turn(turn(f"{NOT_FOUND} {split_sentences(MUSIC.text)[0]}", MUSIC.id), "It has three valves.", texts)
+    assert said["answered"] == 0
+    assert said["quoted"] == 1  # the opening is no claim
+    assert of_turn(turn(""), "It has three valves.", texts) == {
+        "ROUGE-1": 0.0,
+        "ROUGE-2": 0.0,
+        "ROUGE-L": 0.0,
+        "answered": 0.0,
+    }
+    assert of_turn(None, "It has three valves.", texts)["answered"] == 0
+    assert "ROUGE-1" not in of_turn(turn("Three.", MUSIC.id), "", texts)  # nothing to compare with
+
+
+def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Path) -> None:
+    run, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
+    outputs = Outputs.choose(topics, run, None, resume=False, overwrite=False)
+    origin = Origin(example_index.directory, embedder="none")
+    answer_file(Request(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
+    [scores] = evaluate_answers([run], topics, Given(index=example_index.directory))
+    assert len(scores.turns) == 15
+    assert scores.mean("quoted") > 0.95
+    assert scores.mean("ROUGE-1") > 0.1
+    [from_files] = evaluate_answers([run], topics, Given((EXAMPLES / "passages.jsonl",)))
+    assert from_files.turns == scores.turns
+    with pytest.raises(MissingError, match="without texts"):
+        evaluate_answers([run], topics, Given())
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"id": "x:1", "text": "Nothing of it."}\n')
+    with pytest.raises(InvalidInputError, match="cites passages without a text"):
+        evaluate_answers([run], topics, Given((other,)))
