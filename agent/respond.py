@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.llm.seam import LLM, Conversation, Task
-from agent.select import WORDS, select
+from agent.select import WORDS, says_none, select
 from agent.sentences import MAX_TOKENS, fitting
 from indexes.words import stems
 from schemas.errors import ModelReplyError
@@ -32,7 +32,7 @@ def respond(
     """The wanted number of answers, best first, together at most 250 tokens (by both official counts).
 
     They cite only `passages`; a further answer is built from passages that none before it cites, and there is none
-    where no passage is left. An answer is empty only where there is no passage with a sentence in it.
+    where these have none. An answer is empty only where there is no passage with a sentence in it.
     """
     plan = tools.plan
     writes = plan.answer == "write" or (plan.answer == "auto" and tools.llm.writes)
@@ -43,6 +43,8 @@ def respond(
         shown = left[: plan.shown]
         written = _write(conversation, personal, shown, tools.llm, tokens) if shown and writes else Response(())
         response = written if written.sentences else select(query, personal, shown, tools.embed, tokens)
+        if responses and says_none(response):
+            break
         responses.append(response)
         left = [passage for passage in left if passage.id not in response.used]
     return tuple(responses)

@@ -55,6 +55,11 @@ def select(
     return Response((*(Sentence(text, ()) for text in opening), *sentences))
 
 
+def says_none(response: Response) -> bool:
+    """Whether an answer says that the passages have none."""
+    return response.text.startswith(NOT_FOUND)
+
+
 def candidates_of(passages: Sequence[Passage]) -> Iterator[Candidate]:
     """Every sentence once; fragments only where a passage has nothing else."""
     seen: set[str] = set()
