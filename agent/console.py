@@ -296,6 +296,8 @@ def _show_turn(console: Any, turn: "Answered") -> None:
     sources = {id: str(n) for n, id in enumerate(turn.response.used, start=1)}
     marked = " ".join(
         f"{escape(s.text)} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]"
+        if s.passage_ids
+        else escape(s.text)
         for s in turn.response.sentences
     )
     row("answer", marked or f"[dim]({'none was wanted' if turn.hits else 'nothing was found'})[/]")

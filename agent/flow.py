@@ -15,6 +15,7 @@ from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
 from agent.rewrite import rewrite
+from agent.select import said
 from indexes.vectors import Embed
 from schemas.records import Answered, Chosen, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
 
@@ -69,4 +70,4 @@ def answer_topic(
             finished = answer(turn, heard, topic.ptkb, tools, handed)
             yield finished
             reply = finished.response.text
-        own = (*own, Message("user", handed.resolved or turn.utterance), Message("assistant", reply))
+        own = (*own, Message("user", handed.resolved or turn.utterance), Message("assistant", said(reply)))

@@ -32,22 +32,28 @@ def respond(
     """The wanted number of answers, best first, together at most 250 tokens (by both official counts).
 
     They cite only `passages`; a further answer is built from passages that none before it cites, and there is none
-    where these have none. An answer is empty only where there is no passage with a sentence in it.
+    where these have none. Where no passage has one, the only answer says so; it is empty where there is no passage with
+    a sentence in it.
     """
-    plan = tools.plan
-    writes = plan.answer == "write" or (plan.answer == "auto" and tools.llm.writes)
-    responses: list[Response] = []
-    left = list(passages)
+    plan, llm = tools.plan, tools.llm
+    if not plan.parts.answer:
+        return ()
+    writes = llm.name != "none" and (plan.answer == "write" or (plan.answer == "auto" and llm.writes))
     tokens = MAX_TOKENS // max(1, plan.responses)  # iKAT 2025 counts the responses of a turn together
-    while plan.parts.answer and len(responses) < plan.responses and (left or not responses):
+    responses: list[Response] = []
+    none = Response(())
+    left = list(passages)
+    while left and len(responses) < plan.responses:
         shown = left[: plan.shown]
-        written = _write(conversation, personal, shown, tools.llm, tokens) if shown and writes else Response(())
+        written = _write(conversation, personal, shown, llm, tokens) if writes else Response(())
         response = written if written.sentences else select(query, personal, shown, tools.embed, tokens)
-        if responses and says_none(response):
-            break
-        responses.append(response)
-        left = [passage for passage in left if passage.id not in response.used]
-    return tuple(responses)
+        if response.used and not says_none(response):
+            responses.append(response)
+            left = [passage for passage in left if passage.id not in response.used]
+        else:
+            none = none if none.sentences else response
+            left = left[len(shown) :]
+    return tuple(responses) or (none,)
 
 
 def _write(

@@ -51,13 +51,18 @@ def select(
     kept = fitting([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [
         _shortened(candidate.text, tokens - len(opening) * response_length(NOT_FOUND)) for candidate in picked[:1]
     ]
-    sentences = (Sentence(text, holders(text, passages)) for text in kept)
+    sentences = (Sentence(text, holders(text, passages)) for text in kept if text)
     return Response((*(Sentence(text, ()) for text in opening), *sentences))
 
 
 def says_none(response: Response) -> bool:
     """Whether an answer says that the passages have none."""
-    return response.text.startswith(NOT_FOUND)
+    return response.sentences[:1] == (Sentence(NOT_FOUND, ()),)
+
+
+def said(text: str) -> str:
+    """What an answer says of the matter: without the opening that says that it found none."""
+    return text.removeprefix(NOT_FOUND).strip()
 
 
 def candidates_of(passages: Sequence[Passage]) -> Iterator[Candidate]:

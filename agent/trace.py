@@ -16,7 +16,7 @@ import msgspec
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Answered, Call, Mode, Plan, Response
 
-VERSION = 2
+VERSION = 3
 T = TypeVar("T")
 
 
@@ -155,7 +155,8 @@ def _flat(settings: Settings) -> dict[str, object]:
     plan = asdict(settings.plan)
     parts = asdict(settings.plan.parts)
     del fields["plan"], plan["parts"]
-    return fields | plan | parts
+    wanted = {f"part {name}": value for name, value in parts.items()}  # `answer` is a part, and a way to answer
+    return fields | plan | wanted
 
 
 @contextmanager

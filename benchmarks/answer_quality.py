@@ -22,7 +22,7 @@ from agent.flow import Tools, answer
 from agent.llm import LLM, open_model
 from agent.measures.answers import quoted, rouge
 from agent.search import Searcher, open_finder
-from agent.select import NEAR, NEAR_UNIMAGINED, NOT_FOUND, candidates_of, nearest
+from agent.select import NEAR, NEAR_UNIMAGINED, NOT_FOUND, candidates_of, nearest, said
 from agent.tracks import read_topics, usual_sureness
 from indexes.passages import PassageIndex
 from indexes.vectors import Embed
@@ -74,7 +74,7 @@ def answered(bed: Bed, tools: Tools) -> tuple[list[Answered], float]:
 def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passage]]], seconds: float) -> None:
     """`texts` are the answer and the passages that it cites, by turn id."""
     replies = {id: bed.topics.labels[id].reply for id in texts}
-    close = [rouge(replies[id], text.removeprefix(NOT_FOUND)) for id, (text, _) in texts.items()]
+    close = [rouge(replies[id], said(text)) for id, (text, _) in texts.items()]
     held = [quoted(text, cited)["quoted"] for text, cited in texts.values()]
     cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
     words = mean(len(text.split()) for text, _ in texts.values())

@@ -7,15 +7,18 @@ import pytest
 from agent.answering import Outputs, Request, answer_file
 from agent.console import turn_progress
 from agent.embedders import open_embedder
+from agent.flow import Tools
+from agent.llm import Conversation, open_model
 from agent.measures.answers import Given, evaluate_answers, of_turn, quoted, rouge
-from agent.select import NOT_FOUND, WORDS, select
+from agent.respond import respond
+from agent.select import NOT_FOUND, WORDS, says_none, select
 from agent.sentences import MAX_TOKENS, response_length, split_sentences, whitespace_words
 from agent.sources import Origin, Texts
 from agent.tracks.runs import RunPassage, RunResponse, RunTurn
 from indexes.passages import PassageIndex
 from indexes.vectors import Embed
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Hit, Passage, Plan, Query
+from schemas.records import Hit, Message, Passage, Plan, Query
 from tests.conftest import EXAMPLES, needs_embedder
 
 BREAD = Passage(
@@ -50,6 +53,25 @@ def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) ->
     assert not select(Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, MAX_TOKENS).text.startswith(
         NOT_FOUND
     )
+
+
+@needs_embedder
+def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
+    asked = Query("How many valves has a trumpet?")
+    plan = Plan(shown=1, responses=2)
+    tools = Tools(open_model("none"), lambda _query, _personal: (), lambda _hits: (), plan, embed)
+    conversation = Conversation("", (Message("user", asked.utterance),))
+    [found] = respond(asked, conversation, (), [BREAD, MUSIC], tools)
+    assert found.used == (MUSIC.id,)
+    [none] = respond(Query("How deep is the North Sea?"), conversation, (), [BREAD, MUSIC], tools)
+    assert says_none(none)
+
+
+def test_nobody_writes_without_a_model() -> None:
+    tools = Tools(open_model("none"), lambda _query, _personal: (), lambda _hits: (), Plan(answer="write"))
+    asked = Query("Who plays the trumpet?")
+    [found] = respond(asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], tools)
+    assert found.used == (MUSIC.id,)
 
 
 def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:

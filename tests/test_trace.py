@@ -70,3 +70,18 @@ def test_a_damaged_trace_names_the_line(example_index: PassageIndex, run_path: P
     trace.write_bytes(b"".join([*lines[:3], b"{}\n", *lines[4:]]))
     with pytest.raises(InvalidInputError, match=r"run\.trace\.jsonl:4: damaged line"):
         read_trace(trace)
+
+
+def test_every_setting_counts_when_a_run_is_resumed(example_index: PassageIndex, run_path: Path) -> None:
+    """Also those that share a name: `answer` is a part of a run, and a way to answer; `passages` a part, and a digest."""
+    answer(example_index, run_path)
+    trace = run_path.with_name("run.trace.jsonl")
+    settings = read_trace(trace).settings
+    plan = settings.plan
+    for other in (
+        replace(settings, plan=replace(plan, answer="write")),
+        replace(settings, plan=replace(plan, parts=replace(plan.parts, answer=False))),
+        replace(settings, passages="another index"),
+    ):
+        with pytest.raises(UsageError, match="made under other settings"):
+            resume(trace, other)

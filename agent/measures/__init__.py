@@ -77,12 +77,12 @@ def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
 
 
 def p_value(one: Scores, other: Scores, measure: str) -> float:
-    """Of a paired t-test over the turns (two-sided); 1 where the two never differ."""
+    """Of a paired t-test over the turns for which both have it (two-sided); 1 where the two never differ."""
     from scipy.stats import ttest_rel
 
     mine, theirs = one.of(measure), other.of(measure)
-    pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items()]
-    if all(left == right for left, right in pairs):
+    pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items() if turn_id in theirs]
+    if len(pairs) < 2 or all(left == right for left, right in pairs):
         return 1.0
     left, right = zip(*pairs, strict=True)
     return float(ttest_rel(left, right).pvalue)

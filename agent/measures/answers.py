@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.measures import Scores, read_run_file
 from agent.rankings import Ranking
-from agent.select import NOT_FOUND, holders
+from agent.select import NOT_FOUND, holders, said
 from agent.sentences import split_sentences, whitespace_words
 from agent.sources import Texts, collect_texts
 from agent.tracks import read_topics
@@ -52,7 +52,7 @@ def of_turn(turn: RunTurn | None, reply: str, texts: Texts) -> dict[str, float]:
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
     cited = texts.read(response.used) if response else ()
-    close = rouge(reply, text.removeprefix(NOT_FOUND)) if reply.strip() else {}
+    close = rouge(reply, said(text)) if reply.strip() else {}
     answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
     if not text.strip():
         return {**close, "answered": answered}
@@ -73,7 +73,7 @@ def _scorer() -> Any:
 
 def quoted(text: str, cited: Sequence[Passage]) -> dict[str, float]:
     """Shares of sentences that stand in a cited passage, and of cited passages in which a sentence stands."""
-    sentences = split_sentences(text.removeprefix(NOT_FOUND))
+    sentences = split_sentences(said(text))
     found = [holders(sentence, cited) for sentence in sentences]
     right = {id for ids in found for id in ids}
     return {

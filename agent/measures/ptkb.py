@@ -54,7 +54,8 @@ def set_measures(chosen: Mapping[str, float] | None, judged: Mapping[str, int]) 
 def _own_choice(topics: Topics | None) -> Qrels:
     if topics is None:
         raise UsageError("--qrels or --topics is needed", remedy="Topics are judged by their own choice of statements.")
-    return {turn_id: dict.fromkeys(labels.statement_ids, 1) for turn_id, labels in topics.labels.items()}
+    own = {turn_id: dict.fromkeys(labels.statement_ids, 1) for turn_id, labels in topics.labels.items()}
+    return own if any(own.values()) else {}  # topics without labels do not say that no statement matters
 
 
 def _chosen(path: Path, topics: Topics | None) -> Ranked:
