@@ -73,7 +73,7 @@ def test_a_damaged_trace_names_the_line(example_index: PassageIndex, run_path: P
 
 
 def test_every_setting_counts_when_a_run_is_resumed(example_index: PassageIndex, run_path: Path) -> None:
-    """Also those that share a name: `answer` is a part of a run, and a way to answer; `passages` a part, and a digest."""
+    """Also those that share a name: `answer`, a part and a way to answer; `passages`, a part and a digest."""
     answer(example_index, run_path)
     trace = run_path.with_name("run.trace.jsonl")
     settings = read_trace(trace).settings
