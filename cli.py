@@ -308,17 +308,23 @@ def eval_answers(
     topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their canonical replies.")],
     passages: Annotated[list[Path] | None, typer.Option(help="Texts of cited passages; can be repeated.")] = None,
     index: Annotated[Path | None, typer.Option("--index", "-i", help="An index that has them.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="A model that is asked whether the passages say so.")
+    ] = None,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
     """How good the answers of a run are: ROUGE with the canonical replies, words, and what stands in the passages.
 
     [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
+    [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
     """
-    from agent.measures.answers import MEASURES, Given, evaluate_answers
+    from agent.measures.answers import JUDGED, MEASURES, Given, evaluate_answers
+    from agent.measures.judge import open_judge
 
-    scores = evaluate_answers(runs, topics, Given(tuple(passages or ()), index))
-    console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    model = open_judge(judge) if judge else None
+    scores = evaluate_answers(runs, topics, Given(tuple(passages or ()), index), model)
+    console.show_measures(scores, (*MEASURES, *([JUDGED] if model else [])), per_turn=per_turn, as_json=as_json)
 
 
 @app.command()

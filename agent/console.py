@@ -222,7 +222,7 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     table = Table("", *(run.name for run in runs), "turns", *(["p"] if pair else []), box=None, pad_edge=False)
     for measure in measures:
         p = [f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
-        turns = str(len(runs[0].of(measure)))
+        turns = " / ".join(dict.fromkeys(str(len(run.of(measure))) for run in runs))
         table.add_row(measure, *(f"{run.mean(measure):.3f}" for run in runs), turns, *p)
     _stdout().print(table)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)

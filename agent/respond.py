@@ -1,11 +1,11 @@
 """The answer: sentences, each with the passages that support it.
 
 A small model picks sentences from the passages; a model that is large enough writes freely, held to a JSON Schema in
-which passages are enumerated, and whatever its sentences cite is checked before it counts.
+which passages are enumerated. Either way every sentence is held against the passages that it names.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import msgspec
@@ -13,9 +13,10 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.llm.seam import LLM, Conversation, Task
-from agent.select import WORDS, says_none, select
+from agent.select import WORDS, nearest_sentence, says_none, select
 from agent.sentences import MAX_TOKENS, fitting
-from indexes.words import stems
+from agent.support import supporters
+from indexes.vectors import Embed
 from schemas.errors import ModelReplyError
 from schemas.records import Chosen, Passage, Query, Response, Sentence
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from agent.flow import Tools
 
 log = logging.getLogger("convagent")
-SUPPORTED = 0.6  # share of a written sentence's words that its passages must hold
 
 
 def respond(
@@ -45,7 +45,7 @@ def respond(
     left = list(passages)
     while left and len(responses) < plan.responses:
         shown = left[: plan.shown]
-        written = _write(conversation, personal, shown, llm, tokens) if writes else Response(())
+        written = _write(conversation, personal, shown, tools, tokens) if writes else Response(())
         response = written if written.sentences else select(query, personal, shown, tools.embed, tokens)
         if response.used and not says_none(response):
             responses.append(response)
@@ -57,25 +57,45 @@ def respond(
 
 
 def _write(
-    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM, tokens: int
+    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], tools: "Tools", tokens: int
 ) -> Response:
-    """Sentences in the model's own words; those that their passages do not support are dropped."""
-    numbered = {str(n): passage for n, passage in enumerate(passages, start=1)}
-    statements = [chosen.statement.text for chosen in personal]
-    prompt = prompts.render("write", passages=numbered, statements=statements, words=min(WORDS, tokens))
-    task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * tokens)
+    """Sentences in the model's own words, or what the passages say in the place of those that they do not support."""
+    shown, task = _writing_task(conversation, personal, passages, tools.llm, tokens)
+    numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
     try:
-        draft = llm.ask(conversation, task, _draft_type(tuple(numbered)))
+        draft = tools.llm.ask(conversation, task, _draft_type(tuple(numbered)))
     except ModelReplyError as error:
         log.info("%s: sentences are picked instead", error)
         return Response(())
-    sentences = [
-        Sentence(text, ids)
-        for text, cited in ((written.text.strip(), written.passages) for written in draft.sentences)
-        if (ids := tuple(numbered[n].id for n in dict.fromkeys(cited) if _supports(numbered[n], text)))
-    ]
+    grounded = (_grounded(written, numbered, tools.embed) for written in draft.sentences)
+    sentences = list(dict.fromkeys(sentence for sentence in grounded if sentence.passage_ids))
     kept = fitting((sentence.text for sentence in sentences), tokens)
     return Response(tuple(sentences[: len(kept)]))
+
+
+def _writing_task(
+    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM, tokens: int
+) -> tuple[Sequence[Passage], Task]:
+    """The passages that the prompt has room for, the lowest ranked left out first, and the task that shows them."""
+    statements = [chosen.statement.text for chosen in personal]
+    for count in range(len(passages), 0, -1):
+        numbered = {str(n): passage for n, passage in enumerate(passages[:count], start=1)}
+        prompt = prompts.render("write", passages=numbered, statements=statements, words=min(WORDS, tokens))
+        unshown = tuple(passage.id for passage in passages[count:])
+        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * tokens, unshown=unshown)
+        if llm.fits(conversation, task):
+            break
+    return passages[:count], task
+
+
+def _grounded(written: "Written", numbered: Mapping[str, Passage], embed: Embed | None) -> Sentence:
+    """A sentence with the passages that support it; where none does, the nearest that one of those it cites has."""
+    text = written.text.strip()
+    cited = [numbered[number] for number in dict.fromkeys(written.passages)]
+    if ids := supporters(text, cited):
+        return Sentence(text, ids)
+    instead = nearest_sentence(text, cited, embed)
+    return Sentence(instead, supporters(instead, cited) if instead else ())
 
 
 class Written(Struct):
@@ -98,11 +118,3 @@ def _draft_type(numbers: tuple[str, ...]) -> type[Draft]:
     written = msgspec.defstruct("Written", [("text", text), ("passages", cited)])
     sentences = Annotated[list[written], Meta(min_length=1, max_length=6)]  # type: ignore[valid-type]
     return cast("type[Draft]", msgspec.defstruct("Draft", [("sentences", sentences)]))
-
-
-def _supports(passage: Passage, text: str) -> bool:
-    """Most of the words, and every number, of a sentence stand in the passage."""
-    words = set(stems(text))
-    found = set(stems(passage.text))
-    numbers = {word for word in words if any(character.isdigit() for character in word)}
-    return bool(words) and numbers <= found and len(words & found) / len(words) >= SUPPORTED

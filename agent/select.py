@@ -6,7 +6,9 @@ Such an answer is supported by construction. Where even the nearest is far from 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from agent.aversions import ruled_out, speaks_of
 from agent.sentences import MAX_TOKENS, fitting, response_length, split_sentences
+from agent.support import supporters
 from indexes.handful import overlap
 from indexes.passages import Weighted
 from indexes.vectors import Embed, Vectors, direction
@@ -23,6 +25,7 @@ SAID = 300  # characters of the reply before the utterance that say what it is a
 # answer in the query (docs/log.md).
 NEAR, NEAR_UNIMAGINED = 0.4, 0.35
 NEAREST = 2  # sentences quoted then
+SAME = 0.5  # cosine, or share of words, from which a sentence may stand for another
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
 
 
@@ -41,7 +44,7 @@ def select(
     query: Query, personal: Sequence[Chosen], passages: Sequence[Passage], embed: Embed | None, tokens: int
 ) -> Response:
     """The sentences that best answer, within `tokens` by both official counts; empty only where there is none."""
-    candidates = list(candidates_of(passages))
+    candidates = _suitable(list(candidates_of(passages)), query, personal)
     if not candidates:
         return Response(())
     ranked, near = _ranked(candidates, query, personal, embed)
@@ -51,7 +54,7 @@ def select(
     kept = fitting([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [
         _shortened(candidate.text, tokens - len(opening) * response_length(NOT_FOUND)) for candidate in picked[:1]
     ]
-    sentences = (Sentence(text, holders(text, passages)) for text in kept if text)
+    sentences = (Sentence(text, supporters(text, passages)) for text in kept if text)
     return Response((*(Sentence(text, ()) for text in opening), *sentences))
 
 
@@ -71,16 +74,29 @@ def candidates_of(passages: Sequence[Passage]) -> Iterator[Candidate]:
     for rank, passage in enumerate(passages):
         sentences = list(enumerate(split_sentences(passage.text)))
         whole = [(n, text) for n, text in sentences if _is_statement(text)]
-        for place, text in whole or [(n, _shortened(text, MAX_TOKENS)) for n, text in sentences]:
+        for place, bare in whole or [(n, _shortened(text, MAX_TOKENS)) for n, text in sentences]:
+            text = _closed(bare)
             if text and text not in seen:
                 seen.add(text)
                 yield Candidate(text, rank, place, frozenset(stems(text)))
+
+
+def _suitable(candidates: list[Candidate], query: Query, personal: Sequence[Chosen]) -> list[Candidate]:
+    """Those that speak of nothing the person's statements rule out; all, where that would leave none."""
+    things = ruled_out(personal, f"{query.utterance} {query.standalone}")
+    return [candidate for candidate in candidates if not speaks_of(candidate.text, things)] or candidates
 
 
 def _is_statement(text: str) -> bool:
     """Of ordinary length, and no question: an answer is not made of either."""
     low, high = SENTENCE_WORDS
     return low <= len(text.split()) <= high and not text.endswith("?")
+
+
+def _closed(text: str) -> str:
+    """With a full stop where the next sentence would else be taken for a part of it; empty where that is no help."""
+    stopped = f"{text.rstrip(' :;,-–—')}."
+    return next((ended for ended in (text, stopped) if len(split_sentences(f"{ended} Then.")) == 2), "")
 
 
 def _shortened(text: str, tokens: int) -> str:
@@ -158,7 +174,16 @@ def _without_repetition(candidates: Sequence[Candidate], limit: int) -> list[Can
     return picked
 
 
-def holders(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
-    """The passages that say a sentence word for word."""
-    folded = " ".join(text.split())
-    return tuple(passage.id for passage in passages if folded in " ".join(passage.text.split()))
+def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None) -> str:
+    """The sentence of some passages that says most nearly the same; empty where none is near."""
+    texts = [candidate.text for candidate in candidates_of(passages)]
+    if not texts:
+        return ""
+    if embed is None:
+        wanted = set(stems(text))
+        near = [len(wanted & set(stems(other))) / max(1, len(wanted)) for other in texts]
+    else:
+        vectors = embed([text, *texts])
+        near = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
+    closeness, found = max(zip(near, texts, strict=True))
+    return found if closeness >= SAME else ""

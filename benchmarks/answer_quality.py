@@ -1,16 +1,16 @@
 """How good answers are when each turn's gold passages are given, and whether it is told when they are withheld.
 
-    python benchmarks/answer_quality.py TOPICS INDEX [--model M] [--slow]
+    python benchmarks/answer_quality.py TOPICS INDEX [--model M] [--slow] [--plot FILE]
 
 A row is a way of answering, over all turns with gold passages in the index: ROUGE F with the canonical reply, the share
-of sentences that stand in a cited passage, words, and the share of answers that say the passages have none. `--slow`
+of sentences that a cited passage supports, words, and the share of answers that say the passages have none. `--slow`
 adds free writing by the model. The second table has the cosine of the nearest sentence (`agent/select.py`) below which
 an answer says so: wrongly, with the gold passages given; and rightly, when they are withheld and the next best are
 shown, or when all passages of the subject are withheld (topics of iKAT 2023 with the same first number share one).
+`--plot` draws it for every threshold.
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from time import perf_counter
 from agent.embedders import open_embedder
 from agent.flow import Tools, answer
 from agent.llm import LLM, open_model
-from agent.measures.answers import quoted, rouge
+from agent.measures.answers import rouge, supported
 from agent.search import Searcher, open_finder
 from agent.select import NEAR, NEAR_UNIMAGINED, NOT_FOUND, candidates_of, nearest, said
 from agent.tracks import read_topics, usual_sureness
@@ -75,12 +75,12 @@ def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passa
     """`texts` are the answer and the passages that it cites, by turn id."""
     replies = {id: bed.topics.labels[id].reply for id in texts}
     close = [rouge(replies[id], said(text)) for id, (text, _) in texts.items()]
-    held = [quoted(text, cited)["quoted"] for text, cited in texts.values()]
+    held = [supported(text, cited)["supported"] for text, cited in texts.values()]
     cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
     words = mean(len(text.split()) for text, _ in texts.values())
     absent = mean(text.startswith(NOT_FOUND) for text, _ in texts.values())
     print(
-        f"| {name:44} | {' | '.join(cells)} | {mean(held):.3f} | {words:5.0f} | {absent:.3f} | {seconds:5.2f} |",
+        f"| {name:44} | {' | '.join(cells)} | {mean(held):9.3f} | {words:5.0f} | {absent:.3f} | {seconds:5.2f} |",
         flush=True,
     )
 
@@ -109,7 +109,7 @@ def _subject(turn_id: str) -> str:
     return turn_id.partition("-")[0]
 
 
-Withheld = Callable[[str], set[str]]
+Withheld = Callable[[str], set[str]]  # the passages that a turn, by its id, may not be shown
 
 
 def nearness(bed: Bed, found: Sequence[Answered], tools: Tools, withheld: Withheld | None) -> list[float]:
@@ -131,23 +131,55 @@ def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
     return nearest(embed(texts), query, embed) if texts else 0.0
 
 
-def print_not_found(bed: Bed, found: Sequence[Answered], tools: Tools) -> None:
-    """What a threshold costs and brings."""
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """The cosine of the nearest sentence, a number a turn: with the gold passages, without, without the subject's."""
+
+    given: Sequence[float]
+    next_best: Sequence[float]
+    elsewhere: Sequence[float]
+
+    def below(self, least: float) -> list[float]:
+        """The share of turns at which an answer would say that it found none: wrongly, rightly, and rightly."""
+        return [mean(cosine < least for cosine in cosines) for cosines in (self.given, self.next_best, self.elsewhere)]
+
+
+def measure_nearness(bed: Bed, found: Sequence[Answered], tools: Tools) -> Nearness:
     gold = {id: {hit.id for hit in hits} for id, hits in bed.gold.items()}
     held = subjects(bed.topics)
-    given = nearness(bed, found, tools, None)
-    next_best = nearness(bed, found, tools, gold.__getitem__)
-    elsewhere = nearness(bed, found, tools, lambda id: held[_subject(id)] | _unclaimed(bed, held))
+    unclaimed = set(map(bed.index.id, range(len(bed.index)))).difference(*held.values())  # they may be of any subject
+    return Nearness(
+        nearness(bed, found, tools, None),
+        nearness(bed, found, tools, gold.__getitem__),
+        nearness(bed, found, tools, lambda id: held[_subject(id)] | unclaimed),
+    )
+
+
+def print_not_found(near: Nearness) -> None:
+    """What a threshold costs and brings."""
     print("\n| nearest below | said wrongly | rightly, gold withheld | rightly, subject withheld |\n|---|---|---|---|")
     for least in (0.25, 0.3, NEAR_UNIMAGINED, 0.375, NEAR, 0.425, 0.45, 0.5):
-        shares = [mean(cosine < least for cosine in cosines) for cosines in (given, next_best, elsewhere)]
-        print(f"| {least} | {' | '.join(f'{share:.3f}' for share in shares)} |")
+        print(f"| {least} | {' | '.join(f'{share:.3f}' for share in near.below(least))} |")
 
 
-def _unclaimed(bed: Bed, held: Mapping[str, set[str]]) -> set[str]:
-    """Passages of no known subject: they may be of any."""
-    known = Counter(id for ids in held.values() for id in ids)
-    return {bed.index.id(number) for number in range(len(bed.index))} - set(known)
+def plot_not_found(near: Nearness, path: Path) -> None:
+    """The trade-off for every threshold, and where the default stands."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4.5), layout="constrained")
+    axes = figure.add_subplot(
+        xlabel="said wrongly (gold passages given)", ylabel="said rightly", xlim=(0, 0.5), ylim=(0, 1)
+    )
+    wrongly, next_best, elsewhere = zip(*(near.below(step / 200) for step in range(201)), strict=True)
+    axes.plot(wrongly, elsewhere, label="passages of other subjects shown")
+    axes.plot(wrongly, next_best, label="next best passages shown")
+    axes.plot([0, 1], [0, 1], linestyle=":", color="grey", label="said at random")
+    axes.axvline(0.1, linestyle="--", color="grey", linewidth=0.8)
+    at, *right = near.below(NEAR)
+    axes.plot([at, at], right, "o", color="black", label=f"the default: nearest below {NEAR}")
+    axes.set_title('"I found no answer to this in the passages"')
+    axes.legend(loc="upper left")
+    figure.savefig(path, dpi=120)
 
 
 def main() -> None:
@@ -156,11 +188,12 @@ def main() -> None:
     parser.add_argument("index", type=Path)
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--slow", action="store_true", help="free writing by the model, too")
+    parser.add_argument("--plot", type=Path, help="a picture of the second table")
     options = parser.parse_args()
     bed = prepare(read_topics(options.topics), PassageIndex(options.index))
     plan = Plan(sure=usual_sureness(bed.topics.edition))
     print(f"{len(bed.gold)} turns with gold passages, {options.model}\n")
-    print(f"| {'answer':44} | ROUGE-1 | ROUGE-2 | ROUGE-L | quoted | words | says none | seconds |")
+    print(f"| {'answer':44} | ROUGE-1 | ROUGE-2 | ROUGE-L | supported | words | says none | seconds |")
     print("|---" * 8 + "|")
     print_row(bed, f"first {FIRST} words of the first passage", first_words(bed), 0.0)
     none = open_model("none")
@@ -171,7 +204,10 @@ def main() -> None:
     print_row(bed, "default: sentences selected", cited(found), seconds)
     if options.slow:
         print_row(bed, "written by the model", *_row(bed, replace(tools, plan=replace(plan, answer="write"))))
-    print_not_found(bed, found, tools)
+    near = measure_nearness(bed, found, tools)
+    print_not_found(near)
+    if options.plot:
+        plot_not_found(near, options.plot)
 
 
 def _row(bed: Bed, tools: Tools) -> tuple[dict[str, tuple[str, Sequence[Passage]]], float]:

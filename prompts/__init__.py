@@ -31,13 +31,10 @@ def render(step: str, **variables: object) -> Prompt:
     from jinja2 import TemplateError
 
     try:
-        text = str(_template(step).render(**variables))
+        instruction, opening = (str(template.render(**variables)) for template in _templates(step))
     except TemplateError as error:
         raise InvalidInputError(f"does not render ({error})", where=str(file_of(step))) from error
-    lines = text.strip().splitlines()
-    instruction = "\n".join(line for line in lines if not line.startswith(OPENING)).strip()
-    opening = next((line.removeprefix(OPENING).strip(" ") for line in lines if line.startswith(OPENING)), "")
-    return Prompt(instruction, opening)
+    return Prompt(instruction.strip(), opening.strip(" "))
 
 
 def steps() -> list[str]:
@@ -72,5 +69,9 @@ def _environment() -> Any:
     return SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
 
 
-def _template(step: str) -> Any:
-    return _environment().from_string(file_of(step).read_text(encoding="utf-8"))
+def _templates(step: str) -> list[Any]:
+    """Of the instruction, and of the reply's beginning: told apart in the file, whatever the variables hold."""
+    lines = file_of(step).read_text(encoding="utf-8").splitlines()
+    instruction = "\n".join(line for line in lines if not line.startswith(OPENING))
+    opening = next((line.removeprefix(OPENING) for line in lines if line.startswith(OPENING)), "")
+    return [_environment().from_string(part) for part in (instruction, opening)]

@@ -174,6 +174,7 @@ class Call:
     tokens_read: int = 0  # prompt and candidate tokens that were not already in the KV cache
     tokens_written: int = 0
     seconds: float = 0.0
+    unshown: tuple[str, ...] = ()  # what the prompt had no room for: ids of passages, "exchange 1" and so on
 
 
 Mode = Literal["automatic", "manual", "only-response"]

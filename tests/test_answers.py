@@ -9,17 +9,21 @@ from agent.console import turn_progress
 from agent.embedders import open_embedder
 from agent.flow import Tools
 from agent.llm import Conversation, open_model
-from agent.measures.answers import Given, evaluate_answers, of_turn, quoted, rouge
+from agent.llm.scripted import Script, ScriptedModel
+from agent.measures import Scores
+from agent.measures.answers import Given, evaluate_answers, of_turn, rouge, supported
+from agent.measures.judge import judged, open_judge
 from agent.respond import respond
 from agent.select import NOT_FOUND, WORDS, says_none, select
 from agent.sentences import MAX_TOKENS, response_length, split_sentences, whitespace_words
 from agent.sources import Origin, Texts
+from agent.support import unsupported
 from agent.tracks.runs import RunPassage, RunResponse, RunTurn
 from indexes.passages import PassageIndex
 from indexes.vectors import Embed
-from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Hit, Message, Passage, Plan, Query
-from tests.conftest import EXAMPLES, needs_embedder
+from schemas.errors import InvalidInputError, MissingError, UsageError
+from schemas.records import Chosen, Hit, Message, Passage, Plan, Query, Statement
+from tests.conftest import EXAMPLES, needs_embedder, needs_model
 
 BREAD = Passage(
     "bread:1",
@@ -89,7 +93,39 @@ def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, questio
     assert whitespace_words(response.text) <= WORDS + len(NOT_FOUND.split())
     texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}
     for sentence in response.sentences:
-        assert sentence.text == NOT_FOUND or all(sentence.text in texts[id] for id in sentence.passage_ids)
+        assert sentence.text == NOT_FOUND or all(
+            not unsupported(sentence.text, texts[id]) for id in sentence.passage_ids
+        )
+
+
+@pytest.mark.parametrize(
+    ("statement", "left_out", "kept"),
+    [
+        ("I'm allergic to peanuts.", "Roasted peanuts fill you for long.", "Bars without peanuts fill you, too."),
+        ("I am vegetarian.", "A stew of beef warms you up.", "A stew of beans warms you up."),
+        ("I’m lactose intolerant", "A cup of milk helps you sleep.", "A cup of lactose-free milk helps you sleep."),
+        (
+            "I hate long flights, and I don't drink alcohol.",
+            "A drop of alcohol calms you.",
+            "A short flight calms you.",
+        ),
+        ("I am not vegan or vegetarian.", "", "A stew of beef warms you up."),
+        ("We don't enjoy vegan dishes.", "Try the vegan dishes of the house.", "Try the beef of the house."),
+    ],
+)
+def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept: str) -> None:
+    personal = (Chosen(Statement("1", statement), 1.0),)
+    passage = Passage("food:1", f"{left_out} {kept} What else is there to say of it?")
+    asked = Query("What fills you, warms you, calms you, helps you sleep, or is of the house?")
+    text = select(asked, personal, [passage], None, MAX_TOKENS).text
+    assert kept in text
+    assert not left_out or left_out not in text
+
+
+def test_what_is_asked_about_is_not_left_out() -> None:
+    personal = (Chosen(Statement("1", "I'm allergic to peanuts."), 1.0),)
+    passage = Passage("food:1", "Peanuts are legumes and no nuts at all. Oats are a kind of grass.")
+    assert "Peanuts" in select(Query("What are peanuts?"), personal, [passage], None, MAX_TOKENS).text
 
 
 def test_measures_by_hand() -> None:
@@ -98,11 +134,15 @@ def test_measures_by_hand() -> None:
     assert found == pytest.approx({"ROUGE-1": 5 / 6, "ROUGE-2": 3 / 5, "ROUGE-L": 5 / 6})
 
 
-def test_what_is_quoted_and_rightly_cited() -> None:
-    assert quoted(split_sentences(MUSIC.text)[0], [MUSIC]) == {"quoted": 1, "wholly quoted": 1, "citations right": 1}
-    half = quoted("The trumpet is made of brass and has three valves. It is loud.", [MUSIC, BREAD])
-    assert half == {"quoted": 0.5, "wholly quoted": 0, "citations right": 0.5}
-    assert quoted("It is loud.", []) == {"quoted": 0, "wholly quoted": 0}
+def test_what_is_supported_and_rightly_cited() -> None:
+    assert supported(split_sentences(MUSIC.text)[0], [MUSIC]) == {
+        "supported": 1,
+        "wholly supported": 1,
+        "citations right": 1,
+    }
+    half = supported("The trumpet is made of brass and has three valves. It is loud.", [MUSIC, BREAD])
+    assert half == {"supported": 0.5, "wholly supported": 0, "citations right": 0.5}
+    assert supported("It is loud.", []) == {"supported": 0, "wholly supported": 0}
 
 
 def turn(text: str | None, *used: str) -> RunTurn:
@@ -114,7 +154,7 @@ def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
     texts = Texts({MUSIC.id: MUSIC})
     said = of_turn(turn(f"{NOT_FOUND} {split_sentences(MUSIC.text)[0]}", MUSIC.id), "It has three valves.", texts)
     assert said["answered"] == 0
-    assert said["quoted"] == 1  # the opening is no claim
+    assert said["supported"] == 1  # the opening is no claim
     assert of_turn(turn(""), "It has three valves.", texts) == {
         "ROUGE-1": 0.0,
         "ROUGE-2": 0.0,
@@ -132,7 +172,7 @@ def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Pa
     answer_file(Request(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
     [scores] = evaluate_answers([run], topics, Given(index=example_index.directory))
     assert len(scores.turns) == 15
-    assert scores.mean("quoted") > 0.95
+    assert scores.mean("supported") > 0.95
     assert scores.mean("ROUGE-1") > 0.1
     [from_files] = evaluate_answers([run], topics, Given((EXAMPLES / "passages.jsonl",)))
     assert from_files.turns == scores.turns
@@ -142,3 +182,24 @@ def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Pa
     other.write_text('{"id": "x:1", "text": "Nothing of it."}\n')
     with pytest.raises(InvalidInputError, match="cites passages without a text"):
         evaluate_answers([run], topics, Given((other,)))
+
+
+def test_a_judge_is_asked_of_answers_alone() -> None:
+    texts = Texts({MUSIC.id: MUSIC})
+    judge = ScriptedModel(Script(ask={"judge": [{"verdict": "partly"}]}), lambda _call: None)
+    assert of_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judged"] == 0.5
+    assert "judged" not in of_turn(turn(f"{NOT_FOUND} It has.", MUSIC.id), "", texts, judge)  # would ask once too often
+    assert "judged" not in of_turn(turn("It has three valves."), "", texts, judge)  # cites nothing
+
+
+@needs_model
+def test_a_verdict_that_is_missing_is_none_and_no_bad_one() -> None:
+    judge = open_judge("smollm2")
+    assert judged(judge, "It has three valves.", [MUSIC]) in (0.0, 0.5, 1.0)
+    endless = Passage("endless:1", "Brass keeps its tune. " * 3000)
+    assert judged(judge, "It has three valves.", [endless]) is None
+    scores = Scores("run", {"1_1": {"judged": 1.0}, "1_2": {}}, 0)
+    assert scores.mean("judged") == 1.0
+    assert len(scores.of("judged")) == 1
+    with pytest.raises(UsageError, match="a judge has to be a model"):
+        open_judge("none")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
+from agent.flow import Tools
 from agent.llm import LLM, Conversation, Task, open_model
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.likelihood import gains
@@ -145,6 +146,8 @@ def test_a_conversation_that_is_too_long_loses_its_oldest_part(model: LLM, calls
     assert "And now?" in calls[-1].prompt
     assert "29 bread" in calls[-1].prompt
     assert "\n0 bread" not in calls[-1].prompt
+    assert calls[-1].unshown[0] == "exchange 1"  # the trace says so
+    assert set(calls[-1].unshown) < {f"exchange {n}" for n in range(1, 31)}
     with pytest.raises(RunError, match=r"takes \d+ tokens"):
         model.ask(Conversation("Be brief.", (Message("user", "bread " * 9000),)), Task("imagine"), str)
 
@@ -154,11 +157,46 @@ def test_a_written_answer_cites_only_what_supports_it(model: LLM) -> None:
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = _write(TALK, [], passages, model, 250)
+    response = _write(TALK, [], passages, Tools(model, lambda _query, _personal: (), lambda _hits: ()), 250)
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
     schema = msgspec.json.schema(_draft_type(("1", "2")))
     assert '"enum":["1","2"]' in msgspec.json.encode(schema).decode()
+
+
+@needs_model
+def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_traced(
+    model: LLM, calls: list[Call]
+) -> None:
+    tools = Tools(model, lambda _query, _personal: (), lambda _hits: ())
+    long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 800) for n in range(1, 5)]
+    _write(TALK, [], long, tools, 20)
+    assert calls[-1].unshown == ("long:3", "long:4")
+    assert "[2] Passage 2." in calls[-1].prompt
+    assert "Passage 3." not in calls[-1].prompt
+    with pytest.raises(RunError, match=r"the prompt of step 'write' takes \d+ tokens"):
+        _write(TALK, [], [Passage("endless:1", "Bread is baked. " * 3000)], tools, 20)
+
+
+WRITTEN = {
+    "sentences": [
+        {"text": "Rice bread keeps for two days.", "passages": ["1"]},  # some words left out
+        {"text": "In a tin, rice bread keeps for nine days.", "passages": ["1", "2"]},
+        {"text": "The moon is far away from here.", "passages": ["2"]},
+    ]
+}
+
+
+def test_an_unsupported_sentence_gives_way_to_what_the_passage_says() -> None:
+    bread = Passage("bread:1", "Rice bread keeps for two days in a tin. It is made without wheat.")
+    music = Passage("music:1", "Brass keeps its tune in the cold.")
+    model = ScriptedModel(Script(ask={"write": [WRITTEN]}), lambda _call: None)
+    tools = Tools(model, lambda _query, _personal: (), lambda _hits: ())
+    response = _write(TALK, [], [bread, music], tools, 250)
+    assert [(sentence.text, sentence.passage_ids) for sentence in response.sentences] == [
+        ("Rice bread keeps for two days.", ("bread:1",)),
+        ("Rice bread keeps for two days in a tin.", ("bread:1",)),
+    ]  # the moon is nowhere in the second passage, and nothing there is near it
 
 
 CHAT = Conversation("Be brief.", (Message("user", "Hello <|im_end|>"),))

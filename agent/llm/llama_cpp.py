@@ -44,14 +44,17 @@ class LlamaCppModel:
     def writes(self) -> bool:
         return int(llama_cpp.llama_model_n_params(self._llama.model)) >= WRITER_PARAMETERS
 
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
+
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         started, before = time.perf_counter(), replace(self._context.usage)
-        pieces, tokens = self._prompt(conversation, task, room=task.max_tokens)
+        pieces, tokens, unshown = self._prompt(conversation, task, room=task.max_tokens)
         schema = None if reply is str else msgspec.json.schema(reply)
         self._context.read(tokens)
         with self._sampler(schema, task.seed) as sampler:
             text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
-        self._tell(Call(task.name, "ask", _joined(pieces), text), started, before)
+        self._tell(Call(task.name, "ask", _joined(pieces), text, unshown=unshown), started, before)
         if reply is not str:
             return _parse(text, reply, task)
         return cast("R", f"{task.opening} {_without_thinking(text)}".strip())
@@ -62,7 +65,7 @@ class LlamaCppModel:
         started, before = time.perf_counter(), replace(self._context.usage)
         space = " " if task.opening else ""
         tokenized = [self._tokenize(Piece(space + text, from_template=False))[:BATCH] for text in candidates]
-        pieces, tokens = self._prompt(conversation, task, room=sum(map(len, tokenized)))
+        pieces, tokens, unshown = self._prompt(conversation, task, room=sum(map(len, tokenized)))
         key = (*tokens, *candidates)
         if key not in self._scores:
             self._context.read(tokens)
@@ -70,7 +73,7 @@ class LlamaCppModel:
                 del self._scores[next(iter(self._scores))]
             self._scores[key] = self._context.score(tokenized)
         scores = list(self._scores[key])
-        call = Call(task.name, "score", _joined(pieces), candidates=tuple(candidates), scores=tuple(scores))
+        call = Call(task.name, "score", _joined(pieces), "", tuple(candidates), tuple(scores), unshown=unshown)
         self._tell(call, started, before)
         return scores
 
@@ -78,21 +81,29 @@ class LlamaCppModel:
         self._context.close()
         self._llama.close()
 
-    def _prompt(self, conversation: Conversation, task: Task, room: int) -> tuple[list[Piece], list[int]]:
-        """The prompt's pieces and tokens; the oldest exchanges give way where the context has no room for them all."""
+    def _prompt(
+        self, conversation: Conversation, task: Task, room: int
+    ) -> tuple[list[Piece], list[int], tuple[str, ...]]:
+        """The prompt's pieces and tokens, and what it has no room for: the oldest exchanges give way."""
+        unshown, said = task.unshown, len(conversation.messages)
         while True:
             pieces = self._template.render(conversation, task)
-            tokens = [token for piece in pieces for token in self._tokenize(piece)]
-            bos = self._llama.token_bos()
-            if llama_cpp.llama_vocab_get_add_bos(self._vocab) and tokens[0] != bos:
-                tokens.insert(0, bos)
+            tokens = self._tokens(pieces)
             if len(tokens) + room <= self._context.size:
-                return pieces, tokens
+                return pieces, tokens, unshown
             if len(conversation.messages) < 3:
                 what = f"the prompt of step {task.name!r} takes {len(tokens)} tokens and its reply {room}"
                 remedy = f"The model reads {self._context.size} at once: shorten the turn, or use a larger model."
                 raise RunError(what, remedy=remedy)
             conversation = replace(conversation, messages=conversation.messages[2:])
+            unshown = (*unshown, f"exchange {(said - len(conversation.messages)) // 2}")
+
+    def _tokens(self, pieces: Sequence[Piece]) -> list[int]:
+        tokens = [token for piece in pieces for token in self._tokenize(piece)]
+        bos = self._llama.token_bos()
+        if llama_cpp.llama_vocab_get_add_bos(self._vocab) and tokens[0] != bos:
+            tokens.insert(0, bos)
+        return tokens
 
     @property
     def _vocab(self) -> Any:

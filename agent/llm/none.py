@@ -23,6 +23,9 @@ class NoModel:
     digest: str = ""
     writes: bool = False
 
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return True
+
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         """The reply type's default: every reply that the flow asks for may be empty."""
         return reply()

@@ -42,6 +42,9 @@ class ScriptedModel:
     writes: bool = False
     _told: dict[str, int] = field(default_factory=dict)
 
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return True
+
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         said = self._next("ask", self.script.ask, task.name)
         self.listen(Call(task.name, "ask", _prompt(conversation, task), str(said)))

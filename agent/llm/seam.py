@@ -39,6 +39,7 @@ class Task:
     opening: str = ""
     max_tokens: int = 128
     seed: int | None = None
+    unshown: tuple[str, ...] = ()  # what had no room in the instruction, for the trace
 
 
 class LLM(Protocol):
@@ -56,10 +57,14 @@ class LLM(Protocol):
     def writes(self) -> bool:
         """Whether it is large enough to be trusted with writing an answer freely."""
 
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
+
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
 
-        Raises `ModelReplyError` when the model gives no such reply.
+        Where not all fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError` when the
+        model gives no such reply, `RunError` where even the newest message and the task do not fit.
         """
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:

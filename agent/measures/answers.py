@@ -1,6 +1,6 @@
-"""How good a run's answers are: close to the canonical reply, quoted from the passages they cite, and how long.
+"""How good a run's answers are: close to the canonical reply, supported by the passages they cite, and how long.
 
-What is quoted is supported. Whether a passage supports a sentence in other words cannot be told here yet (docs/log.md).
+Supported is what `agent/support.py` takes for it: an excerpt. A system that says the same in other words is sold short.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agent.llm.seam import LLM
 from agent.measures import Scores, read_run_file
+from agent.measures.judge import judged
 from agent.rankings import Ranking
-from agent.select import NOT_FOUND, holders, said
+from agent.select import NOT_FOUND, said
 from agent.sentences import split_sentences, whitespace_words
 from agent.sources import Texts, collect_texts
+from agent.support import supporters
 from agent.tracks import read_topics
 from agent.tracks.runs import RunTurn
 from indexes.corpus import find_corpus
@@ -22,7 +25,8 @@ from schemas.errors import InvalidInputError
 from schemas.records import Passage
 
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
-MEASURES = (*ROUGE.values(), "words", "quoted", "wholly quoted", "citations right", "answered")
+MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered")
+JUDGED = "judged"  # only where there is a judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +37,25 @@ class Given:
     index: Path | None = None
 
 
-def evaluate_answers(runs: Sequence[Path], topics: Path, given: Given) -> list[Scores]:
+def evaluate_answers(runs: Sequence[Path], topics: Path, given: Given, judge: LLM | None = None) -> list[Scores]:
     """The measures of each run's first responses. Raises `InvalidInputError` listing cited passages without a text."""
     labels = read_topics(topics).labels
     replies = {turn_id: known.reply for turn_id, known in labels.items()}
-    return [_of_run(run, replies, given) for run in runs]
+    return [_of_run(run, replies, given, judge) for run in runs]
 
 
-def _of_run(path: Path, replies: Mapping[str, str], given: Given) -> Scores:
+def _of_run(path: Path, replies: Mapping[str, str], given: Given, judge: LLM | None) -> Scores:
     turns = {turn.turn_id: turn for turn in read_run_file(path)[1]}
     texts = _texts(list(turns.values()), given, path)
-    measured = {id: of_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
+    measured = {id: of_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
 
-def of_turn(turn: RunTurn | None, reply: str, texts: Texts) -> dict[str, float]:
-    """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered."""
+def of_turn(turn: RunTurn | None, reply: str, texts: Texts, judge: LLM | None = None) -> dict[str, float]:
+    """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
+
+    What says that there is no answer is not judged, and a verdict that the judge did not give counts as none.
+    """
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
     cited = texts.read(response.used) if response else ()
@@ -56,7 +63,10 @@ def of_turn(turn: RunTurn | None, reply: str, texts: Texts) -> dict[str, float]:
     answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
     if not text.strip():
         return {**close, "answered": answered}
-    return {**close, "words": float(whitespace_words(text)), **quoted(text, cited), "answered": answered}
+    verdict = judged(judge, text, cited) if judge and answered and cited else None
+    extra = {} if verdict is None else {JUDGED: verdict}
+    words = float(whitespace_words(text))
+    return {**close, "words": words, **supported(text, cited), "answered": answered, **extra}
 
 
 def rouge(reply: str, text: str) -> dict[str, float]:
@@ -71,14 +81,14 @@ def _scorer() -> Any:
     return RougeScorer(list(ROUGE))
 
 
-def quoted(text: str, cited: Sequence[Passage]) -> dict[str, float]:
-    """Shares of sentences that stand in a cited passage, and of cited passages in which a sentence stands."""
+def supported(text: str, cited: Sequence[Passage]) -> dict[str, float]:
+    """Shares of sentences that a cited passage supports, and of cited passages that support a sentence."""
     sentences = split_sentences(said(text))
-    found = [holders(sentence, cited) for sentence in sentences]
+    found = [supporters(sentence, cited) for sentence in sentences]
     right = {id for ids in found for id in ids}
     return {
-        "quoted": sum(map(bool, found)) / len(found) if found else 0.0,
-        "wholly quoted": float(bool(found) and all(found)),
+        "supported": sum(map(bool, found)) / len(found) if found else 0.0,
+        "wholly supported": float(bool(found) and all(found)),
         **({"citations right": sum(passage.id in right for passage in cited) / len(cited)} if cited else {}),
     }
 

@@ -1,0 +1,64 @@
+"""What a person's statements rule out of an answer: a vegetarian is not offered the meat dish.
+
+From "I'm allergic to peanuts", "I hate long flights" or "I can't eat cheese" the things are read off; what a few diets
+leave out has to be known. A sentence speaks of a thing where it has all its words, not negated ("without peanuts").
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from agent.support import words_of
+from schemas.records import Chosen
+
+Thing = frozenset[str]  # stems that a sentence must all have to speak of it
+
+_AVERSE = re.compile(
+    r"\b(?:allergic to|intolerant (?:to|of)|hates?|dislikes?|avoids?|can't stand|stays? away from"
+    r"|(?:can't|cannot|do not|does not|don't|doesn't|never) (?:like|eat|drink|enjoy|want|have|use|wear))\b"
+    r"(?P<things>.*)",
+    re.IGNORECASE,
+)
+_CLAUSES = re.compile(r"[.;]|\b(?:and|but) (?=(?:i|we|my|he|she|they)\b)", re.IGNORECASE)
+_ITEMS = re.compile(r",|\b(?:and|or|nor)\b")
+_REASON = re.compile(r"\b(?:because|but|so|since|that much|anymore|any more)\b.*")
+_DIET = re.compile(r"\b(vegetarian|vegan|pescatarian|lactose|dairy|gluten|c(?:o)?eliac)\b", re.IGNORECASE)
+_DENIED = re.compile(r"(?:\bnot|n't)\b[^.;]*$", re.IGNORECASE)
+_FREE_OF = re.compile(r"\w+-free\b", re.IGNORECASE)
+_MEAT = "meat beef pork bacon ham lamb veal chicken turkey duck sausage steak"
+_FISH = "fish seafood salmon tuna cod shrimp prawn anchovy"
+_MILK = "milk cheese butter cream yogurt"
+DIETS = {
+    "vegetarian": f"{_MEAT} {_FISH}",
+    "vegan": f"{_MEAT} {_FISH} {_MILK} egg honey",
+    "pescatarian": _MEAT,
+    "lactose": _MILK,
+    "dairy": _MILK,
+    "gluten": "wheat barley rye",
+    "celiac": "gluten wheat barley rye",
+    "coeliac": "gluten wheat barley rye",
+}
+
+
+def ruled_out(personal: Sequence[Chosen], asked: str) -> tuple[Thing, ...]:
+    """What the chosen statements speak against, save what the person `asked` about."""
+    spoken = _words(asked)
+    things = [thing for chosen in personal for thing in _things(chosen.statement.text.replace("’", "'"))]
+    return tuple(thing for thing in dict.fromkeys(things) if thing and not thing <= spoken)
+
+
+def speaks_of(sentence: str, things: Iterable[Thing]) -> bool:
+    """Whether a sentence speaks of any of these things as something to have."""
+    held = frozenset(word.stem for word in words_of(_FREE_OF.sub("", sentence)) if not word.negated)
+    return any(thing <= held for thing in things)
+
+
+def _things(statement: str) -> list[Thing]:
+    named = filter(None, map(_AVERSE.search, _CLAUSES.split(statement)))
+    listed = [item for found in named for item in _ITEMS.split(_REASON.sub("", found["things"]))]
+    diet = _DIET.search(statement)
+    known = DIETS[diet[1].lower()].split() if diet and not _DENIED.search(statement[: diet.start()]) else []
+    return [_words(item) for item in (*listed, *known)]
+
+
+def _words(text: str) -> Thing:
+    return frozenset(word.stem for word in words_of(text))
