@@ -5,16 +5,14 @@ What is quoted is supported. Whether a passage supports a sentence in other word
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-from agent.measures import Scores, read_run_file
+from agent.measures import Scores, read_run_file, rouge_scorer
 from agent.rankings import Ranking
 from agent.select import NOT_FOUND, holders, said
 from agent.sentences import split_sentences, whitespace_words
 from agent.sources import Texts, collect_texts
-from agent.tracks import read_topics
+from agent.tracks import read_topics, track
 from agent.tracks.runs import RunTurn
 from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex
@@ -41,34 +39,31 @@ def evaluate_answers(runs: Sequence[Path], topics: Path, given: Given) -> list[S
 
 
 def _of_run(path: Path, replies: Mapping[str, str], given: Given) -> Scores:
-    turns = {turn.turn_id: turn for turn in read_run_file(path)[1]}
-    texts = _texts(list(turns.values()), given, path)
+    edition, found = read_run_file(path)
+    turns = {turn.turn_id: turn for turn in found}
+    texts = _texts(found, given, path) if track(edition).LIMITS.cites else None
     measured = {id: of_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
 
-def of_turn(turn: RunTurn | None, reply: str, texts: Texts) -> dict[str, float]:
-    """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered."""
+def of_turn(turn: RunTurn | None, reply: str, texts: Texts | None) -> dict[str, float]:
+    """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
+
+    `texts` is None for a run of an edition that cannot cite: what is quoted is not measured then.
+    """
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
-    cited = texts.read(response.used) if response else ()
     close = rouge(reply, said(text)) if reply.strip() else {}
     answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
     if not text.strip():
         return {**close, "answered": answered}
-    return {**close, "words": float(whitespace_words(text)), **quoted(text, cited), "answered": answered}
+    support = quoted(text, texts.read(response.used)) if response and texts else {}
+    return {**close, "words": float(whitespace_words(text)), **support, "answered": answered}
 
 
 def rouge(reply: str, text: str) -> dict[str, float]:
     """F of ROUGE-1, -2 and -L without stemming, by `rouge-score`."""
-    return {ROUGE[name]: float(score.fmeasure) for name, score in _scorer().score(reply, text).items()}
-
-
-@cache
-def _scorer() -> Any:
-    from rouge_score.rouge_scorer import RougeScorer
-
-    return RougeScorer(list(ROUGE))
+    return {ROUGE[name]: float(score.fmeasure) for name, score in rouge_scorer(*ROUGE).score(reply, text).items()}
 
 
 def quoted(text: str, cited: Sequence[Passage]) -> dict[str, float]:
