@@ -319,12 +319,39 @@ def eval_answers(
     [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
     [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
     """
-    from agent.measures.answers import JUDGED, MEASURES, Given, evaluate_answers
+    from agent.measures.answers import MEASURES, Given, evaluate_answers
     from agent.measures.judge import open_judge
 
     model = open_judge(judge) if judge else None
     scores = evaluate_answers(runs, topics, Given(tuple(passages or ()), index), model)
-    console.show_measures(scores, (*MEASURES, *([JUDGED] if model else [])), per_turn=per_turn, as_json=as_json)
+    console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("qrecc")
+def eval_qrecc(
+    runs: Runs,
+    truth: Annotated[Path, typer.Option("--truth", help="The organisers' ground-truth.json.")],
+    missing_truth: Annotated[
+        bool, typer.Option("--eval-missing-truth", help="Turns too for which a truth is empty.")
+    ] = False,
+    first_rewrites: Annotated[
+        bool, typer.Option("--eval-turn-one-rewrites", help="Rewrites of first turns too.")
+    ] = False,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+) -> None:
+    """How good a run of SCAI-QReCC is, as its organisers' evaluator has it: rewrites, passages, answers.
+
+    SAS and POSSCORE are left out: they need models from elsewhere.
+
+    [bold]convagent eval qrecc questions.run.json --truth ground-truth.json[/]
+    [bold]convagent eval qrecc ours.json theirs.json --truth ground-truth.json[/] compares them by a paired t-test.
+    """
+    from agent.measures.qrecc import MEASURES, Counted, evaluate_qrecc
+
+    scores = evaluate_qrecc(runs, truth, Counted(missing_truth, first_rewrites))
+    console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    console.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
 @app.command()

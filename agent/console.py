@@ -202,15 +202,16 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
 
 
 def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
-    """A row a measure; two runs side by side with the p-value of their difference."""
+    """A row a measure that a run has; two runs side by side with the p-value of their difference."""
     from rich.table import Table
 
     from agent.measures import p_value
 
+    measures = [measure for measure in measures if any(run.of(measure) for run in runs)]
     if as_json:
         import msgspec
 
-        means = [{measure: run.mean(measure) for measure in measures} for run in runs]
+        means = [{measure: run.mean(measure) for measure in measures if run.of(measure)} for run in runs]
         rows = [msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)]
         typer.echo(msgspec.json.encode(rows).decode())
         return
@@ -221,9 +222,10 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     pair = len(runs) == 2
     table = Table("", *(run.name for run in runs), "turns", *(["p"] if pair else []), box=None, pad_edge=False)
     for measure in measures:
-        p = [f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
         turns = " / ".join(dict.fromkeys(str(len(run.of(measure))) for run in runs))
-        table.add_row(measure, *(f"{run.mean(measure):.3f}" for run in runs), turns, *p)
+        shown = [f"{run.mean(measure):.3f}" if run.of(measure) else "-" for run in runs]
+        p = ["-" if "-" in shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
+        table.add_row(measure, *shown, turns, *p)
     _stdout().print(table)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
     log.info("%d turns judged%s", len(runs[0].turns), missing)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from agent.files import read_bytes
 from agent.tracks.run_files import detect_run, read_run
@@ -70,10 +72,20 @@ def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
         edition = detect_run(data)
         return edition, list(read_run(edition, data)[1])
     except InvalidInputError as error:
-        raise InvalidInputError(error.what, where=str(path)) from error
+        raise InvalidInputError(error.what, where=str(path), remedy=error.remedy) from error
     except ValueError as error:  # msgspec's own errors are ValueErrors
         remedy = "`convagent validate` lists what is wrong with it."
         raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
+
+
+@cache
+def rouge_scorer(*measures: str) -> Any:
+    """Of `rouge-score`, without stemming: its `score(truth, text)` has precision, recall and F of each measure."""
+    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    # Where it makes the same tokenizer itself it logs that, by a handler that repeats our messages too.
+    return RougeScorer(list(measures), tokenizer=DefaultTokenizer(use_stemmer=False))
 
 
 def p_value(one: Scores, other: Scores, measure: str) -> float:

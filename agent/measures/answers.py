@@ -5,19 +5,17 @@ Supported is what `agent/support.py` takes for it: an excerpt. A system that say
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from agent.llm.seam import LLM
-from agent.measures import Scores, read_run_file
+from agent.measures import Scores, read_run_file, rouge_scorer
 from agent.measures.judge import judged
 from agent.rankings import Ranking
 from agent.select import NOT_FOUND, said
 from agent.sentences import split_sentences, whitespace_words
 from agent.sources import Texts, collect_texts
 from agent.support import supporters
-from agent.tracks import read_topics
+from agent.tracks import read_topics, track
 from agent.tracks.runs import RunTurn
 from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex
@@ -25,8 +23,7 @@ from schemas.errors import InvalidInputError
 from schemas.records import Passage
 
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
-MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered")
-JUDGED = "judged"  # only where there is a judge
+MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered", "judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +42,35 @@ def evaluate_answers(runs: Sequence[Path], topics: Path, given: Given, judge: LL
 
 
 def _of_run(path: Path, replies: Mapping[str, str], given: Given, judge: LLM | None) -> Scores:
-    turns = {turn.turn_id: turn for turn in read_run_file(path)[1]}
-    texts = _texts(list(turns.values()), given, path)
+    edition, found = read_run_file(path)
+    turns = {turn.turn_id: turn for turn in found}
+    texts = _texts(found, given, path) if track(edition).LIMITS.cites else None
     measured = {id: of_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
 
-def of_turn(turn: RunTurn | None, reply: str, texts: Texts, judge: LLM | None = None) -> dict[str, float]:
+def of_turn(turn: RunTurn | None, reply: str, texts: Texts | None, judge: LLM | None = None) -> dict[str, float]:
     """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
 
-    What says that there is no answer is not judged, and a verdict that the judge did not give counts as none.
+    `texts` is None for a run of an edition that cannot cite: support is not measured then. What says that there is no
+    answer is not judged, and a verdict that the judge did not give counts as none.
     """
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
-    cited = texts.read(response.used) if response else ()
     close = rouge(reply, said(text)) if reply.strip() else {}
     answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
     if not text.strip():
         return {**close, "answered": answered}
+    cited = texts.read(response.used) if response and texts else ()
+    support = supported(text, cited) if texts else {}
     verdict = judged(judge, text, cited) if judge and answered and cited else None
-    extra = {} if verdict is None else {JUDGED: verdict}
-    words = float(whitespace_words(text))
-    return {**close, "words": words, **supported(text, cited), "answered": answered, **extra}
+    extra = {} if verdict is None else {"judged": verdict}
+    return {**close, "words": float(whitespace_words(text)), **support, "answered": answered, **extra}
 
 
 def rouge(reply: str, text: str) -> dict[str, float]:
     """F of ROUGE-1, -2 and -L without stemming, by `rouge-score`."""
-    return {ROUGE[name]: float(score.fmeasure) for name, score in _scorer().score(reply, text).items()}
-
-
-@cache
-def _scorer() -> Any:
-    from rouge_score.rouge_scorer import RougeScorer
-
-    return RougeScorer(list(ROUGE))
+    return {ROUGE[name]: float(score.fmeasure) for name, score in rouge_scorer(*ROUGE).score(reply, text).items()}
 
 
 def supported(text: str, cited: Sequence[Passage]) -> dict[str, float]:

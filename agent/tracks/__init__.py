@@ -72,18 +72,21 @@ def detect_edition(raw: Any) -> str | None:
 def _read(module: ModuleType, shape: Any, raw: Any, path: Path) -> Topics:
     if not raw:
         raise InvalidInputError("holds no topics", where=str(path))
-    try:
-        wire = msgspec.convert(raw, shape)
-    except msgspec.ValidationError as error:
-        problems = shape_problems(raw, shape) or [Problem("$", str(error))]
-        raise InvalidInputError(
-            _listing(f"is not a valid {module.EDITION} topics file", problems), where=str(path)
-        ) from error
+    wire = of_shape(raw, shape, f"{module.EDITION} topics file", path)
     try:
         topics: Topics = module.read_topics(wire)
     except InvalidInputError as error:
         raise InvalidInputError(error.what, where=str(path)) from error
     return topics
+
+
+def of_shape(raw: Any, shape: Any, kind: str, path: Path) -> Any:
+    """What a file of this kind says, as its wire type. Raises `InvalidInputError` with every problem of shape."""
+    try:
+        return msgspec.convert(raw, shape)
+    except msgspec.ValidationError as error:
+        problems = shape_problems(raw, shape) or [Problem("$", str(error))]
+        raise InvalidInputError(listing(f"is not a valid {kind}", problems), where=str(path)) from error
 
 
 def shape_problems(raw: Any, shape: Any, where: str = "$") -> list[Problem]:
@@ -105,7 +108,8 @@ def _said(error: Any) -> str:
     return str(error.message)[:300]
 
 
-def _listing(headline: str, problems: list[Problem]) -> str:
+def listing(headline: str, problems: list[Problem]) -> str:
+    """A message with the first problems, a line each."""
     shown = [f"  {problem}" for problem in problems[:MAX_LISTED]]
     more = [f"  ... and {len(problems) - MAX_LISTED} more"] if len(problems) > MAX_LISTED else []
     return "\n".join([f"{headline}: {len(problems)} problems", *shown, *more])

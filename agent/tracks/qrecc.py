@@ -58,6 +58,20 @@ class Row(Struct, forbid_unknown_fields=True, rename=str.capitalize):
 TopicsFile = list[Row]
 
 
+class Truth(Struct, forbid_unknown_fields=True, rename=str.capitalize):
+    """One turn of the organisers' `ground-truth.json`; an empty part is one for which there is no truth.
+
+    {"Conversation_no": 1, "Turn_no": 2, "Truth_rewrite": "What may I eat on a vegetarian Mediterranean diet?",
+     "Truth_passages": ["clueweb22-en0035-25-01897:1"], "Truth_answer": "Vegetables, beans, nuts and olive oil."}
+    """
+
+    conversation_no: Number
+    turn_no: Annotated[int, Meta(ge=1)]
+    truth_rewrite: str
+    truth_passages: list[str]
+    truth_answer: str
+
+
 class RunEntry(Struct, forbid_unknown_fields=True, rename=str.capitalize, omit_defaults=True):
     """One turn of a run."""
 
@@ -75,16 +89,19 @@ Run = list[RunEntry]
 
 def read_topics(raw: Sequence[Row]) -> Topics:
     """Rows of one conversation become a topic, in the order in which conversations first appear."""
-    none_doubled([("turn", _id(row)) for row in raw], list(_half_said(raw)))
+    none_doubled([("turn", turn_id(row)) for row in raw], list(_half_said(raw)))
     turns: dict[int, list[Turn]] = {}
     for row in raw:
-        turns.setdefault(row.conversation_no, []).append(Turn(_id(row), row.question, _heard(row)))
+        turns.setdefault(row.conversation_no, []).append(Turn(turn_id(row), row.question, _heard(row)))
     topics = tuple(Topic(str(number), (), tuple(found)) for number, found in turns.items())
-    labels = {_id(row): TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages)) for row in raw}
+    labels = {
+        turn_id(row): TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages)) for row in raw
+    }
     return Topics(EDITION, topics, labels)
 
 
-def _id(row: Row) -> str:
+def turn_id(row: Row | Truth | RunEntry) -> str:
+    """`<conversation>_<turn>`."""
     return f"{row.conversation_no}_{row.turn_no}"
 
 
@@ -97,7 +114,7 @@ def _heard(row: Row) -> tuple[Message, ...] | None:
 def _half_said(raw: Iterable[Row]) -> Iterable[Problem]:
     for row in raw:
         if row.context is not None and len(row.context) % 2:
-            yield Problem(f"turn {_id(row)}", "Context is not question, answer, question, answer, ...")
+            yield Problem(f"turn {turn_id(row)}", "Context is not question, answer, question, answer, ...")
 
 
 def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
@@ -121,5 +138,4 @@ def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
     rewrite, ranking, answer = entry.model_rewrite, entry.model_passages, entry.model_answer
     passages = None if ranking is UNSET else tuple(RunPassage(id, score) for id, score in ranking.items())
     response = RunResponse(1, None if answer is UNSET else answer, passages, where=where)
-    turn_id = f"{entry.conversation_no}_{entry.turn_no}"
-    return RunTurn(turn_id, (response,), None if rewrite is UNSET else rewrite, where)
+    return RunTurn(turn_id(entry), (response,), None if rewrite is UNSET else rewrite, where)

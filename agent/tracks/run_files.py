@@ -145,7 +145,8 @@ def detect_run(data: Data) -> str:
         return "qrecc"
     if isinstance(head, dict) and "turns" in head:
         return "ikat-2024" if "eval_response" in head else "ikat-2023"
-    raise InvalidInputError("is a run of no edition that can be recognised")
+    remedy = f"A run is of one of: {', '.join(TRACKS)}."
+    raise InvalidInputError("is a run of no edition that can be recognised", remedy=remedy)
 
 
 def _first_line(data: Data) -> bytes:

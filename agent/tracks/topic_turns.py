@@ -72,7 +72,10 @@ def _labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
 
 def none_doubled(names: Sequence[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
     """Raises `InvalidInputError` listing what is there twice, with any other problems found."""
-    counted = Counter(names)
-    doubled = [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in counted.items() if n > 1]
-    if doubled or problems:
-        raise InvalidInputError("\n".join(map(str, [*doubled, *problems])))
+    if found := [*doubled(names), *problems]:
+        raise InvalidInputError("\n".join(map(str, found)))
+
+
+def doubled(names: Sequence[tuple[str, str]]) -> list[Problem]:
+    """What is there twice, of kinds and names."""
+    return [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in Counter(names).items() if n > 1]

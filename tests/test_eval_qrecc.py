@@ -1,0 +1,232 @@
+"""Measures of SCAI-QReCC: cases computed by hand, which turns count, and what is said of files that do not fit."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.measures import Scores, read_run_file
+from agent.measures.answers import Given, evaluate_answers
+from agent.measures.qrecc import ANSWER, EXACT, F1, MEASURES, REWRITE, RR, Counted, answer_measures, evaluate_qrecc
+from agent.tracks import ikat_2024
+from schemas.errors import InvalidInputError, MissingError
+from tests.conftest import ROOT, SHARED
+from tests.test_topics import QRECC, write
+
+QUESTION, LATER = "Which bread can I eat?", "How long does rice bread keep?"
+TRUTH: list[dict[str, Any]] = [
+    {
+        "Conversation_no": 1,
+        "Turn_no": 1,
+        "Truth_rewrite": QUESTION,
+        "Truth_passages": ["bread:1", "bread:2"],
+        "Truth_answer": "Rice bread.",
+    },
+    {"Conversation_no": 1, "Turn_no": 2, "Truth_rewrite": LATER, "Truth_passages": [], "Truth_answer": "Two days."},
+    {"Conversation_no": 2, "Turn_no": 1, "Truth_rewrite": "Who?", "Truth_passages": ["music:1"], "Truth_answer": ""},
+    {"Conversation_no": 2, "Turn_no": 2, "Truth_rewrite": "", "Truth_passages": ["music:1"], "Truth_answer": "The."},
+]
+RUN: list[dict[str, Any]] = [
+    {
+        "Conversation_no": 1,
+        "Turn_no": 1,
+        "Model_rewrite": QUESTION,
+        "Model_passages": {"other:1": 3.0, "bread:2": 2.0, "bread:1": 1.0},
+        "Model_answer": "the rice-bread",
+    },
+    {
+        "Conversation_no": 1,
+        "Turn_no": 2,
+        "Model_rewrite": "How long does bread keep?",
+        "Model_passages": {"bread:1": 1.0},
+        "Model_answer": "It keeps two days!",
+    },
+    {"Conversation_no": 2, "Turn_no": 1, "Model_passages": {}},
+]
+OF_ITSELF = [
+    {
+        "Conversation_no": row["Conversation_no"],
+        "Turn_no": row["Turn_no"],
+        "Model_rewrite": row["Truth_rewrite"],
+        "Model_passages": dict.fromkeys(row["Truth_passages"], 1.0),
+        "Model_answer": row["Truth_answer"],
+    }
+    for row in TRUTH
+]
+
+
+def scores(folder: Path, run: Any = RUN, *, missing: bool = False, first: bool = False) -> Scores:
+    files = write(folder / "run.json", run), write(folder / "truth.json", TRUTH)
+    [found] = evaluate_qrecc([files[0]], files[1], Counted(missing, first))
+    return found
+
+
+def test_rewrites_by_hand(tmp_path: Path) -> None:
+    """1_2 has five of the six words of the truth. First turns do not count, and 2_2 has no truth."""
+    assert scores(tmp_path).of(REWRITE) == {"1_2": 5 / 6}
+    assert scores(tmp_path, first=True).of(REWRITE) == {"1_1": 1.0, "1_2": 5 / 6, "2_1": 0.0}
+    assert scores(tmp_path, missing=True).of(REWRITE) == {"1_2": 5 / 6, "2_2": 0.0}
+
+
+def test_rankings_by_hand(tmp_path: Path) -> None:
+    """1_1: bread:2 is second. 1_2 has no truth. 2_1 is ranked and empty. 2_2 is not ranked, and does not count."""
+    assert scores(tmp_path).of(RR) == {"1_1": 0.5, "2_1": 0.0}
+    assert scores(tmp_path).mean(RR) == 0.25
+    assert scores(tmp_path, missing=True).of(RR) == {"1_1": 0.5, "1_2": 0.0, "2_1": 0.0}
+
+
+def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
+    run = [{**RUN[0], "Model_passages": {"bread:1": 1.0, "other:1": 1.0, "other:2": 1.0}}]
+    assert scores(tmp_path, run).of(RR) == {"1_1": pytest.approx(1 / 3)}
+
+
+def test_answers_by_hand(tmp_path: Path) -> None:
+    """1_1: `ricebread` is neither `rice` nor `bread`, but two words for ROUGE. 1_2: two of four words are the two.
+
+    2_1 has no truth. 2_2: nothing is left of its truth `The.`, and the run has no answer to it; for ROUGE it is a word.
+    """
+    found = scores(tmp_path)
+    assert found.of(EXACT) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
+    assert found.of(F1) == {"1_1": 0.0, "1_2": pytest.approx(2 * 1 * 0.5 / 1.5), "2_2": 1.0}
+    assert found.of(ANSWER) == {"1_1": 1.0, "1_2": 1.0, "2_2": 0.0}
+    all_turns = scores(tmp_path, missing=True)
+    assert all_turns.of(EXACT)["2_1"] == all_turns.of(F1)["2_1"] == 1.0  # rightly no answer
+    assert all_turns.of(ANSWER)["2_1"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("truth", "text", "exact", "f1", "rouge"),
+    [
+        ("The two days", "two   DAYS.", 1, 1, 2 / 3),  # articles, case, punctuation and spaces do not matter for SQuAD
+        ("two days", "two keeps", 0, 0.5, 0.5),  # no stemming
+        ("two two days", "two days days", 0, 2 / 3, 2 / 3),  # a word counts as often as it stands on both sides
+        ("two days", "", 0, 0, 0),
+        ("", "two days", 0, 0, 0),
+        ("", "An.", 1, 1, 0),  # neither has words
+        ("don't", "dont", 1, 1, 0),  # `don` and `t` for ROUGE
+        ("theatre", "atre", 0, 0, 0),  # an article is a word
+    ],
+)
+def test_an_answer_by_hand(truth: str, text: str, exact: float, f1: float, rouge: float) -> None:
+    assert answer_measures(truth, text) == pytest.approx({EXACT: exact, F1: f1, ANSWER: rouge})
+
+
+def test_the_truth_itself_is_right_everywhere(tmp_path: Path) -> None:
+    """Where there is a truth: an empty rewrite or answer would have ROUGE 0, and does not count."""
+    found = scores(tmp_path, OF_ITSELF, first=True)
+    assert found.missing == 0
+    assert {measure: found.mean(measure) for measure in MEASURES} == dict.fromkeys(MEASURES, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "measured"),
+    [
+        ("Model_rewrite", {RR, EXACT, F1, ANSWER}),
+        ("Model_passages", {REWRITE, EXACT, F1, ANSWER}),
+        ("Model_answer", {REWRITE, RR}),
+    ],
+)
+def test_a_part_that_a_run_left_out_is_not_measured(tmp_path: Path, left_out: str, measured: set[str]) -> None:
+    found = scores(tmp_path, [{name: value for name, value in row.items() if name != left_out} for row in RUN])
+    assert {measure for measure in MEASURES if found.of(measure)} == measured
+
+
+def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
+    """They have no rewrite and no answer, which is wrong, and no ranking, which does not count."""
+    found = scores(tmp_path, [RUN[0]])
+    assert found.missing == 3
+    assert found.of(REWRITE) == {"1_2": 0.0}
+    assert found.of(RR) == {"1_1": 0.5}
+    assert found.of(F1) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("truth", "run", "said"),
+    [
+        ("{", RUN, "truth.json: is not JSON"),
+        ([], RUN, "truth.json: holds no turn"),
+        (RUN, RUN, "truth.json: is not a valid qrecc truth file"),
+        (TRUTH[:1] * 2, RUN[:1], "truth.json: has turns twice: 1 problems\n  turn 1_1: stands 2 times\n  Keep one row"),
+        (
+            [{name: value for name, value in TRUTH[0].items() if name != "Truth_answer"}],
+            RUN,
+            r"\$\[0\]: 'Truth_answer' is a required property",
+        ),
+        (TRUTH, "{", "run.json: is no run"),
+        (TRUTH, TRUTH, "run.json: is no valid run .*\n  `convagent validate`"),
+        (TRUTH, [{"Conversation_no": 1}], "run.json: is no valid run .*`Turn_no`"),
+        (TRUTH, ikat_2024.RUN_EXAMPLE, "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval"),
+        (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problems\n  turn 1_1: stands 2 times\n  Is it"),
+        (TRUTH[:2], RUN, "run.json: has wrong turns: 1 problems\n  turn 2_1: is not in the truth\n  Is it"),
+    ],
+)
+def test_files_that_do_not_fit(tmp_path: Path, truth: Any, run: Any, said: str) -> None:
+    files = write(tmp_path / "run.json", run), write(tmp_path / "truth.json", truth)
+    with pytest.raises(InvalidInputError) as caught:
+        evaluate_qrecc([files[0]], files[1], Counted())
+    assert caught.match(f"(?s){said}")
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match=r"truth\.json: no such file"):
+        evaluate_qrecc([], tmp_path / "truth.json", Counted())
+
+
+def test_what_to_do_is_not_lost_with_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"(?s)run\.json: is a run of no edition.*\n  A run is of one of: ikat"):
+        read_run_file(write(tmp_path / "run.json", "{}"))
+
+
+def test_answers_of_an_edition_that_cannot_cite(tmp_path: Path) -> None:
+    """Nothing is said of citations, and no texts are asked for."""
+    topics = write(tmp_path / "topics.json", [{**row, "Truth_answer": "Rice bread."} for row in QRECC])
+    [found] = evaluate_answers([write(tmp_path / "run.json", RUN[:2])], topics, Given())
+    assert found.of("ROUGE-1")["1_1"] == pytest.approx(2 * 1 * (2 / 3) / (5 / 3))
+    assert found.of("words") == {"1_1": 2.0, "1_2": 4.0}
+    assert not any(found.of(measure) for measure in ("supported", "wholly supported", "citations right"))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Two runs side by side; a dash for a part that one of them left out; no row for what none of them has."""
+    for name, content in (("ours", RUN), ("theirs", OF_ITSELF), ("truth", TRUTH)):
+        write(tmp_path / name, content)
+    write(tmp_path / "answers", [{"Conversation_no": 1, "Turn_no": 1, "Model_answer": "Rice bread"}])
+    result = evaluate("ours", "theirs", cwd=tmp_path)
+    assert rows_of(result)[RR][:3] == ["0.250", "1.000", "3"]
+    assert "4 turns judged; ours lacks 1" in result.stderr
+    assert "SAS and POSSCORE" in result.stderr
+    assert result.stderr.count("turns judged") == 1
+    assert rows_of(evaluate("answers", "ours", cwd=tmp_path))[RR] == ["-", "0.250", "2", "-"]
+    assert RR not in rows_of(evaluate("answers", cwd=tmp_path))
+    [as_json] = json.loads(evaluate("answers", "--json", cwd=tmp_path).stdout)
+    assert set(as_json["mean"]) == {EXACT, F1, ANSWER}
+
+
+def rows_of(result: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
+    """The columns of a table, by measure."""
+    return {line[:18].strip(): line[18:].split() for line in result.stdout.splitlines()}
+
+
+def evaluate(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(ROOT / "cli.py"), "eval", "qrecc", *arguments, "--truth", "truth"]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
+
+
+def test_real_questions_answered_with_the_truth_are_right(tmp_path: Path) -> None:
+    """The organisers' form of a file, with 216 turns of 16 conversations, 34 of them without passages."""
+    path = SHARED.parent / "qrecc" / "ground-truth.json"
+    if not path.is_file():
+        pytest.skip("the questions' truth is not at hand (../shared/data/qrecc)")
+    rows = json.loads(path.read_text())
+    kept = {"Conversation_no": "Conversation_no", "Turn_no": "Turn_no", "Truth_rewrite": "Model_rewrite"}
+    run = [
+        {theirs: row[ours] for ours, theirs in kept.items()}
+        | {"Model_passages": dict.fromkeys(row["Truth_passages"], 1.0), "Model_answer": row["Truth_answer"]}
+        for row in rows
+    ]
+    [found] = evaluate_qrecc([write(tmp_path / "run.json", run)], path, Counted())
+    assert {measure: found.mean(measure) for measure in MEASURES} == pytest.approx(dict.fromkeys(MEASURES, 1.0))
+    assert [len(found.of(measure)) for measure in MEASURES] == [200, 182, 216, 216, 216]
