@@ -1,17 +1,16 @@
 """Which span of a dialogue asks for background, found by a rule without a model; and files of spans.
 
 A candidate is a run of one to four words of one utterance, word for word, whose first and last are no stop words. The
-rule weighs how rare its words are, whether they are names, how long it is and whether it stands in the middle of the
-excerpt. `benchmarks/rcd_spans.py --fit` derives its numbers. Any other `Score` can take its place.
+rule weighs whether its words are names, whether it has two, and how far from the middle of the excerpt it stands: the
+organisers cut about five utterances on each side of the one with the span. `benchmarks/rcd_spans.py --fit` derives its
+numbers. Any other `Score` can take its place.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -142,7 +141,7 @@ def _runs(utterance: str) -> Iterator[list[re.Match[str]]]:
         yield run
 
 
-FEATURES = ("rarest", "names", "two words", "distance", "middle")
+FEATURES = ("names", "two words", "distance", "middle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +154,15 @@ class Rule:
         return [float(score) for score in features(spans, dialogue) @ np.asarray(self.weights)]
 
 
-RULES = {"none": Rule((0.46, 0.87, 0.73, -0.46, 1.56))}  # by the model that is there
+RULES = {"none": Rule((1.44, 0.9, -0.46, 1.65))}  # by the model that there is
 
 
 def features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
     """A row a span, a column a feature.
 
-    rarest: the highest `rarity` of its words but stop words. names: the share of those with a capital that does not
-    open a sentence. two words: whether it has two. distance: utterances between it and the middle of the excerpt, at
-    most 4. middle: whether it stands in the middle utterance, or in one of the middle two.
+    names: the share of its words but stop words with a capital that does not open a sentence. two words: whether it
+    has two. distance: utterances between it and the middle of the excerpt, at most 4. middle: whether it stands in the
+    middle utterance, or in one of the middle two.
     """
     middle = (len(dialogue.utterances) - 1) / 2
     return np.asarray(
@@ -178,8 +177,7 @@ def _features(span: Span, utterance: str, middle: float) -> list[float]:
     if SENTENCE_BEFORE.search(utterance[: span.start]):
         names[0] = False
     away = abs(span.utterance - middle)
-    rarest = max(rarity(word) for word in content)
-    return [rarest, sum(names) / len(names), float(len(words) == 2), min(away, 4.0), float(away <= 0.5)]
+    return [sum(names) / len(names), float(len(words) == 2), min(away, 4.0), float(away <= 0.5)]
 
 
 def is_stop(word: str) -> bool:
@@ -193,20 +191,3 @@ def _stop_words() -> frozenset[str]:
     from spacy.lang.en.stop_words import STOP_WORDS
 
     return frozenset(STOP_WORDS)
-
-
-def rarity(word: str) -> float:
-    """How rare a word is in film subtitles: -log10 of its share; of a compound, that of its rarest part."""
-    plain = word.lower().replace("’", "'")
-    known = _known_words()
-    count = known[plain] or known[plain.removesuffix("'s")]
-    if not count and "-" in plain:
-        return max(rarity(part) for part in plain.split("-"))
-    return math.log10((known.total_words + 1) / (count + 1))
-
-
-@cache
-def _known_words() -> Any:
-    from spellchecker import SpellChecker
-
-    return SpellChecker(language="en").word_frequency
