@@ -55,11 +55,12 @@ def _bleu(reference: str, span: str) -> float:
     """BLEU (Papineni and others 2002) over characters: a weighted geometric mean of precisions, times the brevity
     penalty, unsmoothed. A length that neither text has is left out, so that a short span can be right.
     """
-    lengths = [n for n in LENGTHS if n <= max(len(reference), len(span))]
-    precisions = {n: _precision(reference, span, n) for n in lengths}
-    if not span or not all(precisions.values()):
-        return float(reference == span != "")
-    mean = sum(n * math.log(precision) for n, precision in precisions.items()) / sum(lengths)
+    if reference == span:
+        return float(bool(span))
+    precisions = {n: _precision(reference, span, n) for n in LENGTHS if n <= max(len(reference), len(span))}
+    if not all(precisions.values()) or not precisions:
+        return 0.0
+    mean = sum(n * math.log(precision) for n, precision in precisions.items()) / sum(precisions)
     return math.exp(mean + min(0.0, 1 - len(reference) / len(span)))
 
 

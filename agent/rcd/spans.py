@@ -98,8 +98,8 @@ def choose(group: Group, score: Score) -> list[Span]:
     chosen = _first(ranked, [], len(group), lambda span, other: span.overlaps(other))
     chosen = _first(ranked, chosen, len(group), lambda span, other: False)
     if len(chosen) < len(group):
-        ids = ", ".join(topic.id for topic in group)
-        raise InvalidInputError(f"topics {ids} share a dialogue that has only {len(chosen)} different phrases")
+        what = f"share a dialogue that has only {len(chosen)} different phrases"
+        raise InvalidInputError(what, where=f"topics {', '.join(topic.id for topic in group)}")
     return sorted(chosen, key=lambda span: (span.utterance, span.start, len(span.text)))
 
 
