@@ -160,7 +160,9 @@ def answer(
 
 @index_app.command("build")
 def index_build(
-    passages: Annotated[list[Path], typer.Argument(help="Files or directories: .jsonl, .tsv, plain or .gz .bz2 .zst")],
+    passages: Annotated[
+        list[Path], typer.Argument(help="Files or directories: .jsonl .tsv .xml, plain or .gz .bz2 .zst")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
     on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
     segment: Annotated[

@@ -28,8 +28,8 @@ TRAINING = ROOT.parent / "shared" / "data" / "rcd" / "train_topics.xml"
 BAKER = """\
 <desc>
 <p>Good morning.</p>
-<p> You look like Marie   Curie when
-you weigh it. Is that rye bread? </p>
+<p> You weigh it like Marie   Curie. Is
+that rye bread? </p>
 <p>It is.</p>
 </desc>"""
 TOPICS = f"""\
@@ -61,6 +61,14 @@ TOPICS = f"""\
 
 
 @pytest.fixture
+def training() -> Path:
+    """The released training topics, which are not part of the project."""
+    if not TRAINING.is_file():
+        pytest.skip("the training topics are not at hand (../shared/data/rcd)")
+    return TRAINING
+
+
+@pytest.fixture
 def topics(tmp_path: Path) -> Path:
     return write(tmp_path / "topics.xml", TOPICS)
 
@@ -69,7 +77,7 @@ def test_a_topics_file_is_read(topics: Path) -> None:
     found = read_topics(topics)
     assert found.odd == ()
     assert found.references == {"1": "Marie Curie", "2": "rye bread", "3": "Lindenau"}
-    said = ("Good morning.", "You look like Marie Curie when you weigh it. Is that rye bread?", "It is.")
+    said = ("Good morning.", "You weigh it like Marie Curie. Is that rye bread?", "It is.")
     assert found.dialogues[0] == Dialogue("1", "The Baker", said)
     assert [[topic.id for topic in group] for group in found.groups()] == [["1", "2"], ["3"]]
 
@@ -182,23 +190,19 @@ def test_any_dialogue_has_a_span(said: list[str]) -> None:
 
 
 @pytest.mark.parametrize("together", [1, 2, 5])
-def test_spans_of_the_training_topics(together: int) -> None:
+def test_spans_of_the_training_topics(together: int, training: Path) -> None:
     """The released file, and the same as if several topics shared each dialogue."""
-    if not TRAINING.is_file():
-        pytest.skip("the training topics are not at hand (../shared/data/rcd)")
-    found = read_topics(TRAINING)
+    found = read_topics(training)
     assert len(found.dialogues) == len(found.references) == 25
     assert found.odd == ()
     several = [Dialogue(f"{d.id}.{n}", d.movie, d.utterances) for d in found.dialogues for n in range(together)]
     check_spans(RcdTopics(tuple(several), {}, ()))
 
 
-def test_the_rule_finds_what_it_is_known_to_find(tmp_path: Path) -> None:
+def test_the_rule_finds_what_it_is_known_to_find(training: Path, tmp_path: Path) -> None:
     """Learned on these topics, so this is no estimate of quality (docs/tracks.md has one): a change is noticed."""
-    if not TRAINING.is_file():
-        pytest.skip("the training topics are not at hand (../shared/data/rcd)")
-    write_spans(TRAINING, tmp_path / "spans.tsv", RULE, overwrite=False)
-    [scores] = evaluate_spans([tmp_path / "spans.tsv"], TRAINING)
+    write_spans(training, tmp_path / "spans.tsv", RULE, overwrite=False)
+    [scores] = evaluate_spans([tmp_path / "spans.tsv"], training)
     assert scores.mean("Jaccard") == pytest.approx(0.46, abs=0.005)
 
 

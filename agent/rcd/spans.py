@@ -2,7 +2,7 @@
 
 A candidate is a run of one to four words of one utterance, word for word, whose first and last are no stop words. The
 rule weighs whether its words are names, whether it has two, and how far from the middle of the excerpt it stands: the
-organisers cut about five utterances on each side of the one with the span. `benchmarks/rcd_spans.py --fit` derives its
+excerpts were cut around the spans, about five utterances on each side. `benchmarks/rcd_spans.py --fit` derives its
 numbers. Any other `Score` can take its place.
 """
 
@@ -154,7 +154,7 @@ class Rule:
         return [float(score) for score in features(spans, dialogue) @ np.asarray(self.weights)]
 
 
-RULES = {"none": Rule((1.44, 0.9, -0.46, 1.65))}  # by the model that there is
+RULES = {"none": Rule((1.44, 0.9, -0.46, 1.65))}  # by `--model`
 
 
 def features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
