@@ -92,6 +92,8 @@ ODD = [
     ("capital tags", TOP.replace("top>", "TOP>").replace("p>", "P>"), ["Rye bread."], None),
     ("a comment", TOP.replace("Rye", "<!-- loud -->Rye"), ["Rye bread."], None),
     ("<p> not closed", TOP.replace(".</p>", ".<p>Yes."), ["Rye bread.", "Yes."], "topic 1: <p> is not closed"),
+    ("the last <p> not closed", TOP.replace(".</p>", "."), ["Rye bread."], "topic 1: <p> is not closed"),
+    ("<desc> not closed", TOP.replace("</desc>", ""), ["Rye bread."], None),
     ("<top> not closed", TOP.removesuffix("</top>"), ["Rye bread."], "topic 1: <top> is not closed"),
     ("<num> not closed", TOP.replace("</num>", ""), ["Rye bread."], "topic 1: <num> is not closed"),
     ("a stray end", TOP.replace("<desc>", "</title><desc>"), ["Rye bread."], "topic 1: </title> closes nothing"),

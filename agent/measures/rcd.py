@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.measures import Qrels, Scores, ranking_measures, read_qrels
+from agent.measures import Qrels, Scores, ranking_measures, read_qrels, with_relevant
 from agent.measures.search import scores_of
 from agent.rcd.spans import read_spans
 from agent.rcd.topics import Group, RcdTopics, read_topics
@@ -93,7 +93,7 @@ def evaluate_passages(runs: Sequence[Path], qrels: Path, topics: Path | None) ->
     if known:
         _check_known(judged, known, qrels)
         judged = shared(judged, known.groups())
-    if not any(level > 0 for found in judged.values() for level in found.values()):
+    if not with_relevant(judged):
         raise InvalidInputError("holds no relevant passage", where=str(qrels))
     return [_measured_passages(run, judged, known) for run in runs]
 

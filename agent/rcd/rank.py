@@ -1,6 +1,6 @@
 """Passages for the topics of RCD-2020: what is looked for is the span, and a little the dialogue around it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,5 +55,5 @@ def find(dialogue: Dialogue, span: str, finder: Finder, k: int) -> tuple[Hit, ..
 
 
 def _lines(id: str, hits: tuple[Hit, ...], tag: str) -> bytes:
-    rows: Iterator[str] = (f"{id} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
+    rows = (f"{id} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
     return "".join(rows).encode()

@@ -164,11 +164,15 @@ class _Reader(HTMLParser):
             self._open = tag
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in FIELDS and tag != self._open and not (tag == "desc" and self._open == "p"):
+        if tag not in FIELDS + FRAME:
+            return
+        around = tag in (*FRAME, "desc")
+        if tag != self._open and around and self._open not in ("", "desc"):
+            self._note(f"<{self._open}> is not closed")
+        elif tag != self._open and tag in FIELDS:
             self._note(f"</{tag}> closes nothing")
             return
-        if tag in FIELDS + FRAME:
-            self._finish("desc" if tag == "p" else "")
+        self._finish("desc" if tag == "p" else "")
         self._inside = self._inside and tag not in FRAME
 
     def handle_data(self, data: str) -> None:
