@@ -49,6 +49,8 @@ Version = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")]
+RcdTopics = Annotated[Path, typer.Argument(help="A topics file of RCD-2020.")]
+SpanModel = Annotated[Literal["none"], typer.Option("--model", "-m", help="What finds spans: none, a rule.")]
 Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025", "qrecc"]
 EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
 RunName = Annotated[str, typer.Option(help="The run's name.")]
@@ -158,7 +160,9 @@ def answer(
 
 @index_app.command("build")
 def index_build(
-    passages: Annotated[list[Path], typer.Argument(help="Files or directories: .jsonl, .tsv, plain or .gz .bz2 .zst")],
+    passages: Annotated[
+        list[Path], typer.Argument(help="Files or directories: .jsonl .tsv .xml, plain or .gz .bz2 .zst")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
     on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
     segment: Annotated[
@@ -238,6 +242,52 @@ def search(
     finder = open_finder(PassageIndex(index), open_embedder(embedder))
     hits = finder.find([(query, 1.0)], [(query, 1.0)], k)
     console.show_hits(hits, finder.read([hit.id for hit in hits]), as_json=as_json)
+
+
+@app.command()
+def spans(
+    topics: RcdTopics,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of spans: num<TAB>span.")],
+    model: SpanModel = "none",
+    overwrite: Overwrite = False,
+) -> None:
+    """Find the span of each dialogue that asks for background (RCD-2020); topics that share one get different spans.
+
+    [bold]convagent spans topics.xml -o spans.tsv[/]
+    """
+    from agent.rcd.spans import RULES, write_spans
+
+    console.show_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
+
+
+@app.command()
+def rank(
+    topics: RcdTopics,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The TREC run.")],
+    index: Annotated[Path, typer.Option("--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")] = Path("index"),
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a topic.")] = 1000,
+    spans: Annotated[Path | None, typer.Option(help="Spans to look for: num<TAB>span. Default: found.")] = None,
+    reference_spans: Annotated[
+        bool, typer.Option("--reference-spans", help="Look for the topics' own titles, which are labels.")
+    ] = False,
+    model: SpanModel = "none",
+    embedder: EmbedderOption = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
+
+    [bold]convagent rank topics.xml --index index -o run.trec[/]
+    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
+    """
+    from agent.embedders import open_embedder
+    from agent.rcd.rank import Spans, rank_file
+    from agent.rcd.spans import RULES
+    from agent.search import open_finder
+    from indexes.passages import PassageIndex
+
+    wanted = Spans(RULES[model], spans, reference_spans)
+    finder = open_finder(PassageIndex(index), open_embedder(embedder))
+    console.show_written(*rank_file(topics, wanted, finder, output, k, overwrite=overwrite), output)
 
 
 @app.command()
@@ -352,6 +402,42 @@ def eval_qrecc(
     scores = evaluate_qrecc(runs, truth, Counted(missing_truth, first_rewrites))
     console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
     console.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
+
+
+@eval_app.command("rcd-spans")
+def eval_rcd_spans(
+    spans: Annotated[list[Path], typer.Argument(help="One file of num<TAB>span, or two to compare.")],
+    topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their titles.")],
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+) -> None:
+    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by group of topics.
+
+    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
+    """
+    from agent.measures.rcd import SPAN_MEASURES, evaluate_spans
+
+    console.show_measures(evaluate_spans(spans, topics), SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("rcd-passages")
+def eval_rcd_passages(
+    runs: Runs,
+    qrels: Annotated[Path, typer.Option(help="Relevance labels: num 0 id level.")],
+    topics: Annotated[
+        Path | None, typer.Option("--topics", "-t", help="Topics; those with the same dialogue share their labels.")
+    ] = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+) -> None:
+    """How good rankings for RCD-2020 are: average precision (its mean is MAP), P@5, reciprocal rank.
+
+    [bold]convagent eval rcd-passages run.trec --qrels qrels.txt --topics topics.xml[/]
+    """
+    from agent.measures.rcd import PASSAGE_MEASURES, evaluate_passages
+
+    scores = evaluate_passages(runs, qrels, topics)
+    console.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @app.command()

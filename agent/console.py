@@ -257,6 +257,13 @@ def show_changes(changes: "Sequence[Problem]", path: Path) -> None:
     log.info("%s: written, %d changes", path, len(changes))
 
 
+def show_written(topics: int, odd: "Sequence[Problem]", path: Path) -> None:
+    """What was odd about a topics file, and what was written for it."""
+    for problem in odd:
+        log.warning("%s", problem)
+    log.info("%s: %d topics", path, topics)
+
+
 def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:
     """One conversation as a person would want to read it."""
     topics = list(dict.fromkeys(_topic_of(turn_id) for turn_id in trace.places))

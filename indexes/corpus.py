@@ -1,8 +1,8 @@
-"""Passages from the files people have: JSON lines and TSV, plain or compressed, one after the other.
+"""Passages from the files people have: JSON lines, TSV and TREC markup, plain or compressed, one after the other.
 
 JSON lines of the iKAT organisers (`{"doc_id", "passage_id", "passage_text"}`, id = `doc_id:passage_id`), generic JSON
 lines (`{"id", "contents" or "text"}`, optional `title` and `url`, other fields ignored), and TSV (`id<TAB>text` or
-`id<TAB>text<TAB>title`, with or without a header line that begins with `id`).
+`id<TAB>text<TAB>title`, with or without a header line that begins with `id`), and markup (`indexes/markup.py`).
 """
 
 import bz2
@@ -15,10 +15,11 @@ from typing import IO, Any, cast
 
 import msgspec
 
+from indexes.markup import Found, read_markup
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 
-FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv"}
+FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".xml": "markup", ".sgml": "markup"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 Cut = Callable[[Passage], Iterable[Passage]]
 Parse = Callable[[bytes, int], Passage | None]
@@ -38,14 +39,12 @@ class Corpus:
         """File, line number and passage, in file order; where a line holds none, what is wrong with it instead."""
         done = 0
         for path in self.files:
-            parse = _parse_tsv if _kind(path) == "tsv" else _parse_json
             with path.open("rb") as raw:
-                for number, line in enumerate(_lines(raw, path), start=1):
+                for number, found in _read(_lines(raw, path), _kind(path)):
                     self.bytes_read = done + raw.tell()
-                    found = _read_line(parse, line, number) if line.strip() else None
                     if isinstance(found, Passage) and self.cut is not None:
                         yield from ((path, number, passage) for passage in self.cut(found))
-                    elif found is not None:
+                    else:
                         yield path, number, found
             done += path.stat().st_size
             self.bytes_read = done
@@ -100,6 +99,16 @@ def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
             yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
     except (OSError, EOFError, zstandard.ZstdError) as error:
         raise InvalidInputError(f"cannot be read ({error})", where=str(path), remedy="Is it complete?") from error
+
+
+def _read(lines: Iterable[bytes], kind: str | None) -> Iterator[Found]:
+    if kind == "markup":
+        yield from read_markup(lines)
+        return
+    parse = _parse_tsv if kind == "tsv" else _parse_json
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and (found := _read_line(parse, line, number)) is not None:
+            yield number, found
 
 
 def _read_line(parse: Parse, line: bytes, number: int) -> Passage | str | None:
