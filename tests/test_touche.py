@@ -22,12 +22,13 @@ from agent.measures.touche import QUALITY, RELEVANCE, evaluate_touche, measured
 from agent.rankings import read_ranking
 from agent.touche import Ranked, Task, queries, ranked_for, write_run
 from agent.touche.quality import decency, length, quality, shortness, spelling, structure
-from agent.touche.ranking import SHORT, Ways, adjustment, fielded
+from agent.touche.ranking import MU, SHORT, Ranker, Ways, fielded
+from agent.touche.ranking import QUALITY as WRITING
 from agent.touche.topics import Question, read_questions
 from cli import app
 from indexes.arguments import find_arguments
 from indexes.passages import PassageIndex, build_index, whole_text
-from indexes.statistics import Counting, Statistics
+from indexes.statistics import Counting, Dirichlet, Statistics
 from indexes.words import stems
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Passage
@@ -194,8 +195,30 @@ def test_a_conclusions_words_count_more() -> None:
 )
 def test_how_short_is_too_short(text: str, expected: float) -> None:
     assert shortness(text) == pytest.approx(expected)
-    assert adjustment(text, Ways(quality=False)) == pytest.approx(-SHORT * expected)
-    assert adjustment(text, Ways(short=False, quality=False)) == 0
+
+
+LONG = f"{TEXT} {TEXT}"
+
+
+def test_a_score_by_hand(tmp_path: Path) -> None:
+    """The likelihood of two words, less what shortness costs, and what the writing adds: in nats a word."""
+    directory = given(tmp_path / "in", argument("a", "Zoos", "I agree."), argument("b", "Cages", LONG))
+    build_index(find_arguments(directory), tmp_path / "index", skip_problems=False, progress=lambda: None)
+    index = PassageIndex(tmp_path / "index")
+    known = Statistics.of(index.texts())
+
+    def likelihood(words: list[str]) -> float:
+        return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
+
+    short, long = ["zoo", "zoo", "i", "agre"], stems(f"Cages Cages {LONG}")
+    for ways, expected in (
+        (Ways(), {"a": -2 * SHORT * 23 / 25 + 2 * WRITING * quality("I agree."), "b": 2 * WRITING * quality(LONG)}),
+        (Ways(quality=False), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
+        (Ways(quality=False, short=False), {"a": 0.0, "b": 0.0}),
+    ):
+        found = {hit.id: hit.score for hit in Ranker(index, known, ways).rank([("zoos in cages", 1.0)], 10)}
+        assert found["a"] == pytest.approx(likelihood(short) + expected["a"], abs=1e-4)
+        assert found["b"] == pytest.approx(likelihood(long) + expected["b"], abs=1e-4)
 
 
 GOOD = "A uniform is worn for a year. It can be handed down to a younger child, and saves money."

@@ -4,6 +4,7 @@ In goes a directory with `topics.xml` and the files of args.me, out comes `run.t
 run, in a place of its own that is gone afterwards: no run can rest on an index of other files.
 """
 
+import logging
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from agent.files import check_writable, write_whole
 from agent.rankings import trec_lines
-from agent.touche.ranking import Ways, rank, scorer
+from agent.touche.ranking import Ranker, Ways
 from agent.touche.topics import Question, read_questions
 from indexes.arguments import Arguments, find_arguments
 from indexes.passages import Built, PassageIndex, Weighted, build_index, weighted, whole_text
@@ -20,6 +21,7 @@ from indexes.statistics import Counting
 from schemas.errors import RunError, UsageError
 from schemas.records import Hit
 
+log = logging.getLogger("convagent")
 TOPICS_FILE, RUN_FILE = "topics.xml", "run.txt"
 MOST = 1000  # arguments of a topic that a run may hold (the task's page)
 Progress = Callable[[Arguments], AbstractContextManager[Callable[[], None]]]
@@ -82,8 +84,9 @@ def ranked_for(asked: Mapping[str, Query], arguments: Arguments, task: Task, ind
             progress=tick,
             seen=lambda p: counting.add(whole_text(p)),
         )
-    opened, score = PassageIndex(index), scorer(counting.statistics(), task.ways)
-    return Ranked(arguments, built, {number: rank(query, opened, score, task.k) for number, query in asked.items()})
+    log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(asked))
+    ranker = Ranker(PassageIndex(index), counting.statistics(), task.ways)
+    return Ranked(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
 
 
 def queries(questions: Sequence[Question], model: str | None) -> dict[str, Query]:
