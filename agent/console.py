@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent.answering import Report
     from agent.job import OnTurn
     from agent.measures import Scores
-    from agent.touche import Ranked, Task
+    from agent.touche import Finished, Task
     from agent.trace import Trace
     from agent.validating import Verdict
     from indexes.corpus import Corpus
@@ -155,7 +155,7 @@ def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
     log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
 
 
-def show_ranked(ranked: "Ranked", task: "Task", output: Path) -> None:
+def show_ranked(ranked: "Finished", task: "Task", output: Path) -> None:
     """What a finished run of Touché is, and which topics nothing was found for."""
     from agent.touche import RUN_FILE
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from agent.measures import p_value
 from agent.measures.touche import QUALITY, RELEVANCE, evaluate_touche, measured
 from agent.rankings import read_ranking
-from agent.touche import Ranked, Task, queries, ranked_for, write_run
+from agent.touche import Finished, Task, queries, ranked_for, write_run
 from agent.touche.quality import decency, length, quality, shortness, spelling, structure
 from agent.touche.ranking import MU, SHORT, Ranker, Ways, fielded
 from agent.touche.ranking import QUALITY as WRITING
@@ -244,7 +244,7 @@ def test_the_parts_of_quality_by_hand(part: Callable[[str], float], text: str, e
     assert part(text) == pytest.approx(expected)
 
 
-def ranking(ways: Ways, place: Path) -> Ranked:
+def ranking(ways: Ways, place: Path) -> Finished:
     asked = queries(read_questions(FIXTURE / "topics.xml"), None)
     return ranked_for(asked, find_arguments(FIXTURE), Task(FIXTURE, ways), place, bar)
 

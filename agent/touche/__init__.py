@@ -41,7 +41,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Finished:
     """A finished run: what was indexed, from what, and the ranking by topic number."""
 
     arguments: Arguments
@@ -49,7 +49,7 @@ class Ranked:
     hits: Mapping[str, tuple[Hit, ...]]
 
 
-def write_run(task: Task, output: Path, progress: Progress, *, overwrite: bool) -> Ranked:
+def write_run(task: Task, output: Path, progress: Progress, *, overwrite: bool) -> Finished:
     """Rank the arguments of the input for each of its topics, and write `output/run.txt` whole or not at all.
 
     Raises before any work where the run is there already, and `InvalidInputError` for topics or arguments that are
@@ -70,7 +70,9 @@ def write_run(task: Task, output: Path, progress: Progress, *, overwrite: bool) 
     return ranked
 
 
-def ranked_for(asked: Mapping[str, Query], arguments: Arguments, task: Task, index: Path, progress: Progress) -> Ranked:
+def ranked_for(
+    asked: Mapping[str, Query], arguments: Arguments, task: Task, index: Path, progress: Progress
+) -> Finished:
     """The rankings of queries by topic number, over an index that is made in the directory `index`.
 
     The words of the queries are counted in the whole collection while it is indexed, so no text is read twice.
@@ -86,7 +88,7 @@ def ranked_for(asked: Mapping[str, Query], arguments: Arguments, task: Task, ind
         )
     log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(asked))
     ranker = Ranker(PassageIndex(index), counting.statistics(), task.ways)
-    return Ranked(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
+    return Finished(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
 
 
 def queries(questions: Sequence[Question], model: str | None) -> dict[str, Query]:

@@ -2,7 +2,7 @@
 
 Words find candidates (Tantivy's BM25), which are scored anew with the statistics of the whole collection. Query
 likelihood was the organisers' baseline in both years and the core of the best runs (overviews of Touché 2020 and 2021).
-Scores are in nats, and what is added to or taken from them in nats a word of the query: a long question weighs as a short one.
+Scores are in nats; what is added to or taken from them is in nats a word of the query, so that its length is no matter.
 """
 
 from collections.abc import Mapping, Sequence
