@@ -10,7 +10,7 @@ An argument is a passage: its conclusion is the title, its premises are the text
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -29,7 +29,7 @@ class Arguments(Corpus):
         done = 0
         for path in self.files:
             number = 0
-            with path.open("rb") as raw:
+            with _opened(path) as raw:
                 try:
                     for number, found in enumerate(ijson.items(raw, "arguments.item"), start=1):
                         self.bytes_read = done + raw.tell()
@@ -49,11 +49,18 @@ def find_arguments(directory: Path) -> Arguments:
     """
     if not directory.is_dir():
         raise MissingError("no such directory", where=str(directory))
-    files = tuple(sorted(directory.glob("*.json")))
+    files = tuple(sorted(path for path in directory.glob("*.json") if path.is_file()))
     if not files:
         remedy = "Expected files of args.me, unpacked: debateorg.json, idebate.json, ... or args-me.json."
         raise InvalidInputError("holds no .json file of a debate portal", where=str(directory), remedy=remedy)
     return Arguments(files, sum(path.stat().st_size for path in files))
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
 
 
 class _Premise(msgspec.Struct):

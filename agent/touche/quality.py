@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.sentences import split_sentences, whitespace_words
 
-SHORT = 25  # words of premises below which a text is hardly an argument ("I agree with my opponent.")
+ENOUGH = 25  # words of premises below which a text is hardly an argument ("I agree with my opponent.")
 LONG = 150  # words from which length says no more: about a paragraph
 READABLE = range(4, 46)  # words of a sentence that is neither a shout nor a run-on
 TYPOS = 5  # times the share of unknown words counts: one in five and nothing is left
@@ -27,8 +27,8 @@ WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)*")
 
 
 def shortness(text: str) -> float:
-    """How much premises lack to be long enough for an argument: 1 where there are none, 0 from `SHORT` words on."""
-    return max(0.0, 1 - whitespace_words(text) / SHORT)
+    """How much premises lack to be long enough for an argument: 1 where there are none, 0 from `ENOUGH` words on."""
+    return max(0.0, 1 - whitespace_words(text) / ENOUGH)
 
 
 def quality(text: str) -> float:
