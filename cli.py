@@ -290,6 +290,32 @@ def rank(
     console.show_written(*rank_file(topics, wanted, finder, output, k, overwrite=overwrite), output)
 
 
+def touche(
+    directory: Annotated[
+        Path, typer.Option("--input", "-i", metavar="DIR", help="topics.xml and the .json files of args.me.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
+    quality: Annotated[bool, typer.Option(help="Move well-written arguments up.")] = True,
+    expand: Annotated[bool, typer.Option("--expand", help="Search with the model's own answer too.")] = False,
+    model: ModelOption = "smollm2",
+    run_name: RunName = "convagent",
+    on_error: Annotated[OnError, typer.Option(help="What to do with a bad argument.")] = "stop",
+    overwrite: Overwrite = False,
+) -> None:
+    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
+
+    [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
+    """
+    from agent.touche import Task, write_run
+    from agent.touche.ranking import Ways
+
+    asked = model if expand else None
+    task = Task(directory, Ways(quality=quality), k, run_name, asked, skip_problems=on_error == "skip")
+    console.show_ranked(write_run(task, output, console.byte_progress, overwrite=overwrite), task, output)
+
+
 @app.command()
 def validate(
     run: Annotated[Path, typer.Argument(help="A run file.")],
@@ -438,6 +464,26 @@ def eval_rcd_passages(
 
     scores = evaluate_passages(runs, qrels, topics)
     console.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("touche")
+def eval_touche(
+    runs: Runs,
+    qrels: Annotated[Path, typer.Option(help="Labels of relevance: topic 0 argument level.")],
+    quality_qrels: Annotated[Path | None, typer.Option(help="Labels of quality, in the same form.")] = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+) -> None:
+    """How good a run of Touché is: nDCG@5 for relevance and for quality; a label of -2 counts as 0.
+
+    [bold]convagent eval touche run.txt --qrels relevance.qrels --quality-qrels quality.qrels[/]
+    [bold]convagent eval touche ours.txt theirs.txt --qrels relevance.qrels[/] compares them by a paired t-test.
+    """
+    from agent.measures.touche import MEASURES, evaluate_touche
+
+    measures = MEASURES if quality_qrels else MEASURES[:1]
+    scores = evaluate_touche(runs, qrels, quality_qrels)
+    console.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
 
 
 @app.command()

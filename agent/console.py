@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent.answering import Report
     from agent.job import OnTurn
     from agent.measures import Scores
+    from agent.touche import Finished, Task
     from agent.trace import Trace
     from agent.validating import Verdict
     from indexes.corpus import Corpus
@@ -152,6 +153,17 @@ def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
     skipped = f", {info.skipped} skipped" if info.skipped else ""
     pace = f" ({info.passages / info.seconds:.0f} a second)" if info.seconds >= 1 else ""
     log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
+
+
+def show_ranked(ranked: "Finished", task: "Task", output: Path) -> None:
+    """What a finished run of Touché is, and which topics nothing was found for."""
+    from agent.touche import RUN_FILE
+
+    show_built(ranked.built, ranked.arguments, task.directory)
+    for number, hits in ranked.hits.items():
+        if not hits:
+            log.warning("topic %s: nothing found, it is not in the run", number)
+    log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
 
 
 def show_info(index: "PassageIndex", path: Path, *, as_json: bool) -> None:

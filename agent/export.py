@@ -8,9 +8,11 @@ import msgspec
 
 from agent.files import check_writable, mapped, write_whole
 from agent.job import run_info
+from agent.rankings import trec_lines
 from agent.trace import read_trace
 from agent.tracks.run_files import Data, detect_run, make_run, read_run
 from schemas.errors import InvalidInputError
+from schemas.records import Hit
 
 log = logging.getLogger("convagent")
 
@@ -52,7 +54,5 @@ def _trec(data: Data) -> Iterator[bytes]:
     """The lines of each turn."""
     run, turns = read_run(detect_run(data), data)
     for turn in turns:
-        tag = "_".join((turn.info or run).name.split()) or "run"
-        passages = turn.responses[0].passages or ()
-        lines = (f"{turn.turn_id} Q0 {p.id} {rank} {p.score!r} {tag}\n" for rank, p in enumerate(passages, start=1))
-        yield "".join(lines).encode()
+        hits = (Hit(passage.id, passage.score) for passage in turn.responses[0].passages or ())
+        yield trec_lines(turn.turn_id, hits, (turn.info or run).name).encode()

@@ -10,7 +10,7 @@ its candidates, and topics with their own passage lists:
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -166,6 +166,12 @@ def _finite(text: str) -> float:
 def _by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     """As TREC tools see it; equal scores stay in the order of the file."""
     return sorted(ranked, key=lambda pair: -pair[1])
+
+
+def trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:
+    """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`."""
+    tag = "_".join(name.split()) or "run"
+    return "".join(f"{qid} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
 
 
 def for_topics(ranking: Ranking, topics: Topics, k: int) -> tuple[Ranking, list[Problem]]:

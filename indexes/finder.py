@@ -62,7 +62,7 @@ class Finder:
         if self.score is None:
             return ranked
         words = [stems(text) for text in self._texts(ranked)]
-        return _sorted((number, self.score(weights, held)) for (number, _), held in zip(ranked, words, strict=True))
+        return best_first((number, self.score(weights, held)) for (number, _), held in zip(ranked, words, strict=True))
 
     def _texts(self, ranked: Ranked) -> list[str]:
         passages = self.index.read([self.index.id(number) for number, _ in ranked])
@@ -74,11 +74,11 @@ class Finder:
             scores = COSINE * (self.vectors @ meant).astype(np.float64)
             for number, share in shares:
                 scores[number] += share
-            return _sorted((number, float(score)) for number, score in enumerate(scores))
+            return best_first((number, float(score)) for number, score in enumerate(scores))
         top, rest = shares[:RERANKED], shares[RERANKED:]
         cosines = embed(self._texts(top)) @ meant if top else ()
         both = ((number, share + COSINE * float(cosine)) for (number, share), cosine in zip(top, cosines, strict=True))
-        return [*_sorted(both), *rest]
+        return [*best_first(both), *rest]
 
 
 def _shares(ranked: Ranked) -> Ranked:
@@ -88,6 +88,6 @@ def _shares(ranked: Ranked) -> Ranked:
     return [(number, (score - worst) / max(best - worst, 1e-9)) for number, score in ranked]
 
 
-def _sorted(scored: Iterable[tuple[int, float]]) -> Ranked:
+def best_first(scored: Iterable[tuple[int, float]]) -> Ranked:
     """Best first, ties in corpus order, whatever the last bits of a sum are."""
     return sorted(scored, key=lambda pair: (-round(pair[1], DECIMALS), pair[0]))

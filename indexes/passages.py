@@ -36,6 +36,10 @@ Weighted = tuple[str, float]  # a text to search with, and what its words weigh
 Ranked = list[tuple[int, float]]  # numbers of passages with their scores, best first
 
 
+def unseen(_passage: Passage) -> None:
+    """Nobody looks."""
+
+
 @dataclass(slots=True)
 class Built:
     """What came of a build: its info, and every problem met (the first `MAX_PROBLEMS_KEPT`)."""
@@ -45,12 +49,19 @@ class Built:
 
 
 def build_index(
-    corpus: Corpus, out: Path, *, skip_problems: bool, overwrite: bool = False, progress: Callable[[], None]
+    corpus: Corpus,
+    out: Path,
+    *,
+    skip_problems: bool,
+    overwrite: bool = False,
+    progress: Callable[[], None],
+    seen: Callable[[Passage], None] = unseen,
 ) -> Built:
     """Index a corpus into the directory `out`, which appears whole or not at all.
 
     Bad lines, empty texts and ids seen before stop the build (`InvalidInputError`), or are counted and skipped.
-    `progress` is called now and then. Memory: 8 bytes an id to know duplicates, and the writer's fixed buffers.
+    `progress` is called now and then; `seen` is told each passage that goes in. Memory: 8 bytes an id to know
+    duplicates, and the writer's fixed buffers.
     """
     if out.exists() and not overwrite:
         raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
@@ -59,7 +70,7 @@ def build_index(
     shutil.rmtree(building, ignore_errors=True)
     try:
         building.mkdir(parents=True)
-        count, skipped, problems = _write_all(corpus, building, skip_problems, progress)
+        count, skipped, problems = _write_all(corpus, building, skip_problems, progress, seen)
         if not count:
             raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
         info = IndexInfo(
@@ -80,19 +91,24 @@ def build_index(
 
 
 def _write_all(
-    corpus: Corpus, directory: Path, skip_problems: bool, progress: Callable[[], None]
+    corpus: Corpus,
+    directory: Path,
+    skip_problems: bool,
+    progress: Callable[[], None],
+    seen: Callable[[Passage], None],
 ) -> tuple[int, int, list[Problem]]:
     index = tantivy.Index(_schema(), path=str(directory))
     _register(index)
-    seen: set[int] = set()
+    digests: set[int] = set()
     problems: list[Problem] = []
     skipped = 0
     with _IdFile(directory) as ids, _writer(index) as writer:
         for path, line, found in corpus:
-            wrong = found if isinstance(found, str) else _duplicate(found, seen)
+            wrong = found if isinstance(found, str) else _duplicate(found, digests)
             if wrong is None and isinstance(found, Passage):
                 writer.add_document(_document(found, ids.count))
                 ids.append(found.id)
+                seen(found)
             elif wrong is not None and not skip_problems:
                 remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
                 raise InvalidInputError(wrong, where=f"{path}:{line}", remedy=remedy)

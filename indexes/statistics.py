@@ -7,7 +7,7 @@ b (Robertson and Zaragoza 2009, with the idf that Lucene and Tantivy use) and qu
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from indexes.words import stems
@@ -25,15 +25,33 @@ class Statistics:
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Statistics":
         """Counted over the texts of all passages."""
-        held: Counter[str] = Counter()
-        times: Counter[str] = Counter()
-        passages = 0
+        counting = Counting()
         for text in texts:
-            words = stems(text)
-            times.update(words)
-            held.update(set(words))
-            passages += 1
-        return cls(passages, times.total(), held, times)
+            counting.add(text)
+        return counting.statistics()
+
+
+class Counting:
+    """Statistics in the making, text by text. With `wanted`, those of these words alone, in as little memory."""
+
+    def __init__(self, wanted: Container[str] | None = None) -> None:
+        self._wanted = wanted
+        self._passages, self._words = 0, 0
+        self._held: Counter[str] = Counter()
+        self._times: Counter[str] = Counter()
+
+    def add(self, text: str) -> None:
+        """Count a passage's text."""
+        words = stems(text)
+        self._passages += 1
+        self._words += len(words)
+        counted = words if self._wanted is None else [word for word in words if word in self._wanted]
+        self._times.update(counted)
+        self._held.update(set(counted))
+
+    def statistics(self) -> Statistics:
+        """What was counted so far."""
+        return Statistics(self._passages, self._words, self._held, self._times)
 
 
 Score = Callable[[Mapping[str, float], Sequence[str]], float]  # weights of query words, a passage's words

@@ -24,7 +24,7 @@ def measured(name: str, ranked: Ranked, judged: Qrels) -> Scores:
 
 
 def scores_of(run: Path) -> Ranked:
-    """The scores of a ranking in any form that `--ranking` takes."""
+    """The scores of a run in any form that `--ranking` takes."""
     return {turn_id: {hit.id: hit.score for hit in hits} for turn_id, hits in read_ranking(run).hits.items()}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.files import check_writable, write_whole
+from agent.rankings import trec_lines
 from agent.rcd.spans import Score, find_spans, read_spans
 from agent.rcd.topics import Dialogue, RcdTopics, read_topics
 from indexes.finder import Finder
@@ -45,15 +46,11 @@ def rank_file(
     known = read_topics(topics)
     wanted = spans.of(known)
     tag = "convagent-reference" if spans.reference else "convagent"
-    write_whole(out, (_lines(topic.id, find(topic, wanted[topic.id], finder, k), tag) for topic in known.dialogues))
+    ranked = ((topic.id, find(topic, wanted[topic.id], finder, k)) for topic in known.dialogues)
+    write_whole(out, (trec_lines(id, hits, tag).encode() for id, hits in ranked))
     return len(known.dialogues), known.odd
 
 
 def find(dialogue: Dialogue, span: str, finder: Finder, k: int) -> tuple[Hit, ...]:
     """The `k` best passages for a span of a dialogue."""
     return finder.find([(span, 1.0), (dialogue.text, WORDS)], [(span, 1.0), (dialogue.text, MEANING)], k)
-
-
-def _lines(id: str, hits: tuple[Hit, ...], tag: str) -> bytes:
-    rows = (f"{id} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
-    return "".join(rows).encode()

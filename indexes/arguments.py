@@ -1,0 +1,92 @@
+"""Arguments of args.me as passages: JSON files of gigabytes, read as a stream.
+
+The form (args.me corpus, Ajjour et al. 2019; one file a debate portal, or all in one):
+
+    {"arguments": [{"id": "f62beb77-2019-04-18T11:00:00Z-00000-000", "conclusion": "School uniforms save money",
+                    "premises": [{"text": "A uniform is worn for a year ...", "stance": "PRO"}], "context": {...}}]}
+
+An argument is a passage: its conclusion is the title, its premises are the text. The context is not kept.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from indexes.corpus import Corpus
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Passage
+
+
+class Arguments(Corpus):
+    """The same for files of args.me: what is counted in a file are arguments, not lines."""
+
+    def __iter__(self) -> Iterator[tuple[Path, int, Passage | str]]:
+        """File, number of the argument (from 1) and passage; what is wrong with an argument in the place of it."""
+        import ijson
+
+        done = 0
+        for path in self.files:
+            number = 0
+            with _opened(path) as raw:
+                try:
+                    for number, found in enumerate(ijson.items(raw, "arguments.item"), start=1):
+                        self.bytes_read = done + raw.tell()
+                        yield path, number, _passage(found, number)
+                    if not number:
+                        yield path, number, "holds no list `arguments`, or an empty one"
+                except ijson.JSONError as error:
+                    yield path, number + 1, f"broken JSON ({_reason(error)}): nothing can be read from here on"
+            done += path.stat().st_size
+            self.bytes_read = done
+
+
+def find_arguments(directory: Path) -> Arguments:
+    """The files of args.me in a directory: all that end in `.json`, in name order.
+
+    Raises `MissingError` where there is no such directory and `InvalidInputError` where it holds no such file.
+    """
+    if not directory.is_dir():
+        raise MissingError("no such directory", where=str(directory))
+    files = tuple(sorted(path for path in directory.glob("*.json") if path.is_file()))
+    if not files:
+        remedy = "Expected files of args.me, unpacked: debateorg.json, idebate.json, ... or args-me.json."
+        raise InvalidInputError("holds no .json file of a debate portal", where=str(directory), remedy=remedy)
+    return Arguments(files, sum(path.stat().st_size for path in files))
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+
+
+class _Premise(msgspec.Struct):
+    text: str = ""
+
+
+class _Argument(msgspec.Struct):
+    id: str
+    conclusion: str = ""
+    premises: list[_Premise] = []
+
+
+def _passage(found: Any, number: int) -> Passage | str:
+    """The passage of a decoded argument, or why it is none."""
+    try:
+        argument = msgspec.convert(found, _Argument)
+    except msgspec.ValidationError as error:
+        return f"argument {number} is not of the form of args.me: {error}"
+    if not argument.id or argument.id.split() != [argument.id]:
+        return f"argument {number} has an id that a run cannot name: {argument.id!r}"
+    text = "\n".join(premise.text.strip() for premise in argument.premises).strip()
+    return Passage(argument.id, text, argument.conclusion.strip()) if text else f"argument {argument.id} has no premise"
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what ijson says, which may be bytes; the others point into the text."""
+    said = error.args[0] if error.args else error
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    return text.strip().partition("\n")[0].removeprefix("parse error: ").removeprefix("lexical error: ").rstrip(".")

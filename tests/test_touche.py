@@ -1,0 +1,495 @@
+"""Touché, task 1: a directory as TIRA gives it becomes a run; what counts, what is refused, the measure."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.measures import p_value
+from agent.measures.touche import QUALITY, RELEVANCE, evaluate_touche, measured
+from agent.rankings import read_ranking
+from agent.touche import Finished, Task, queries, ranked_for, write_run
+from agent.touche.quality import decency, length, quality, shortness, spelling, structure
+from agent.touche.ranking import MU, SHORT, Ranker, Ways, fielded
+from agent.touche.ranking import QUALITY as WRITING
+from agent.touche.topics import Question, read_questions
+from cli import app
+from indexes.arguments import find_arguments
+from indexes.passages import PassageIndex, build_index, whole_text
+from indexes.statistics import Counting, Dirichlet, Statistics
+from indexes.words import stems
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
+from schemas.records import Passage
+from tests.conftest import EXAMPLES, ROOT
+
+FIXTURE = EXAMPLES / "touche"
+RELEVANT, WRITTEN = FIXTURE / "relevance.qrels", FIXTURE / "quality.qrels"
+TOPICS = "<topics><topic><number>1</number><title>Should zoos be closed?</title></topic></topics>"
+TEXT = "Zoos keep animals in cages that are far too small for them, and no ticket that a visitor buys makes up for it."
+
+
+def bar(_arguments: object) -> nullcontext[Callable[[], None]]:
+    """No progress is shown."""
+    return nullcontext(lambda: None)
+
+
+def argument(id: str, conclusion: str = "Zoos should be closed", text: str = TEXT) -> dict[str, Any]:
+    return {"id": id, "conclusion": conclusion, "premises": [{"text": text, "stance": "PRO"}], "context": {}}
+
+
+def given(directory: Path, *arguments: Any, topics: str = TOPICS) -> Path:
+    """An input directory with these arguments."""
+    directory.mkdir(exist_ok=True)
+    (directory / "topics.xml").write_text(topics)
+    (directory / "debateorg.json").write_text(json.dumps({"arguments": arguments}))
+    return directory
+
+
+def run(task: Task, output: Path) -> list[list[str]]:
+    """The columns of the run's lines."""
+    write_run(task, output, bar, overwrite=False)
+    return [line.split(" ") for line in (output / "run.txt").read_text().splitlines()]
+
+
+# The run
+
+
+def test_the_example_becomes_a_run_of_trec_lines(tmp_path: Path) -> None:
+    lines = run(Task(FIXTURE, name="our run"), tmp_path / "out")
+    assert all((len(line), line[1], line[5]) == (6, "Q0", "our_run") for line in lines)
+    assert list(dict.fromkeys(line[0] for line in lines)) == ["1", "2", "3", "51", "52", "53"]
+    for number in ("1", "53"):
+        ranks = [int(line[3]) for line in lines if line[0] == number]
+        scores = [float(line[4]) for line in lines if line[0] == number]
+        assert ranks == list(range(1, len(ranks) + 1))
+        assert all(before > after for before, after in pairwise(scores))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["run.txt"], "the index is gone"
+
+
+def test_two_runs_are_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run(Task(FIXTURE), tmp_path / name)
+    assert (tmp_path / "one" / "run.txt").read_bytes() == (tmp_path / "two" / "run.txt").read_bytes()
+
+
+def test_a_run_holds_at_most_k_arguments_a_topic_and_never_more_than_a_thousand(tmp_path: Path) -> None:
+    many = given(tmp_path / "in", *(argument(f"a-{n}") for n in range(1100)))
+    lines = run(Task(many), tmp_path / "out")
+    assert len(lines) == 1000
+    scores = [float(line[4]) for line in lines]
+    assert all(before > after for before, after in pairwise(scores)), "though all are equally good"
+    assert lines[0][2] == "a-0", "ties go by the order of the files"
+    assert len(run(Task(many, k=7), tmp_path / "seven")) == 7
+
+
+ALTERED = [
+    ("other descriptions", r"<description>.*</description>", "<description>Cats and homework.</description>"),
+    ("no descriptions", r"<description>.*</description>\n", ""),
+    ("other narratives", r"<narrative>.*</narrative>", "<narrative>Police uniforms and zoos.</narrative>"),
+    ("no narratives", r"<narrative>.*</narrative>\n", ""),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text"), [row[1:] for row in ALTERED], ids=[row[0] for row in ALTERED])
+def test_an_automatic_run_sees_the_titles_alone(pattern: str, text: str, tmp_path: Path) -> None:
+    run(Task(FIXTURE), tmp_path / "out")
+    altered = tmp_path / "in"
+    altered.mkdir()
+    for file in FIXTURE.glob("*.json"):
+        (altered / file.name).write_bytes(file.read_bytes())
+    topics, times = re.subn(pattern, text, (FIXTURE / "topics.xml").read_text())
+    assert times == 3
+    (altered / "topics.xml").write_text(topics)
+    run(Task(altered), tmp_path / "again")
+    assert (tmp_path / "again" / "run.txt").read_bytes() == (tmp_path / "out" / "run.txt").read_bytes()
+
+
+def test_one_file_or_one_a_portal_is_the_same_run(tmp_path: Path) -> None:
+    parts = [row for path in sorted(FIXTURE.glob("*.json")) for row in json.loads(path.read_text())["arguments"]]
+    whole = given(tmp_path / "in", topics=(FIXTURE / "topics.xml").read_text())
+    (whole / "debateorg.json").rename(whole / "args-me.json")
+    (whole / "args-me.json").write_text(json.dumps({"arguments": parts}))
+    assert run(Task(whole), tmp_path / "whole") == run(Task(FIXTURE), tmp_path / "parts")
+
+
+def test_a_model_may_add_words(tmp_path: Path) -> None:
+    """The cages are in the answer and not in the question."""
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"ask": {"imagine": ["They live in cages."]}}))
+    asked = queries([Question("1", "Are zoos wrong?")], f"scripted:{script}")
+    assert asked["1"] == [("Are zoos wrong?", 1.0), ("They live in cages.", 0.3)]
+    assert queries([Question("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]
+
+
+def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
+    """30 MB of arguments: in memory are one of them, and the few that are read again for a topic."""
+
+    def many(count: int) -> Path:
+        directory = given(tmp_path / str(count))
+        with (directory / "debateorg.json").open("w") as file:
+            file.write('{"arguments": [')
+            for n in range(count):
+                row = argument(f"a-{n}", text=f"Word{n} {TEXT}") | {"context": {"sourceText": TEXT * 100}}
+                file.write(("," if n else "") + json.dumps(row))
+            file.write("]}")
+        return directory
+
+    def peak(directory: Path) -> int:
+        task, asked = Task(directory, k=5), queries([Question("1", "Does word7 help?")], None)
+        tracemalloc.start()
+        found = ranked_for(asked, find_arguments(directory), task, directory / "index", bar).hits
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found["1"][0].id == "a-7"
+        return used
+
+    small, large = many(300), many(3000)
+    assert (large / "debateorg.json").stat().st_size > 30_000_000
+    peak(small)  # what is imported and cached once
+    assert peak(large) < peak(many(301)) + 1_500_000
+
+
+# What counts in the ranking
+
+
+def test_counting_while_building_is_counting_the_index(tmp_path: Path) -> None:
+    """Of the words of the question alone, and not of what is left out."""
+    bad = given(tmp_path / "in", argument("a"), argument("a", text="Zoos, zoos, zoos."), argument("b"))
+    counting = Counting({"zoo"})
+    arguments = find_arguments(bad)
+    build_index(
+        arguments,
+        tmp_path / "index",
+        skip_problems=True,
+        progress=lambda: None,
+        seen=lambda found: counting.add(whole_text(found)),
+    )
+    counted, whole = counting.statistics(), Statistics.of(PassageIndex(tmp_path / "index").texts())
+    assert (counted.passages, counted.words) == (whole.passages, whole.words)
+    assert (counted.times, counted.passages_with) == ({"zoo": 4}, {"zoo": 2})
+    assert (whole.times["zoo"], whole.passages_with["zoo"]) == (4, 2)
+
+
+def test_a_conclusions_words_count_more() -> None:
+    found = Passage("a", "They live in cages.", "Zoos are cruel")
+    assert fielded(found, 1) == stems(whole_text(found))
+    assert fielded(found, 3).count("zoo") == 3
+    assert fielded(found, 3).count("cage") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 1.0), ("I agree with my opponent.", 1 - 5 / 25), ("word " * 25, 0.0), ("word " * 300, 0.0)],
+)
+def test_how_short_is_too_short(text: str, expected: float) -> None:
+    assert shortness(text) == pytest.approx(expected)
+
+
+LONG = f"{TEXT} {TEXT}"
+
+
+def test_a_score_by_hand(tmp_path: Path) -> None:
+    """The likelihood of two words, less what shortness costs, and what the writing adds: in nats a word."""
+    directory = given(tmp_path / "in", argument("a", "Zoos", "I agree."), argument("b", "Cages", LONG))
+    build_index(find_arguments(directory), tmp_path / "index", skip_problems=False, progress=lambda: None)
+    index = PassageIndex(tmp_path / "index")
+    known = Statistics.of(index.texts())
+
+    def likelihood(words: list[str]) -> float:
+        return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
+
+    short, long = ["zoo", "zoo", "i", "agre"], stems(f"Cages Cages {LONG}")
+    for ways, expected in (
+        (Ways(), {"a": -2 * SHORT * 23 / 25 + 2 * WRITING * quality("I agree."), "b": 2 * WRITING * quality(LONG)}),
+        (Ways(quality=False), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
+        (Ways(quality=False, short=False), {"a": 0.0, "b": 0.0}),
+    ):
+        found = {hit.id: hit.score for hit in Ranker(index, known, ways).rank([("zoos in cages", 1.0)], 10)}
+        assert found["a"] == pytest.approx(likelihood(short) + expected["a"], abs=1e-4)
+        assert found["b"] == pytest.approx(likelihood(long) + expected["b"], abs=1e-4)
+
+
+GOOD = "A uniform is worn for a year. It can be handed down to a younger child, and saves money."
+QUALITIES: list[tuple[Callable[[str], float], str, float]] = [
+    (length, "word " * 75, 0.5),
+    (length, "word " * 1000, 1.0),
+    (structure, GOOD, 1.0),
+    (structure, "A uniform is worn for a year. it saves money and time", 0.5),
+    (structure, "no", 0.0),
+    (structure, "", 0.0),
+    (decency, GOOD, 1.0),
+    (decency, "That is bullshit.", 1 - 1 / 3),
+    (decency, "WRONG!!! It is SOOOO wrong, damn it.", 0.0),
+    (spelling, GOOD, 1.0),
+    (spelling, "Uniforms are definately worn by pupils at schools here.", 1 - 5 * 1 / 8),
+    (spelling, "Przewalski", 1.0),
+    (quality, "", (0 + 0 + 1 + 1) / 4),
+]
+
+
+@pytest.mark.parametrize(("part", "text", "expected"), QUALITIES)
+def test_the_parts_of_quality_by_hand(part: Callable[[str], float], text: str, expected: float) -> None:
+    assert part(text) == pytest.approx(expected)
+
+
+def ranking(ways: Ways, place: Path) -> Finished:
+    asked = queries(read_questions(FIXTURE / "topics.xml"), None)
+    return ranked_for(asked, find_arguments(FIXTURE), Task(FIXTURE, ways), place, bar)
+
+
+@pytest.mark.parametrize("part", ["likelihood", "conclusion", "short", "quality"])
+def test_every_part_can_be_left_out_and_then_counts_nothing(part: str, tmp_path: Path) -> None:
+    whole, without = ranking(Ways(), tmp_path / "whole"), ranking(replace(Ways(), **{part: False}), tmp_path / "part")
+    assert whole.hits != without.hits
+    assert {hit.id for hit in whole.hits["1"]} == {hit.id for hit in without.hits["1"]}
+
+
+def test_what_is_no_argument_ranks_below_what_is_one(tmp_path: Path) -> None:
+    """'I agree with my opponent' holds every word of the question in its conclusion, and is first by BM25."""
+    judged = {line.split()[2]: int(line.split()[3]) for line in RELEVANT.read_text().splitlines()}
+
+    def worthless(ways: Ways, place: Path) -> int:
+        return sum(judged[hit.id] == -2 for hits in ranking(ways, place).hits.values() for hit in hits[:3])
+
+    assert worthless(Ways(likelihood=False), tmp_path / "words") > 6
+    assert worthless(Ways(), tmp_path / "default") == 0
+
+
+# What is refused
+
+
+def topics(*each: str) -> str:
+    return f"<topics>{''.join(f'<topic>{topic}</topic>' for topic in each)}</topics>"
+
+
+ONE = "<number>1</number><title>Why?</title>"
+BAD_TOPICS = [
+    ("broken XML", "<topics><topic>", "topics.xml: is no XML that can be read"),
+    (
+        "an entity",
+        '<!DOCTYPE a [<!ENTITY b "c">]><topics>&b;</topics>',
+        "is no XML that can be read (EntitiesForbidden",
+    ),
+    ("an empty file", "", "is no XML that can be read"),
+    ("no topic", "<topics></topics>", "there is no <topic>"),
+    ("no title", topics("<number>1</number>"), "topic 1 has no title"),
+    ("an empty title", topics(ONE, "<number>2</number><title> </title>"), "topic 2 has no title"),
+    ("no number", topics(ONE, "<title>Why?</title>"), "topic 2 has no number"),
+    (
+        "white space in a number",
+        topics("<number>1 a</number><title>Why?</title>"),
+        "has white space in its number '1 a'",
+    ),
+    ("a number twice", topics(ONE, ONE, ONE), "the number 1 is there 3 times"),
+]
+
+
+@pytest.mark.parametrize(("xml", "message"), [row[1:] for row in BAD_TOPICS], ids=[row[0] for row in BAD_TOPICS])
+def test_bad_topics_are_refused_before_any_work(xml: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        run(Task(given(tmp_path / "in", argument("a"), topics=xml)), tmp_path / "out")
+    assert message in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_that_is_wrong_with_topics_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "topics.xml").write_text(topics(ONE, ONE, "<title>Why?</title>", "<number>4</number>"))
+    with pytest.raises(InvalidInputError) as caught:
+        read_questions(tmp_path / "topics.xml")
+    for message in ("topic 3 has no number", "topic 4 has no title", "the number 1 is there 2 times"):
+        assert message in str(caught.value)
+
+
+BAD_ARGUMENTS: list[tuple[str, Any, str]] = [
+    # what, an argument between two good ones, what must be said
+    ("an id seen before", argument("a"), "debateorg.json:2: the id 'a' was seen before"),
+    ("no id", {"premises": []}, "argument 2 is not of the form of args.me: Object missing required field `id`"),
+    ("white space in the id", argument("x y"), "argument 2 has an id that a run cannot name: 'x y'"),
+    ("no premises", argument("x") | {"premises": []}, "argument x has no premise"),
+    ("premises left out", {"id": "x", "conclusion": "Zoos"}, "argument x has no premise"),
+    ("empty text", argument("x", text=" \n"), "argument x has no premise"),
+    ("a premise without text", argument("x") | {"premises": [{"stance": "PRO"}]}, "argument x has no premise"),
+    ("premises of another kind", argument("x") | {"premises": "Zoos"}, "Expected `array`, got `str` - at `$.premises`"),
+    ("no object", "Zoos", "Expected `object`, got `str`"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), [row[1:] for row in BAD_ARGUMENTS], ids=[row[0] for row in BAD_ARGUMENTS])
+def test_a_bad_argument_stops_or_is_skipped_and_told(bad: Any, message: str, tmp_path: Path) -> None:
+    directory = given(tmp_path / "in", argument("a"), bad, argument("b"))
+    with pytest.raises(InvalidInputError) as caught:
+        run(Task(directory), tmp_path / "out")
+    assert message in str(caught.value)
+    assert "debateorg.json:2" in str(caught.value)
+    assert list((tmp_path / "out").iterdir()) == [], "a failed run leaves nothing behind"
+
+    ranked = write_run(Task(directory, skip_problems=True), tmp_path / "out", bar, overwrite=False)
+    assert [hit.id for hit in ranked.hits["1"]] == ["a", "b"]
+    assert [message in str(problem) for problem in ranked.built.problems] == [True]
+
+
+BAD_FILES = [
+    ("cut off", '{"arguments": [GOOD, {"id": "b", "concl', "debateorg.json:2: broken JSON (premature EOF)"),
+    ("garbled", '{"arguments": [GOOD, oops]}', "debateorg.json:2: broken JSON (invalid char in json text)"),
+    ("not UTF-8", b'{"arguments": [GOOD, {"id": "\xff"}]}', "broken JSON (invalid bytes in UTF8 string)"),
+    ("something behind", '{"arguments": [GOOD]} more', "broken JSON (trailing garbage)"),
+    ("no list", '{"statements": []}', "debateorg.json:0: holds no list `arguments`, or an empty one"),
+    ("an array", "[GOOD]", "holds no list `arguments`"),
+    ("empty", "", "debateorg.json:1: broken JSON (premature EOF)"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), [row[1:] for row in BAD_FILES], ids=[row[0] for row in BAD_FILES])
+def test_a_broken_file_stops_or_its_rest_is_skipped_and_told(data: str | bytes, message: str, tmp_path: Path) -> None:
+    directory = given(tmp_path / "in")
+    whole = data if isinstance(data, bytes) else data.encode()
+    (directory / "debateorg.json").write_bytes(whole.replace(b"GOOD", json.dumps(argument("a")).encode()))
+    with pytest.raises(InvalidInputError) as caught:
+        run(Task(directory), tmp_path / "out")
+    assert message in str(caught.value)
+
+    (directory / "idebate.json").write_text(json.dumps({"arguments": [argument("c")]}))
+    ranked = write_run(Task(directory, skip_problems=True), tmp_path / "out", bar, overwrite=False)
+    assert ranked.hits["1"][-1].id == "c", "the other files are read"
+    assert [message in str(problem) for problem in ranked.built.problems] == [True]
+
+
+def test_what_is_missing_or_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "topics.xml").write_text(TOPICS)
+    no_topics = given(tmp_path / "no-topics", argument("a"))
+    (no_topics / "topics.xml").unlink()
+    cases: list[tuple[Path, str, type[ConvagentError], str]] = [
+        (tmp_path / "nowhere", "out", MissingError, "nowhere: no such directory"),
+        (no_topics, "out", MissingError, r"topics\.xml: no such file"),
+        (bare, "out", InvalidInputError, r"bare: holds no \.json file of a debate portal"),
+        (FIXTURE, "file", UsageError, "file: is no directory"),
+    ]
+    for directory, output, error, message in cases:
+        with pytest.raises(error, match=message):
+            run(Task(directory), tmp_path / output)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_is_there_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "run.txt").write_text("ours\n")
+    with pytest.raises(UsageError, match=r"run\.txt: exists already"):
+        run(Task(FIXTURE), tmp_path)
+    broken = given(tmp_path / "in", argument("a"), argument("a"))
+    with pytest.raises(InvalidInputError, match="seen before"):
+        write_run(Task(broken), tmp_path, bar, overwrite=True)
+    assert (tmp_path / "run.txt").read_text() == "ours\n"
+    write_run(Task(FIXTURE), tmp_path, bar, overwrite=True)
+    assert set(read_ranking(tmp_path / "run.txt").hits) == {"1", "2", "3", "51", "52", "53"}
+
+
+# The measure
+
+LABELS = "1 0 best 3\n1 0 good 1\n1 0 spam -2\n1 0 off 0\n2 0 a 0\n2 0 b -2\n3 0 a 2\n"
+RUN = """\
+1 Q0 spam 1 5.0 ours
+1 Q0 best 2 4.0 ours
+1 Q0 new 3 3.0 ours
+1 Q0 good 4 2.0 ours
+2 Q0 a 1 1.0 ours
+"""
+
+
+def test_ndcg_by_hand(tmp_path: Path) -> None:
+    """What is no argument gains nothing and costs nothing but its place. 2 has nothing good, 3 is not in the run."""
+    (tmp_path / "run").write_text(RUN)
+    (tmp_path / "qrels").write_text(LABELS)
+    [scores] = evaluate_touche([tmp_path / "run"], tmp_path / "qrels", None)
+    ideal = 3 / math.log2(2) + 1 / math.log2(3)
+    assert scores.turns["1"] == {RELEVANCE: pytest.approx((3 / math.log2(3) + 1 / math.log2(5)) / ideal)}
+    assert scores.turns["3"] == {RELEVANCE: 0.0}
+    assert set(scores.turns) == {"1", "3"}
+    assert scores.missing == 1
+
+
+def test_both_measures_and_a_comparison(tmp_path: Path) -> None:
+    runs = []
+    for name, ways in (("words", Ways(likelihood=False)), ("default", Ways())):
+        run(Task(FIXTURE, ways), tmp_path / name)
+        runs.append(tmp_path / name / "run.txt")
+    words, default = evaluate_touche(runs, RELEVANT, WRITTEN)
+    assert set(default.turns["1"]) == {RELEVANCE, QUALITY}
+    for measure in (RELEVANCE, QUALITY):
+        assert default.mean(measure) > words.mean(measure) + 0.2
+        assert p_value(words, default, measure) < 0.05
+
+
+def test_a_ranking_is_measured_as_its_file_is(tmp_path: Path) -> None:
+    ranked = {"1": {"best": 2.0, "good": 1.0}}
+    labels = {RELEVANCE: {"1": {"best": 3, "good": 1}}, QUALITY: {"1": {"good": 1}}}
+    assert measured("ours", ranked, labels).turns["1"] == {RELEVANCE: 1.0, QUALITY: pytest.approx(1 / math.log2(3))}
+
+
+def test_labels_without_anything_good_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("1 0 a -2\n1 0 b 0\n")
+    with pytest.raises(InvalidInputError, match="holds no label above 0"):
+        evaluate_touche([], tmp_path / "qrels", None)
+
+
+# The command
+
+
+def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
+    call = CliRunner().invoke
+    made = call(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path), "-k", "10", "--run-name", "ours"])
+    assert made.exit_code == 0, made.output
+    assert "54 passages" in made.stderr
+    assert "6 topics, 60 lines" in made.stderr
+    told = call(
+        app,
+        [
+            "eval",
+            "touche",
+            str(tmp_path / "run.txt"),
+            "--qrels",
+            str(RELEVANT),
+            "--quality-qrels",
+            str(WRITTEN),
+            "--json",
+        ],
+    )
+    [scores] = json.loads(told.stdout)
+    assert scores["mean"][RELEVANCE] > 0.85
+    assert scores["mean"][QUALITY] > 0.8
+    again = call(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path)])
+    assert (again.exit_code, "exists already" in again.stderr) == (2, True)
+
+
+def test_a_topic_for_which_nothing_is_found_is_told(tmp_path: Path) -> None:
+    odd = given(tmp_path / "in", argument("a"), topics=topics(ONE.replace("Why", "Xyzzy"), ONE.replace("1", "2")))
+    said = CliRunner().invoke(app, ["touche", "-i", str(odd), "-o", str(tmp_path / "out")])
+    assert "topic 1: nothing found, it is not in the run" in said.stderr
+
+
+def test_the_script_for_tira(tmp_path: Path) -> None:
+    """Two directories in the shell's hands, and bad arguments are no reason to stop."""
+    command = tmp_path / "bin" / "convagent"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT / "cli.py"}" "$@"\n')
+    command.chmod(0o755)
+    directory = given(tmp_path / "in", argument("a"), argument("a"), argument("b"))
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    for _ in range(2):
+        subprocess.run(
+            ["sh", EXAMPLES / "touche.sh", directory, tmp_path / "out"], env=os.environ | {"PATH": path}, check=True
+        )
+    assert [hit.id for hit in read_ranking(tmp_path / "out" / "run.txt").hits["1"]] == ["a", "b"]
