@@ -290,6 +290,7 @@ def rank(
     console.show_written(*rank_file(topics, wanted, finder, output, k, overwrite=overwrite), output)
 
 
+@app.command()
 def touche(
     directory: Annotated[
         Path, typer.Option("--input", "-i", metavar="DIR", help="topics.xml and the .json files of args.me.")

@@ -195,11 +195,11 @@ def test_the_command(tmp_path: Path) -> None:
         write(tmp_path / name, content)
     write(tmp_path / "answers", [{"Conversation_no": 1, "Turn_no": 1, "Model_answer": "Rice bread"}])
     result = evaluate("ours", "theirs", cwd=tmp_path)
-    assert rows_of(result)[RR][:3] == ["0.250", "1.000", "3"]
+    assert rows_of(result)[RR][:5] == ["0.250", "1.000", "2", "/", "3"]
     assert "4 turns judged; ours lacks 1" in result.stderr
     assert "SAS and POSSCORE" in result.stderr
     assert result.stderr.count("turns judged") == 1
-    assert rows_of(evaluate("answers", "ours", cwd=tmp_path))[RR] == ["-", "0.250", "2", "-"]
+    assert rows_of(evaluate("answers", "ours", cwd=tmp_path))[RR] == ["-", "0.250", "0", "/", "2", "-"]
     assert RR not in rows_of(evaluate("answers", cwd=tmp_path))
     [as_json] = json.loads(evaluate("answers", "--json", cwd=tmp_path).stdout)
     assert set(as_json["mean"]) == {EXACT, F1, ANSWER}
