@@ -103,14 +103,15 @@ class KvContext:
         ]
         if not rows:
             return [0.0] * len(group)
-        for sequence in range(1, len(group) + 1):
-            llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
-        self._decode(rows)
+        try:
+            for sequence in range(1, len(group) + 1):
+                llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+            self._decode(rows)
+            gains = _log_softmax(self._logits(len(rows)))[np.arange(len(rows)), _targets(group)]
+        finally:  # also when a person breaks off: the next prompt finds no leftovers
+            for sequence in range(1, len(group) + 1):
+                llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
         self.usage.read += len(rows)
-        targets = [token for candidate in group for token in candidate[1:]]
-        gains = _log_softmax(self._logits(len(rows)))[np.arange(len(rows)), targets]
-        for sequence in range(1, len(group) + 1):
-            llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
         ends = np.cumsum([len(candidate) - 1 for candidate in group])
         return [float(part.sum(dtype=np.float64)) for part in np.split(gains, ends[:-1])]
 
@@ -138,6 +139,11 @@ class KvContext:
         pointer = llama_cpp.llama_get_logits(self._context)
         flat: Logits = np.ctypeslib.as_array(pointer, shape=(rows * self._vocab_size,))
         return flat.reshape(rows, self._vocab_size)
+
+
+def _targets(group: Sequence[Sequence[int]]) -> list[int]:
+    """What each row should have been followed by."""
+    return [token for candidate in group for token in candidate[1:]]
 
 
 def _shared_prefix(old: Sequence[int], new: Sequence[int]) -> int:

@@ -1,0 +1,60 @@
+"""A kept conversation as a file: Markdown to read, or iKAT topics to test with."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from agent.chat.store import Said
+from agent.tracks.ikat_2023 import Topic, TopicTurn
+from schemas.records import Answered, Statement
+
+
+def as_markdown(turns: Sequence[Said], source: str) -> str:
+    """Questions, answers and their sources."""
+    return "\n".join([f"# {turns[0].utterance}", "", f"*Asked of {source}.*", *_turns(turns), ""])
+
+
+def _turns(turns: Sequence[Said]) -> Iterator[str]:
+    for turn in turns:
+        yield from ("", f"**{turn.utterance}**", "", marked(turn.answered) or "*Nothing was found.*")
+        sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
+        yield from (["", *sources] if sources else [])
+
+
+def marked(answered: Answered) -> str:
+    """The answer with the numbers of its sources, which count in the order of their first citation."""
+    numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
+    return " ".join(
+        f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
+        if sentence.passage_ids
+        else sentence.text
+        for sentence in answered.response.sentences
+    )
+
+
+def as_topics(turns: Sequence[Said], statements: Sequence[Statement], chat: int) -> bytes:
+    """The conversation as an iKAT 2023 topics file; what convagent rewrote, chose and cited stands as its labels.
+
+    A test case is made of it by correcting these.
+    """
+    known = {statement.id: statement.text for statement in statements} | {
+        chosen.statement.id: chosen.statement.text for turn in turns for chosen in turn.answered.personal
+    }
+    numbers = {id: number for number, id in enumerate(known, start=1)}
+    topic = Topic(
+        number=f"{chat}-1",
+        title=turns[0].utterance,
+        ptkb={str(numbers[id]): text for id, text in known.items()},
+        turns=[
+            TopicTurn(
+                turn_id=number,
+                utterance=turn.utterance,
+                resolved_utterance=turn.answered.query.standalone,
+                response=turn.answered.response.text,
+                ptkb_provenance=[numbers[chosen.statement.id] for chosen in turn.answered.personal],
+                response_provenance=list(turn.answered.response.used),
+            )
+            for number, turn in enumerate(turns, start=1)
+        ],
+    )
+    return msgspec.json.format(msgspec.json.encode([topic]), indent=2) + b"\n"

@@ -1,0 +1,181 @@
+"""What is kept of a person, in one SQLite file that stays here: conversations, and what they said of themselves.
+
+A turn is kept whole (`Answered`), so that its sources can be opened, and the conversation exported, much later.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from schemas.errors import MissingError, RunError, UsageError
+from schemas.records import Answered, Statement
+
+VERSION = 1
+WAIT = 10.0  # seconds for another process that is writing
+TABLES = """
+CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL);
+CREATE TABLE turns (
+  chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL, utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL,
+  PRIMARY KEY (chat, number)
+);
+CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A conversation as a list shows it. `title` is its first utterance."""
+
+    id: int
+    started: str  # ISO 8601, UTC
+    source: str  # the folder or index that was asked
+    title: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One turn of a kept conversation."""
+
+    utterance: str
+    answered: Answered
+
+
+def data_directory() -> Path:
+    """Where a person's own data are kept: `CONVAGENT_DATA`, else the user's data directory."""
+    from platformdirs import user_data_path
+
+    return Path(os.environ.get("CONVAGENT_DATA") or user_data_path("convagent"))
+
+
+class Store:
+    """The file, or memory alone (`Store(None)`, incognito). Several threads and processes may use the same file."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Raises `RunError` for a file that cannot be made, or is no such store."""
+        self._path = path
+        self._kept = None if path else sqlite3.connect(":memory:", check_same_thread=False)
+        try:
+            if path:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._open() as database:
+                version = database.execute("PRAGMA user_version").fetchone()[0]
+                if version == 0:
+                    database.executescript(f"BEGIN;{TABLES}PRAGMA user_version = {VERSION};COMMIT;")
+                elif version != VERSION:
+                    raise RunError(f"was made by another version ({version})", where=str(path), remedy=self._remedy)
+        except OSError as error:
+            raise RunError(f"cannot be made ({error.strerror})", where=str(path), remedy=self._remedy) from error
+
+    _remedy = "Move it away, or give --incognito to keep nothing."
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it or nothing."""
+        try:
+            if self._kept is not None:
+                with self._kept as database:
+                    yield database
+                return
+            with closing(sqlite3.connect(str(self._path), timeout=WAIT)) as database:
+                database.execute("PRAGMA foreign_keys = ON")
+                with database:
+                    yield database
+        except sqlite3.Error as error:
+            raise RunError(f"cannot be used ({error})", where=str(self._path), remedy=self._remedy) from error
+
+    def begin(self, source: str) -> int:
+        """The id of a new conversation."""
+        with self._open() as database:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            found = database.execute("INSERT INTO chats (started, source) VALUES (?, ?)", (now, source))
+            return int(found.lastrowid or 0)
+
+    def add(self, chat: int, utterance: str, answered: Answered) -> None:
+        """Keep a turn at the end of a conversation."""
+        with self._open() as database:
+            database.execute(
+                "INSERT INTO turns SELECT ?, COUNT(*) + 1, ?, ?, ? FROM turns WHERE chat = ?",
+                (chat, utterance, answered.response.text, msgspec.json.encode(answered), chat),
+            )
+
+    def turns(self, chat: int) -> tuple[Said, ...]:
+        """A conversation. Raises `MissingError` for one that is not there."""
+        with self._open() as database:
+            found = database.execute(
+                "SELECT utterance, answered FROM turns WHERE chat = ? ORDER BY number", (chat,)
+            ).fetchall()
+        if not found:
+            raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+        return tuple(Said(text, msgspec.json.decode(answered, type=Answered)) for text, answered in found)
+
+    def chats(self, words: str = "") -> tuple[Chat, ...]:
+        """Conversations in which all of some words were said, the latest first; all of them without words."""
+        with self._open() as database:
+            found = database.execute(
+                "SELECT c.id, c.started, c.source, MIN(CASE t.number WHEN 1 THEN t.utterance END), COUNT(*), "
+                "GROUP_CONCAT(t.utterance || ' ' || t.reply, ' ') "
+                "FROM chats c JOIN turns t ON t.chat = c.id GROUP BY c.id ORDER BY c.id DESC"
+            ).fetchall()
+        wanted = words.casefold().split()
+        return tuple(Chat(*row) for *row, said in found if all(word in said.casefold() for word in wanted))
+
+    def source(self, chat: int) -> str:
+        """The folder or index that a conversation asked. Raises `MissingError`."""
+        with self._open() as database:
+            found = database.execute("SELECT source FROM chats WHERE id = ?", (chat,)).fetchone()
+        if found is None:
+            raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+        return str(found[0])
+
+    def forget(self, chat: int) -> None:
+        """Delete a conversation. Raises `MissingError` for one that is not there."""
+        with self._open() as database:
+            database.execute("DELETE FROM turns WHERE chat = ?", (chat,))
+            gone = database.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount
+        if not gone:
+            raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+
+    def statements(self) -> tuple[Statement, ...]:
+        """What the person said about themselves, in the order in which they said it."""
+        with self._open() as database:
+            found = database.execute("SELECT id, text FROM statements ORDER BY id").fetchall()
+        return tuple(Statement(str(id), text) for id, text in found)
+
+    def remember(self, text: str) -> Statement:
+        """Keep a statement; one that is there already stays. Raises `UsageError` for an empty one."""
+        said = _sentence(text)
+        with self._open() as database:
+            database.execute("INSERT OR IGNORE INTO statements (text) VALUES (?)", (said,))
+            id = database.execute("SELECT id FROM statements WHERE text = ?", (said,)).fetchone()[0]
+        return Statement(str(id), said)
+
+    def change(self, id: str, text: str) -> Statement:
+        """Say a statement otherwise. Raises `UsageError` for an empty one, `MissingError` where it is not there."""
+        said = _sentence(text)
+        with self._open() as database:
+            if not database.execute("UPDATE OR REPLACE statements SET text = ? WHERE id = ?", (said, id)).rowcount:
+                raise MissingError(f"there is no statement {id}", remedy="`/about-me` lists them.")
+        return Statement(id, said)
+
+    def unlearn(self, ids: Sequence[str]) -> None:
+        """Delete statements. Raises `MissingError` naming those that are not there, and deletes none then."""
+        missing = sorted(set(ids) - {statement.id for statement in self.statements()})
+        if missing:
+            raise MissingError(f"there is no statement {', '.join(missing)}", remedy="`/about-me` lists them.")
+        with self._open() as database:
+            database.executemany("DELETE FROM statements WHERE id = ?", [(id,) for id in ids])
+
+
+def _sentence(text: str) -> str:
+    said = " ".join(text.split())
+    if not said:
+        raise UsageError("a statement needs words", remedy="Such as: I am vegetarian.")
+    return said

@@ -1,0 +1,123 @@
+"""What is kept of a person: nothing is lost, nothing is half there, and nothing at all in incognito."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.chat.export import as_markdown, as_topics
+from agent.chat.store import Said, Store
+from agent.tracks import read_topics
+from schemas.errors import ConvagentError, MissingError, RunError, UsageError
+from schemas.records import Answered, Chosen, Hit, Passage, Query, Response, Sentence, Statement
+from tests.test_topics import write
+
+
+def answered(question: str, reply: str, number: int = 1) -> Answered:
+    passage = Passage("bread.md:1-2", reply)
+    chosen = (Chosen(Statement("1", "I am vegetarian."), 0.7),)
+    response = Response((Sentence(reply, (passage.id,)),))
+    return Answered(f"1_{number}", Query(question), chosen, (Hit(passage.id, 2.0),), (passage,), (response,))
+
+
+@pytest.fixture(params=["file", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return Store(tmp_path / "new" / "kept.sqlite" if request.param == "file" else None)
+
+
+def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
+    chat, other = store.begin("notes"), store.begin("recipes")
+    first, second = answered("Which bread?", "Rice bread."), answered("How long?", "Two days.", 2)
+    store.add(chat, "Which bread?", first)
+    store.add(other, "What is 100 % rye?", answered("What is 100 % rye?", "A dark loaf."))
+    store.add(chat, "How long?", second)
+    assert store.turns(chat) == (Said("Which bread?", first), Said("How long?", second))
+    assert [(found.id, found.title, found.turns) for found in store.chats()] == [
+        (other, "What is 100 % rye?", 1),
+        (chat, "Which bread?", 2),
+    ]
+    assert [found.id for found in store.chats("TWO days")] == [chat]
+    assert [found.id for found in store.chats("100 %")] == [other]
+    assert store.chats("100 days") == ()
+    assert store.source(other) == "recipes"
+    store.forget(other)
+    assert [found.id for found in store.chats()] == [chat]
+    for gone in (lambda: store.turns(other), lambda: store.forget(other), lambda: store.source(other)):
+        with pytest.raises(MissingError, match=f"there is no conversation {other}"):
+            gone()
+
+
+def test_statements_are_said_changed_and_unlearned(store: Store) -> None:
+    cats = store.remember("  I have\ntwo cats. ")
+    assert store.remember("I have two cats.") == cats
+    bread = store.remember("I bake.")
+    assert store.statements() == (Statement(cats.id, "I have two cats."), bread)
+    assert store.change(bread.id, "I bake bread.").text == "I bake bread."
+    with pytest.raises(MissingError, match="there is no statement 99"):
+        store.unlearn([cats.id, "99"])
+    assert len(store.statements()) == 2
+    store.unlearn([cats.id])
+    assert [statement.text for statement in store.statements()] == ["I bake bread."]
+    with pytest.raises(UsageError, match="a statement needs words"):
+        store.remember("  ")
+    with pytest.raises(MissingError, match="there is no statement 99"):
+        store.change("99", "I sing.")
+
+
+def test_a_file_is_found_again_and_is_nobody_elses(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "kept.sqlite"
+    Store(path).remember("I bake.")
+    assert [statement.text for statement in Store(path).statements()] == ["I bake."]
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_incognito_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Store(None)
+    store.add(store.begin("notes"), "Which bread?", answered("Which bread?", "Rice bread."))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    chat = Store(path).begin("notes")
+
+    def say(name: int) -> None:
+        store = Store(path)
+        for n in range(10):
+            store.add(chat, f"{name} {n}", answered("?", "Bread."))
+            store.remember(f"I said {name} {n}.")
+
+    threads = [threading.Thread(target=say, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Store(path).turns(chat)) == 40
+    assert len(Store(path).statements()) == 40
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, and long enough to be looked at" * 20, None])
+def test_what_is_no_store_is_told_and_left_alone(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "kept.sqlite"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(RunError, match=r"kept\.sqlite: cannot be used") as error:
+        Store(path)
+    assert isinstance(error.value, ConvagentError)
+    assert "--incognito" in str(error.value)
+    assert content is None or path.read_bytes() == content
+
+
+def test_a_conversation_becomes_markdown_and_a_test_case(tmp_path: Path) -> None:
+    turns = (Said("Which bread?", answered("Which bread?", "Rice bread.")), Said("Why?", answered("Why?", "Gluten.")))
+    begun = as_markdown(turns, "notes").partition("\n\n**Why?**")[0]
+    assert begun == ("# Which bread?\n\n*Asked of notes.*\n\n**Which bread?**\n\nRice bread. [1]\n\n1. `bread.md:1-2`")
+    topics = read_topics(write(tmp_path / "topics.json", as_topics(turns, [Statement("4", "I bake.")], 7).decode()))
+    assert topics.edition == "ikat-2023"
+    assert topics.turn_ids() == ["7-1_1", "7-1_2"]
+    assert [statement.text for statement in topics.topics[0].ptkb] == ["I bake.", "I am vegetarian."]
+    assert topics.labels["7-1_1"].statement_ids == ("2",)
+    assert topics.labels["7-1_1"].passage_ids == ("bread.md:1-2",)
