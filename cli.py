@@ -245,6 +245,56 @@ def search(
 
 
 @app.command()
+def chat(
+    index: Annotated[
+        Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.", envvar="CONVAGENT_INDEX")
+    ] = None,
+    model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
+    go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
+    number: Annotated[int | None, typer.Option("--chat", help="Go on with this conversation.")] = None,
+    incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
+) -> None:
+    """Ask your own passages, offline, and see where each sentence of the answer is from.
+
+    [bold]convagent chat --index index[/]
+    [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
+    [bold]echo "How long does rice bread keep?" | convagent chat -i index[/] prints the answer and its sources.
+    """
+    from agent.chat.opening import Wanted, begin
+
+    if not begin(Wanted(index, model, embedder, go_on, number, incognito)):
+        raise typer.Exit(6)
+
+
+@app.command()
+def chats(
+    words: Annotated[list[str] | None, typer.Argument(help="Only those in which all of these were said.")] = None,
+    export: Annotated[int | None, typer.Option(metavar="NUMBER", help="Write this one to --output.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Markdown (.md), or iKAT topics (.json).")
+    ] = None,
+    forget: Annotated[int | None, typer.Option(metavar="NUMBER", help="Delete this one.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """List kept conversations, search them, write one to a file, or delete it.
+
+    [bold]convagent chats[/]
+    [bold]convagent chats rice bread[/]
+    [bold]convagent chats --export 3 -o topics.json[/] makes a test case of it.
+    """
+    from agent.chat.opening import export_chat, kept
+
+    store = kept()
+    if forget is not None:
+        store.forget(forget)
+    if export is not None:
+        export_chat(store, export, output, overwrite=overwrite)
+    if forget is None and export is None:
+        console.show_chats(store.chats(" ".join(words or [])))
+
+
+@app.command()
 def spans(
     topics: RcdTopics,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of spans: num<TAB>span.")],

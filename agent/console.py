@@ -15,6 +15,7 @@ from schemas.errors import ConvagentError, InvalidInputError
 
 if TYPE_CHECKING:
     from agent.answering import Report
+    from agent.chat.store import Chat
     from agent.job import OnTurn
     from agent.measures import Scores
     from agent.touche import Finished, Task
@@ -211,6 +212,20 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
         text = " ".join(f"{passage.title} {passage.text}".split())
         table.add_row(str(rank), f"{hit.score:.4f}", hit.id, text[:240] + ("..." if len(text) > 240 else ""))
     _stdout().print(table)
+
+
+def show_chats(chats: "Sequence[Chat]") -> None:
+    """A row a conversation, the latest first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("", "begun", "turns", "asked", "of", box=None, pad_edge=False)
+    for chat in chats:
+        source = Path(chat.source).name
+        table.add_row(
+            str(chat.id), chat.started[:16].replace("T", " "), str(chat.turns), Text(chat.title), Text(source)
+        )
+    _stdout().print(table if chats else "There are no conversations.")
 
 
 def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:

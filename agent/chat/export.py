@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agent.chat.sources import marked
 from agent.chat.store import Said
 from agent.tracks.ikat_2023 import Topic, TopicTurn
-from schemas.records import Answered, Statement
+from schemas.records import Statement
 
 
 def as_markdown(turns: Sequence[Said], source: str) -> str:
@@ -19,17 +20,6 @@ def _turns(turns: Sequence[Said]) -> Iterator[str]:
         yield from ("", f"**{turn.utterance}**", "", marked(turn.answered) or "*Nothing was found.*")
         sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
-
-
-def marked(answered: Answered) -> str:
-    """The answer with the numbers of its sources, which count in the order of their first citation."""
-    numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
-    return " ".join(
-        f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
-        if sentence.passage_ids
-        else sentence.text
-        for sentence in answered.response.sentences
-    )
 
 
 def as_topics(turns: Sequence[Said], statements: Sequence[Statement], chat: int) -> bytes:

@@ -1,0 +1,274 @@
+"""`convagent chat`: a person at a terminal, or lines through a pipe."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agent.chat.about_me import looks_english, said_of_oneself
+from agent.chat.export import as_markdown, as_topics
+from agent.chat.session import Assistant, Session
+from agent.chat.sources import Source, marked, sources_of
+from agent.chat.store import Store
+from agent.files import check_writable, write_whole
+from schemas.errors import ConvagentError, UsageError
+from schemas.records import Answered, Call
+
+HELP = """\
+Ask, and go on asking. Commands:
+  /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
+  /about-me          what I know about you                /about-me add I am vegetarian.
+  /about-me edit N … /about-me remove N
+  /new               begin another conversation           /forget        delete this one, and begin another
+  /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
+  /help              this                                 /quit          or Ctrl-D
+Alt-Enter begins a new line. Ctrl-C stops an answer, or clears the line."""
+STEPS = {
+    "imagine": "guessed what an answer might say",
+    "context": "understood what is meant",
+    "rewrite": "understood what is meant",
+    "statements": "thought of what matters about you",
+    "write": "wrote an answer",
+}
+
+
+@dataclass(slots=True)
+class Terminal:
+    """The conversation as it is typed and shown. `opener` opens an assistant with another model."""
+
+    session: Session
+    opener: Callable[[str], Assistant]
+    out: Any  # rich.console.Console
+    asks: Callable[[str], str] | None = None  # how the person is asked something back; None where nobody is there
+    sources: tuple[Source, ...] = ()
+    done: bool = False
+    _commands: ClassVar[dict[str, str]] = {
+        "/help": "_help",
+        "/new": "_new",
+        "/sources": "_show_sources",
+        "/open": "_open",
+        "/about-me": "_about_me",
+        "/forget": "_forget",
+        "/model": "_model",
+        "/export": "_export",
+        "/quit": "_quit",
+        "/exit": "_quit",
+    }
+
+    def handle(self, line: str) -> bool:
+        """One thing typed: a command or a question. Whether it went well; what did not is said, and one can go on."""
+        try:
+            if line.strip().startswith("/"):
+                self._command(line.strip())
+            elif line.strip():
+                self._ask(line)
+            return True
+        except ConvagentError as error:
+            self._say(str(error), "red")
+            return False
+
+    def _command(self, line: str) -> None:
+        name, _, argument = line.partition(" ")
+        if name not in self._commands:
+            raise UsageError(f"there is no command {name}", remedy="/help lists them.")
+        getattr(self, self._commands[name])(argument.strip())
+
+    def _ask(self, utterance: str) -> None:
+        with self._working() as listener:
+            answered = self.session.ask(utterance, listener)
+        self._show(answered)
+        if not looks_english(utterance):
+            self._say("(I read English only: in other languages I find little of what is there.)", "dim")
+        self._offer_to_remember(utterance)
+
+    @contextmanager
+    def _working(self) -> Iterator[Callable[[Call], None]]:
+        """Tells each step as it is done; a search, with what was searched for, stays on the screen."""
+        status = self.out.status("reading")
+
+        def listener(call: Call) -> None:
+            if call.step == "search":
+                self._say(f"searched for: {call.prompt}  ({call.reply})", "dim")
+            else:
+                status.update(STEPS.get(call.step, call.step))
+
+        with status:
+            yield listener
+
+    def _show(self, answered: Answered) -> None:
+        self.sources = tuple(sources_of(answered))
+        for chosen in answered.personal:
+            self._say(f"knowing: {chosen.statement.text}", "cyan")
+        self._say(marked(answered) or "I found nothing about this in the documents.")
+        self._show_sources("")
+
+    def _show_sources(self, _argument: str) -> None:
+        for source in self.sources:
+            title = f"  {source.passage.title}" if source.passage.title else ""
+            self._say(f"  [{source.number}] {source.passage.id}{title}", "green")
+        if not self.sources:
+            self._say("(no sources)", "dim")
+
+    def _open(self, argument: str) -> None:
+        found = {str(source.number): source for source in self.sources}
+        if argument.strip("[]") not in found:
+            listed = f"there are: {', '.join(found)}" if found else "the last answer has none"
+            raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
+        source = found[argument.strip("[]")]
+        self._say(f"{source.passage.id}  {source.passage.title}", "green")
+        from rich.text import Text
+
+        text = Text()
+        for sentence, rests in source.sentences:
+            text.append(
+                sentence if self.out.is_terminal or not rests else f">{sentence}<", "bold reverse" if rests else ""
+            )
+            text.append(" ")
+        self.out.print(text)
+        if source.passage.url:
+            self._say(source.passage.url, "dim")
+
+    def _about_me(self, argument: str) -> None:
+        store = self.session.store
+        verb, _, rest = argument.partition(" ")
+        if verb == "add":
+            self._say(f"I shall keep in mind: {store.remember(rest).text}", "cyan")
+        elif verb == "edit":
+            number, _, text = rest.strip().partition(" ")
+            store.change(self._statement(number), text)
+        elif verb == "remove":
+            store.unlearn([self._statement(number) for number in rest.split()] or [self._statement("")])
+        elif verb:
+            raise UsageError(f"/about-me does not know {verb!r}", remedy="/about-me add I am vegetarian.")
+        known = store.statements()
+        for place, statement in enumerate(known, start=1):
+            self._say(f"  {place}  {statement.text}", "cyan")
+        if not known:
+            self._say("I know nothing about you. /about-me add I am vegetarian.", "dim")
+
+    def _statement(self, number: str) -> str:
+        """The id of a statement by its place in the list."""
+        known = self.session.store.statements()
+        if not number.isdigit() or not 1 <= int(number) <= len(known):
+            raise UsageError(f"there is no statement {number!r}", remedy="/about-me lists them with their numbers.")
+        return known[int(number) - 1].id
+
+    def _offer_to_remember(self, utterance: str) -> None:
+        known = {statement.text for statement in self.session.store.statements()}
+        for said in said_of_oneself(utterance):
+            if said in known:
+                continue
+            if self.asks is None:
+                self._say(f"(To have me remember this: /about-me add {said})", "dim")
+            elif self.asks(f"Remember about you: {said} [y/N] ").strip().lower() in ("y", "yes"):
+                self.session.store.remember(said)
+
+    def _new(self, _argument: str) -> None:
+        self.session = Session(self.session.assistant, self.session.store)
+        self.sources = ()
+        self._say("A new conversation.", "dim")
+
+    def _forget(self, argument: str) -> None:
+        if self.session.chat is not None:
+            self.session.store.forget(self.session.chat)
+        self._new(argument)
+
+    def _model(self, argument: str) -> None:
+        if argument:
+            self.session.assistant = self.opener(argument)
+        self._say(f"answering with {self.session.assistant.model}", "dim")
+
+    def _export(self, argument: str) -> None:
+        path = Path(argument).expanduser()
+        if self.session.chat is None:
+            raise UsageError("there is nothing to export yet")
+        if path.suffix not in (".md", ".json"):
+            raise UsageError(f"{argument!r} ends neither in .md nor in .json", remedy="/export conversation.md")
+        check_writable(path, overwrite=False)
+        export(self.session.store, self.session.chat, path)
+        self._say(f"written to {path}", "dim")
+
+    def _help(self, _argument: str) -> None:
+        self._say(HELP)
+
+    def _quit(self, _argument: str) -> None:
+        self.done = True
+
+    def _say(self, text: str, style: str = "") -> None:
+        """Text as it is: nothing in it is markup."""
+        from rich.text import Text
+
+        self.out.print(Text(text, style))
+
+
+def export(store: Store, chat: int, path: Path) -> None:
+    """Write a conversation: as Markdown, or as iKAT topics where the name ends in `.json`."""
+    turns = store.turns(chat)
+    topics = path.suffix == ".json"
+    data = as_topics(turns, store.statements(), chat) if topics else as_markdown(turns, store.source(chat)).encode()
+    write_whole(path, [data])
+
+
+def converse(session: Session, opener: Callable[[str], Assistant], history: Path | None) -> bool:
+    """Talk until the person leaves, or the pipe ends. Whether everything went well.
+
+    On a terminal there is line editing and a history (in the file `history`, if any); through a pipe a line is a turn.
+    """
+    from rich.console import Console
+
+    out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    if not sys.stdin.isatty():
+        terminal = Terminal(session, opener, out)
+        went_well = [terminal.handle(line) for line in _piped(terminal)]  # all are asked, whatever became of one
+        return all(went_well)
+    prompt = _prompt(history)
+    terminal = Terminal(session, opener, out, lambda question: str(prompt.prompt(question)))
+    out.print(f"[bold]{_escaped(session.assistant.source)}[/]  [dim]/help for help, Ctrl-D to leave[/]")
+    for turn in session.turns:
+        out.print(f"[dim]> {_escaped(turn.utterance)}[/]\n{_escaped(marked(turn.answered))}")
+        terminal.sources = tuple(sources_of(turn.answered))
+    while not terminal.done:
+        try:
+            terminal.handle(prompt.prompt("> "))
+        except KeyboardInterrupt:
+            out.print("[dim]stopped[/]")
+        except EOFError:
+            break
+    return True
+
+
+def _piped(terminal: Terminal) -> Iterator[str]:
+    for line in sys.stdin:
+        if terminal.done:
+            return
+        yield line
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _prompt(history: Path | None) -> Any:
+    """Line editing: Enter sends, Alt-Enter begins a new line; commands complete with Tab."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _(event: Any) -> None:
+        event.current_buffer.insert_text("\n")
+
+    commands: Sequence[str] = sorted(Terminal._commands)
+    return PromptSession(
+        history=FileHistory(str(history)) if history else InMemoryHistory(),
+        completer=WordCompleter(list(commands), sentence=True),
+        complete_while_typing=False,
+        key_bindings=keys,
+    )
