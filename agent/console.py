@@ -221,10 +221,8 @@ def show_chats(chats: "Sequence[Chat]") -> None:
 
     table = Table("", "begun", "turns", "asked", "of", box=None, pad_edge=False)
     for chat in chats:
-        source = Path(chat.source).name
-        table.add_row(
-            str(chat.id), chat.started[:16].replace("T", " "), str(chat.turns), Text(chat.title), Text(source)
-        )
+        begun, source = chat.started[:16].replace("T", " "), Text(Path(chat.source).name)
+        table.add_row(str(chat.id), begun, str(chat.turns), Text(chat.title), source)
     _stdout().print(table if chats else "There are no conversations.")
 
 

@@ -30,9 +30,7 @@ def begin(wanted: Wanted) -> bool:
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
     store = Store(None) if wanted.incognito else kept()
     chat = _chat(store, wanted)
-    source = (
-        str(wanted.index.resolve()) if wanted.index else store.source(chat) if chat else str(DEFAULT_INDEX.resolve())
-    )
+    source = store.source(chat) if chat and not wanted.index else str((wanted.index or DEFAULT_INDEX).resolve())
     index = PassageIndex(Path(source))
 
     def opener(model: str) -> Assistant:
