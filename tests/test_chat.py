@@ -1,0 +1,211 @@
+"""Chat: what is typed, what is shown, and what is kept; at a real terminal and through a pipe."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from agent.chat.about_me import looks_english, said_of_oneself
+from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.store import Store
+from agent.chat.terminal import Terminal
+from indexes.passages import PassageIndex
+from schemas.errors import MissingError
+from schemas.records import Call
+from tests.conftest import ROOT
+
+QUESTION = "Which balcony plants are safe for cats?"
+
+
+@pytest.fixture(scope="module")
+def assistant(example_index: PassageIndex) -> Assistant:
+    return open_assistant("examples", example_index, "none", "none")
+
+
+@pytest.fixture
+def terminal(assistant: Assistant) -> Terminal:
+    def opener(model: str) -> Assistant:
+        if model != "none":
+            raise MissingError("no such model file", where=model)
+        return assistant
+
+    return Terminal(Session(assistant, Store(None)), opener, Console(file=io.StringIO(), width=200, highlight=False))
+
+
+def said(terminal: Terminal, line: str) -> str:
+    """What the terminal shows after a line."""
+    terminal.out.file = io.StringIO()
+    terminal.handle(line)
+    return str(terminal.out.file.getvalue())
+
+
+def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal: Terminal) -> None:
+    shown = said(terminal, QUESTION)
+    assert f"searched for: {QUESTION}  (" in shown
+    assert "non-toxic to cats" in shown
+    assert "[1] garden-" in shown
+    assert said(terminal, "/sources").count("garden-") == len(terminal.sources)
+
+
+def test_a_source_opens_with_the_sentences_it_lent(terminal: Terminal) -> None:
+    said(terminal, QUESTION)
+    shown = " ".join(said(terminal, "/open 1").split())
+    source = terminal.sources[0]
+    assert source.passage.id in shown
+    assert any(rests for _, rests in source.sentences)
+    for text, rests in source.sentences:
+        assert (f">{text}<" in shown) == rests
+        assert text in shown
+    assert "no source '9'" in said(terminal, "/open 9")
+
+
+def test_a_follow_up_leans_on_what_was_said(terminal: Terminal) -> None:
+    said(terminal, QUESTION)
+    shown = said(terminal, "And which of them survive frost?")
+    assert "searched for: And which of them survive frost? (" in shown
+    assert "cats" in shown.partition("(")[2].partition(")")[0]
+    assert [turn.utterance for turn in terminal.session.turns] == [QUESTION, "And which of them survive frost?"]
+
+
+def test_what_is_known_about_the_person(terminal: Terminal) -> None:
+    assert "I know nothing about you" in said(terminal, "/about-me")
+    said(terminal, "/about-me add I have two cats.")
+    said(terminal, "/about-me add I bake.")
+    assert "1  I have two cats." in said(terminal, "/about-me edit 2 I bake bread.")
+    assert "2  I bake bread." in said(terminal, "/about-me")
+    assert "cats" not in said(terminal, "/about-me remove 1")
+    assert "there is no statement '7'" in said(terminal, "/about-me remove 7")
+    assert "a statement needs words" in said(terminal, "/about-me add")
+
+
+def test_a_person_is_asked_before_anything_is_remembered(terminal: Terminal) -> None:
+    line = "I have two cats. Which plants are safe?"
+    assert "(To have me remember this: /about-me add I have two cats.)" in said(terminal, line)
+    terminal.asks = lambda question: "n"
+    said(terminal, line)
+    assert terminal.session.store.statements() == ()
+    terminal.asks = lambda question: "y" if question == "Remember about you: I have two cats. [y/N] " else "n"
+    said(terminal, line)
+    assert [statement.text for statement in terminal.session.store.statements()] == ["I have two cats."]
+    terminal.asks = None
+    assert "remember" not in said(terminal, line)
+
+
+@pytest.mark.parametrize(
+    ("utterance", "statements"),
+    [
+        ("I'm vegetarian. What can I eat?", ["I'm vegetarian."]),
+        ("My sister is allergic to nuts.", ["My sister is allergic to nuts."]),
+        ("I want to know more. I'd like to know why.", []),
+        ("I am looking for bread.", []),
+        ("Am I right?", []),
+    ],
+)
+def test_what_people_say_about_themselves(utterance: str, statements: list[str]) -> None:
+    assert list(said_of_oneself(utterance)) == statements
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("Wie lange hält sich Reisbrot?", False),
+        ("Combien de temps se garde le pain de riz ?", False),
+        ("Как долго хранится хлеб?", False),
+        ("gluten free rice bread recipe", True),
+        ("Where is Rio de Janeiro?", True),
+        ("42", True),
+    ],
+)
+def test_other_languages_are_noticed(text: str, english: bool) -> None:
+    assert looks_english(text) == english
+
+
+def test_a_question_in_another_language_is_answered_with_a_warning(terminal: Terminal) -> None:
+    assert "I read English only" in said(terminal, "Welche Pflanzen sind für meine Katzen nicht giftig?")
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("/nonsense", "there is no command /nonsense"),
+        ("/model gpt.gguf", "gpt.gguf: no such model file"),
+        ("/export talk.txt", "there is nothing to export yet"),
+        ("/about-me sing", "/about-me does not know 'sing'"),
+        ("/open", "no source ''"),
+        ("   ", ""),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_the_chat_goes_on(terminal: Terminal, line: str, answer: str) -> None:
+    assert answer in said(terminal, line)
+    assert "non-toxic" in said(terminal, QUESTION)
+
+
+def test_a_very_long_paste_is_answered(terminal: Terminal) -> None:
+    assert "non-toxic" in said(terminal, QUESTION + " I wrote this down: " + "cats and plants and frost " * 5000)
+
+
+def test_another_conversation_and_one_to_forget(terminal: Terminal) -> None:
+    store = terminal.session.store
+    said(terminal, QUESTION)
+    said(terminal, "/new")
+    assert terminal.session.turns == ()
+    said(terminal, "What do bees need?")
+    assert len(store.chats()) == 2
+    said(terminal, "/forget")
+    assert [chat.title for chat in store.chats()] == [QUESTION]
+
+
+def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:
+    said(terminal, QUESTION)
+    said(terminal, f"/export {tmp_path / 'talk.md'}")
+    assert (tmp_path / "talk.md").read_text().startswith(f"# {QUESTION}")
+    assert "exists already" in said(terminal, f"/export {tmp_path / 'talk.md'}")
+    assert "ends neither in .md nor in .json" in said(terminal, f"/export {tmp_path / 'talk.pdf'}")
+
+
+def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> None:
+    def stop(_call: Call) -> None:
+        raise KeyboardInterrupt
+
+    session = Session(assistant, Store(None))
+    with pytest.raises(KeyboardInterrupt):
+        session.ask(QUESTION, stop)
+    assert session.turns == ()
+    assert session.store.chats() == ()
+    assert session.ask(QUESTION).response.used
+    assert len(session.turns) == 1
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> dict[str, str]:
+    """An environment with a home of its own."""
+    return os.environ | {"CONVAGENT_DATA": str(tmp_path / "data"), "NO_COLOR": "1", "COLUMNS": "200"}
+
+
+def convagent(person: dict[str, str], *arguments: str, text: str = "") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(ROOT / "cli.py"), *arguments]
+    return subprocess.run(command, input=text, env=person, capture_output=True, text=True, check=False)
+
+
+def test_a_question_through_a_pipe(person: dict[str, str], example_index: PassageIndex) -> None:
+    index = str(example_index.directory)
+    result = convagent(person, "chat", "-i", index, "-m", "none", "--embedder", "none", text=f"{QUESTION}\n")
+    assert result.returncode == 0
+    assert "non-toxic to cats" in result.stdout
+    assert "[1] garden-" in result.stdout
+    again = convagent(
+        person, "chat", "--continue", "-m", "none", "--embedder", "none", text="Which survive frost?\n/x\n"
+    )
+    assert again.returncode == 6  # there is no command /x
+    assert "Which survive frost? (" in again.stdout
+    assert "2  " in convagent(person, "chats", "frost").stdout
+    assert "There are no conversations." in convagent(person, "chats", "submarine").stdout
+    hidden = convagent(person, "chat", "-i", index, "-m", "none", "--incognito", text="What do bees need?\n")
+    assert hidden.returncode == 0
+    assert "bees" not in convagent(person, "chats").stdout
+    assert convagent(person, "chats", "--forget", "1").returncode == 0
+    assert convagent(person, "chat", "--continue").returncode == 4
