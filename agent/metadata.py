@@ -125,9 +125,16 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
             "prompts": prompts.digests(),
             "passages": plan.read,
             "responses": plan.responses if plan.parts.answer else 0,
+            **({"answer": _answer(settings)} if plan.parts.answer else {}),
         },
         **({"personal statements": _statements(settings)} if chosen else {}),
     }
+
+
+def _answer(settings: Settings) -> dict[str, Any]:
+    """How it is made: as asked for, and by what sentences are chosen, or those replaced that no passage supports."""
+    nearness = {"embedder": settings.embedder, "sha256": settings.embedder_digest} if settings.embedder else "words"
+    return {"way": settings.plan.answer, "nearness": nearness, "support": "excerpts"}
 
 
 def _statements(settings: Settings) -> dict[str, Any]:
