@@ -152,7 +152,8 @@ def _passages(found: Iterable[Part], path: Path, name: str, title: str) -> Itera
         times[part.place] += 1
         place = f"{part.place}.{times[part.place]}" if times[part.place] > 1 else part.place
         called = title or (written(path.name) if data or not part.headings else "")
-        heading = ": ".join(heading for heading in dict.fromkeys((called, *part.headings)) if heading)
+        headings = [heading for heading in part.headings if heading not in called]
+        heading = ": ".join([called, *headings] if called else headings)
         where = f"#page={part.place[1:]}" if path.suffix.lower() == ".pdf" else ""
         yield Passage(f"{written(name)}:{place}", text, _clean(heading), uri + where)
 

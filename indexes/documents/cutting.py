@@ -13,7 +13,7 @@ from itertools import takewhile
 from indexes.segments import Split
 
 ENOUGH, MOST = 80, 150  # words: a passage with so many ends with its paragraph; none has more
-FEW = 40  # words that do not stand alone: the next section joins them
+FEW = 40  # words that do not stand alone: they join the paragraph before them, and the next section joins them
 LONGEST = 900  # characters of a sentence; a longer one is cut between words, or within one
 SPLITTABLE = 100_000  # characters of a paragraph that is still looked through for sentences
 
@@ -65,7 +65,7 @@ def parts(blocks: Iterable[Block], split: Split) -> Iterator[Part]:
     open_: list[_Piece] = []
     words = 0
     for piece in (piece for block in blocks for piece in _pieces(block, split)):
-        ends = piece.glue == "\n" and words >= ENOUGH
+        ends = piece.glue == "\n" and words >= ENOUGH and piece.words >= FEW
         ends = ends or (bool(open_) and piece.headings != open_[-1].headings and words >= FEW)
         if open_ and (ends or words + piece.words > MOST):
             yield _joined(open_)

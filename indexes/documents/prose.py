@@ -2,24 +2,44 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from indexes.documents.cutting import Block, Line, sentence
 
 WRAPPED = 45  # characters: a line of plain text that is shorter, though another follows, was meant to end there
+HEADING = 80  # characters of a first line that may be the heading of plain text
 ITEM = 6  # words of a list's item up to which it is set off with a semicolon, not with a full stop
 _BULLET = re.compile(r"^\s*(?:[-*•–·]|\[[ xX]\])\s+")
 _FRONT = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
 
 
 def text_blocks(text: str) -> Iterator[Block]:
-    """Paragraphs of plain text: what stands between empty lines."""
+    """Paragraphs of plain text: what stands between empty lines. A first line that stands alone is the heading."""
+    headings: tuple[str, ...] = ()
+    begins = 0
+    for number, lines in enumerate(_paragraphs(text)):
+        if (
+            number == 0
+            and len(lines) == 1
+            and len(lines[0].text) <= HEADING
+            and sentence(lines[0].text) != lines[0].text
+        ):
+            headings, begins = (lines[0].text,), lines[0].number
+        else:
+            yield replace(_paragraph(lines), headings=headings, begins=begins)
+            begins = 0
+    if begins:
+        yield Block((Line(begins, headings[0]),))
+
+
+def _paragraphs(text: str) -> Iterator[list[Line]]:
     paragraph: list[Line] = []
     for number, line in enumerate([*text.split("\n"), ""], start=1):
         if line.strip():
             paragraph.append(Line(number, line.strip()))
         elif paragraph:
-            yield _paragraph(paragraph)
+            yield paragraph
             paragraph = []
 
 
@@ -86,7 +106,8 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
     front = _FRONT.match(text)
     if front:
-        lines = [Line(number, line) for number, line in enumerate(front[1].split("\n"), start=2) if line.strip()]
+        numbered = enumerate(front[1].split("\n"), start=2)
+        lines = [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("title:")]
         yield from [listed(lines)] if lines else []
         text = "\n" * front[0].count("\n") + text[front.end() :]
     outline = Outline()
