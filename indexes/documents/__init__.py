@@ -101,7 +101,7 @@ def _unreadable(error: OSError) -> MissingError:
 
 
 def parse(path: Path, name: str, data: bytes, split: Split) -> Parsed:
-    """The passages of a file's bytes. `name` is the file's below its folder; the suffix says what it is.
+    """The passages of a file's bytes. `name` is the file's below its folder, as ids have it.
 
     Never raises for what is wrong with the bytes: that is the reason to leave the file out.
     """
@@ -152,10 +152,10 @@ def _passages(found: Iterable[Part], path: Path, name: str, title: str) -> Itera
         times[part.place] += 1
         place = f"{part.place}.{times[part.place]}" if times[part.place] > 1 else part.place
         called = title or (written(path.name) if data or not part.headings else "")
-        headings = [heading for heading in part.headings if heading not in called]
+        headings = [heading for heading in part.headings if heading not in title]
         heading = ": ".join([called, *headings] if called else headings)
         where = f"#page={part.place[1:]}" if path.suffix.lower() == ".pdf" else ""
-        yield Passage(f"{written(name)}:{place}", text, _clean(heading), uri + where)
+        yield Passage(f"{name}:{place}", text, _clean(heading), uri + where)
 
 
 def _clean(text: str) -> str:

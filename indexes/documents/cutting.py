@@ -14,7 +14,8 @@ from indexes.segments import Split
 
 ENOUGH, MOST = 80, 150  # words: a passage with so many ends with its paragraph; none has more
 FEW = 40  # words that do not stand alone: they join the paragraph before them, and the next section joins them
-LONGEST = 900  # characters of a sentence; a longer one is cut between words, or within one
+LETTERS = 10  # characters that count as a word, where words are longer or have no spaces between them
+LONGEST = 600  # characters of a sentence; a longer one is cut between words, or within one
 SPLITTABLE = 100_000  # characters of a paragraph that is still looked through for sentences
 
 
@@ -57,7 +58,7 @@ class _Piece:
 
     @property
     def words(self) -> int:
-        return len(self.text.split())
+        return _words(self.text)
 
 
 def parts(blocks: Iterable[Block], split: Split) -> Iterator[Part]:
@@ -81,6 +82,10 @@ def sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?:;,…。！？" or text[-2:] in ('."', ".)", "!)", "?)") else f"{text}."
 
 
+def _words(text: str) -> int:
+    return max(len(text.split()), len(text) // LETTERS)
+
+
 def _pieces(block: Block, split: Split) -> Iterator[_Piece]:
     """The whole block where it fits a passage, else its sentences, or its lines."""
     glue = " " if block.prose else "\n"
@@ -88,7 +93,7 @@ def _pieces(block: Block, split: Split) -> Iterator[_Piece]:
     if not whole:
         return
     first, last = block.begins or block.lines[0].number, block.lines[-1].number
-    if len(whole.split()) <= MOST and len(whole) <= LONGEST:
+    if _words(whole) <= MOST:
         yield _Piece(whole, first, last, block.headings, "\n")
         return
     numbered = list(_sentences(block, whole, split))

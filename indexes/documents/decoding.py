@@ -12,6 +12,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),  # after those of UTF-32, which begin alike
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# Of those that fit alike, the first.
 GUESSES = ["cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "euc_kr"]
 LOOKED_AT = 200_000  # bytes that a guess is made from
 CONTROLS = 0.01  # share of control characters from which a file is no text
@@ -39,7 +40,8 @@ def _decoded(data: bytes) -> tuple[str, str]:
             raise InvalidInputError("is no text, whatever its name says") from error
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:LOOKED_AT], cp_isolation=GUESSES).best()
-    if best is None:
+    found = from_bytes(data[:LOOKED_AT], cp_isolation=GUESSES)
+    if not found:
         raise InvalidInputError("is text in no encoding that is known here, or no text")
+    best = min(found, key=lambda match: (match.chaos, -match.coherence, GUESSES.index(match.encoding)))
     return data.decode(best.encoding, "replace"), best.encoding
