@@ -20,6 +20,7 @@ from agent.embedders import open_embedder
 from agent.search import open_finder
 from indexes.documents.cutting import MOST
 from indexes.documents.names import split_id, written
+from indexes.documents.store import Store
 from indexes.passages import PassageIndex
 from indexes.vectors import Vectors
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
@@ -129,6 +130,7 @@ KINDS = [
     ("a.csv", "name,age\nIda,7\nBo,8\n", [("2", "a.csv", "name: Ida; age: 7."), ("3", "a.csv", "name: Bo; age: 8.")]),
     ("a.csv", 'a;b\n1;"two\nlines"\n', [("2-3", "a.csv", "a: 1; b: two lines.")]),
     ("a.csv", "1;2\n3;4\n", [("1", "a.csv", "column 1: 1; column 2: 2."), ("2", "a.csv", "column 1: 3; column 2: 4.")]),
+    ("a.csv", ",2023,2024\nrye,3,\n", [("2", "a.csv", "rye; 2023: 3.")]),
     ("a.json", '{"a": {"b": 1}, "c": [1, 2], "d": null}', [("$", "a.json", "a.b: 1; c: 1, 2.")]),
     ("a.json", '{"x": [{"a": 1}, {"a": 2}], "y": "z"}', [
         ("$", "a.json", "y: z."), ("x[0]", "a.json: x", "a: 1."), ("x[1]", "a.json: x", "a: 2."),
@@ -442,6 +444,11 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(RunError, match="CONVAGENT_CACHE"):
         opened(folder, tmp_path)
+
+
+def test_a_store_that_fails_while_it_is_used(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="CONVAGENT_CACHE"), Store(tmp_path / "files.sqlite"):
+        raise sqlite3.OperationalError("database or disk is full")
 
 
 PROCESS = """

@@ -41,14 +41,16 @@ class Store:
             path.parent.mkdir(0o700, parents=True, exist_ok=True)  # these are a person's own texts
             self._database = _opened(path)
         except (OSError, sqlite3.Error) as error:
-            remedy = "Set CONVAGENT_CACHE to a directory that can be written."
-            raise RunError(f"cannot be used ({error})", where=str(path), remedy=remedy) from error
+            raise _unusable(path, error) from error
 
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        """Close it. What SQLite raised meanwhile (a full disk, say) becomes a `RunError`."""
         self._database.close()
+        if isinstance(error, sqlite3.Error):
+            raise _unusable(self.path, error) from error
 
     def known(self) -> dict[str, Known]:
         """Every file that is kept, by name."""
@@ -110,6 +112,11 @@ class Kept(Corpus):
         for name in self._store.documents():
             for number, passage in enumerate(self._store.parsed(name).passages, start=1):
                 yield self.files[0] / name, number, passage
+
+
+def _unusable(path: Path, error: Exception) -> RunError:
+    remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
+    return RunError(f"cannot be used ({error})", where=str(path), remedy=remedy)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

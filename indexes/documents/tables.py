@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 
 from indexes.documents.cutting import Block, Line
@@ -11,6 +12,7 @@ DELIMITERS = ",;\t|"
 LOOKED_AT = 20_000  # characters that the delimiter is found in
 FIELD = 10_000_000  # characters of a value
 NOTES = 5  # ragged rows that are told one by one
+_NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
 
 
 def table_rows(text: str, notes: list[str]) -> Iterator[Block]:
@@ -49,5 +51,6 @@ def _dialect(text: str) -> type[csv.Dialect]:
 
 
 def _is_header(row: Sequence[str]) -> bool:
-    """Names of columns are different words, none of them a number."""
-    return all(row) and len(set(row)) == len(row) and not any(value.strip()[0:1].isdigit() for value in row)
+    """Names of columns are different words; a number is none, unless it is a year."""
+    names = [value.strip() for value in row if value.strip()]
+    return len(set(names)) == len(names) and not any(_NUMBER.match(name) for name in names)
