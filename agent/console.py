@@ -4,7 +4,7 @@ import logging
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from schemas.errors import ConvagentError, InvalidInputError
 if TYPE_CHECKING:
     from agent.answering import Report
     from agent.chat.store import Chat
+    from agent.documents import Reading
     from agent.job import OnTurn
     from agent.measures import Scores
     from agent.touche import Finished, Task
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = "convagent.toml"
 INTERRUPTED = 130
+LISTED = 10  # files of a folder that are named, of each kind
 log = logging.getLogger("convagent")
 _shown = {"quiet": False, "verbose": 0}
 
@@ -118,20 +120,36 @@ def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def passage_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over passages embedded; nothing where stderr is no terminal."""
+def progress(doing: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar over things done, named by what is done with them; nothing where stderr is no terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = _stderr()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("embedding", total=total)
+        task = bar.add_task(doing, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+def passage_progress(total: int) -> AbstractContextManager[Callable[[int], None]]:
+    """A bar over passages embedded."""
+    return progress("embedding", total)
 
 
 def show_embedded(passages: int, path: Path) -> None:
     if passages:
         log.info("%s: %d passages embedded", path, passages)
+
+
+def show_documents(report: "Reading") -> None:
+    """What was read of a person's folder, what was not, and why; of each the first `LISTED`."""
+    gone = f", {len(report.gone)} gone" if report.gone else ""
+    log.info("%d documents read, %d as they were%s", len(report.read), len(report.unchanged), gone)
+    for told, problems in (("left out", report.skipped), ("note", report.notes)):
+        for problem in problems[:LISTED]:
+            log.warning("  %s: %s", told, problem)
+        if len(problems) > LISTED:
+            log.warning("  %s: %d more", told, len(problems) - LISTED)
 
 
 def show_run(report: "Report") -> None:

@@ -1,12 +1,13 @@
 """Vectors for the passages of an index: made when a small one is built, or asked for by `convagent index embed`."""
 
 import logging
+import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from indexes.passages import PassageIndex
-from indexes.vectors import Embedder, write_vectors
+from indexes.vectors import Embedder, VectorCache, write_vectors
 from schemas.errors import UsageError
 
 SMALL = 20_000  # passages that are embedded without being asked: some minutes on two cores
@@ -31,3 +32,12 @@ def embed_index(directory: Path, embedder: Embedder | None, progress: Progress, 
     with progress(len(index)) as tick:
         write_vectors(directory, list(index.texts()), embedder, tick)
     return len(index)
+
+
+def cached(embedder: Embedder, cache: Path) -> Embedder:
+    """The same model, its vectors kept in the directory `cache` by their content; without where that cannot be."""
+    try:
+        return VectorCache(cache / "vectors.sqlite", embedder)
+    except (OSError, sqlite3.Error) as error:
+        log.info("The cache of vectors cannot be used (%s): going on without", error)
+        return embedder

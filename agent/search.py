@@ -1,7 +1,6 @@
 """The passage-search tool: LangChain's tool interface over the passage index, and how the flow calls it."""
 
 import logging
-import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +10,13 @@ from langchain_core.tools import BaseTool
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
+from agent.embedding import cached
 from agent.llm.seam import Listener, unheard
 from indexes.feedback import fused
 from indexes.finder import Finder
 from indexes.passages import PassageIndex, Weighted
 from indexes.statistics import Bm25, Dirichlet, Score, Statistics
-from indexes.vectors import Embedder, VectorCache
+from indexes.vectors import Embedder
 from indexes.words import stems
 from schemas.records import Call, Chosen, Hit, Passage, Plan, Query, QueryPart
 
@@ -149,11 +149,7 @@ def open_finder(index: PassageIndex, embedder: Embedder | None, plan: Plan = Pla
         log.info("%s has vectors of %s; those of %s are made as needed", index.directory, about.model, embedder.name)
     from agent.llm.embedded import cache_directory
 
-    try:
-        return replace(finder, embed=VectorCache(cache_directory() / "vectors.sqlite", embedder).embed)
-    except (OSError, sqlite3.Error) as error:
-        log.info("The cache of vectors cannot be used (%s): going on without", error)
-        return replace(finder, embed=embedder.embed)
+    return replace(finder, embed=cached(embedder, cache_directory()).embed)
 
 
 def _scorer(index: PassageIndex, plan: Plan) -> Score | None:

@@ -216,6 +216,8 @@ class PassageIndex:
             self._index = tantivy.Index.open(str(directory))
             self._offsets = np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r")
             self._ids = np.memmap(directory / "ids.txt", dtype=np.uint8, mode="r")
+            if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
+                raise ValueError("its ids are not whole")
         except (ValueError, OSError) as error:
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error

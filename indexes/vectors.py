@@ -103,10 +103,14 @@ def read_vectors(directory: Path, about: About) -> Vectors:
 
 
 class VectorCache:
-    """Vectors by the content of their texts, in SQLite; several processes may use one file. It may be deleted."""
+    """An embedding model whose vectors are kept by the content of their texts, in SQLite.
+
+    Several processes may use one file. It may be deleted.
+    """
 
     def __init__(self, path: Path, embedder: Embedder) -> None:
         self._embedder = embedder
+        self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
         path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(path, timeout=30)
         self._database.execute("PRAGMA journal_mode=WAL")

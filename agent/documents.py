@@ -1,0 +1,179 @@
+"""A folder of a person's own documents as a passage index, made when it is first opened and kept up to date after.
+
+All that is made of a folder is in one directory of the cache: what was read of each file (`files.sqlite`), and indexes
+named by what they hold (`index-...`). An index is never changed: another state of the folder has another name, so two
+processes may open a folder at once, and one that is broken off leaves what was there.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from agent.embedding import SMALL, cached, embed_index
+from agent.sentences import split_sentences
+from indexes.documents import EXPECTED, parse, read_contents, read_stamp
+from indexes.documents.folder import Listing, list_documents
+from indexes.documents.names import split_id, written
+from indexes.documents.store import Kept, Known, Store
+from indexes.passages import PassageIndex, build_index
+from indexes.vectors import Embedder
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Passage, Problem
+
+INDEXES = 3  # kept of one folder: somebody else may still have the one before open
+TOLD = 5  # reasons in the error that nothing could be read
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # what is done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of reading a folder: names of files below it, and what is to be said of them."""
+
+    read: tuple[str, ...]  # now
+    unchanged: tuple[str, ...]  # since they were read
+    gone: tuple[str, ...]  # read once, and no longer there
+    skipped: tuple[Problem, ...]  # left out, with the reasons
+    notes: tuple[Problem, ...]  # oddities of what was read now
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """A folder that can be searched. The ids of its passages are those of `indexes/documents/names.py`."""
+
+    root: Path  # that names begin at
+    index: PassageIndex
+    reading: Reading
+    _home: Path
+
+    def file(self, id: str) -> Path:
+        """The file that a passage is from."""
+        return self.root / split_id(id)[0]
+
+    def around(self, id: str, more: int = 1) -> tuple[Passage, ...]:
+        """A passage with up to `more` passages of its file before it and after it, in order.
+
+        Raises `MissingError` where there is no such passage.
+        """
+        with Store(self._home / "files.sqlite") as store:
+            passages = store.parsed(id.rpartition(":")[0]).passages
+        at = next((at for at, passage in enumerate(passages) if passage.id == id), None)
+        if at is None:
+            raise MissingError(f"holds no passage {id}", where=str(self.root))
+        return passages[max(0, at - more) : at + more + 1]
+
+
+def open_documents(folder: Path, cache: Path, embedder: Embedder | None, progress: Progress) -> Documents:
+    """The index of a folder's documents (or of one document), up to date.
+
+    What was read before and did not change is not read again, and no text is embedded twice. Where several processes
+    open a folder, one builds the index and the others wait for it. Raises `MissingError` where there is no such folder,
+    `InvalidInputError` where nothing in it can be read, `RunError` where the cache cannot be written.
+    """
+    listing = list_documents(folder.resolve())
+    home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
+    with Store(home / "files.sqlite") as store:
+        reading = _brought_up_to_date(store, listing, progress)
+        if not store.documents():
+            raise _nothing(folder, reading)
+        index = _index(store, home, listing.root)
+    return Documents(listing.root, _embedded(index, cache, embedder, progress), reading, home)
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """Names of files by what became of them."""
+
+    read: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+
+
+def _brought_up_to_date(store: Store, listing: Listing, progress: Progress) -> Reading:
+    """Read what is new or changed into the store, file by file, and forget what is gone."""
+    known = store.known()
+    files = {written(name): listing.root / name for name in listing.names}
+    gone = tuple(name for name in known if name not in files)
+    store.forget(gone)
+    found = _Sorted(skipped=list(listing.skipped))
+    with progress("reading", len(files)) as tick:
+        for number, (name, path) in enumerate(files.items(), start=1):
+            try:
+                notes = _update(store, name, path, known.get(name))
+            except (MissingError, InvalidInputError) as error:
+                store.forget([name])
+                found.skipped.append(Problem(name, error.what))
+            else:
+                (found.unchanged if notes is None else found.read).append(name)
+                found.notes += [Problem(name, note) for note in notes or ()]
+            tick(number)
+    reasons = store.left_out()
+    skipped = sorted(
+        [*found.skipped, *(Problem(name, why) for name, why in reasons.items())], key=lambda one: one.where
+    )
+    read, unchanged = (tuple(name for name in names if name not in reasons) for names in (found.read, found.unchanged))
+    return Reading(read, unchanged, gone, tuple(skipped), tuple(found.notes))
+
+
+def _update(store: Store, name: str, path: Path, known: Known | None) -> tuple[str, ...] | None:
+    """Read a file, unless it is as it was (None); else what was odd about it.
+
+    Raises `MissingError` or `InvalidInputError` where it cannot be read, without where: the name is known to be it.
+    """
+    if known and read_stamp(path) == known.stamp:
+        return None
+    contents = read_contents(path)
+    if known and contents.digest == known.digest:
+        store.restamp(name, contents.stamp)
+        return None
+    parsed = parse(path, name, contents.data, split_sentences)
+    if contents.changed:
+        parsed = replace(parsed, notes=(*parsed.notes, "changed while it was read; it will be read again"))
+    store.keep(name, Known(contents.stamp, contents.digest), parsed)
+    return parsed.notes
+
+
+def _nothing(folder: Path, reading: Reading) -> InvalidInputError:
+    """The error of a folder without documents, with the reasons."""
+    reasons = "".join(f"\n  {problem}" for problem in reading.skipped[:TOLD])
+    more = f"\n  and {len(reading.skipped) - TOLD} more" if len(reading.skipped) > TOLD else ""
+    remedy = f"Put documents there, or name another folder. Expected {EXPECTED}."
+    return InvalidInputError(f"holds no document that can be read{reasons}{more}", where=str(folder), remedy=remedy)
+
+
+def _index(store: Store, home: Path, root: Path) -> PassageIndex:
+    """The index of what is in the store: the one that is there, or a new one where there is none or it is damaged."""
+    with store.alone():
+        directory = home / f"index-{store.state()}"
+        try:
+            return PassageIndex(directory)
+        except (MissingError, InvalidInputError):
+            shutil.rmtree(directory, ignore_errors=True)
+        for left in home.glob(".index-*"):  # by somebody who was ended while building
+            shutil.rmtree(left, ignore_errors=True)
+        build_index(Kept(store, root), directory, skip_problems=False, progress=lambda: None)
+        others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
+        for old in others[:-INDEXES]:
+            shutil.rmtree(old, ignore_errors=True)
+        return PassageIndex(directory)
+
+
+def _embedded(index: PassageIndex, cache: Path, embedder: Embedder | None, progress: Progress) -> PassageIndex:
+    """The index with vectors of this model, made now where it is small enough and has none."""
+    if embedder is None or _has_vectors(index, embedder):
+        return index
+    embed_index(index.directory, cached(embedder, cache), partial(progress, "embedding"), SMALL)
+    return PassageIndex(index.directory)
+
+
+def _has_vectors(index: PassageIndex, embedder: Embedder) -> bool:
+    if index.embedded is None or index.embedded.digest != embedder.digest:
+        return False
+    try:
+        return index.vectors is not None
+    except (InvalidInputError, OSError):
+        return False
