@@ -246,6 +246,9 @@ def search(
 
 @app.command()
 def chat(
+    docs: Annotated[
+        Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
+    ] = None,
     index: Annotated[
         Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.", envvar="CONVAGENT_INDEX")
     ] = None,
@@ -255,15 +258,16 @@ def chat(
     number: Annotated[int | None, typer.Option("--chat", help="Go on with this conversation.")] = None,
     incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
 ) -> None:
-    """Ask your own passages, offline, and see where each sentence of the answer is from.
+    """Ask your own documents, offline, and see where each sentence of the answer is from.
 
+    [bold]convagent chat --docs ~/notes[/] reads txt, md, html, csv, json and pdf; later only what changed.
     [bold]convagent chat --index index[/]
     [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
-    [bold]echo "How long does rice bread keep?" | convagent chat -i index[/] prints the answer and its sources.
+    [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
     """
     from agent.chat.opening import Wanted, begin
 
-    if not begin(Wanted(index, model, embedder, go_on, number, incognito)):
+    if not begin(Wanted(docs, index, model, embedder, go_on, number, incognito)):
         raise typer.Exit(6)
 
 

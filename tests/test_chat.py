@@ -23,7 +23,7 @@ QUESTION = "Which balcony plants are safe for cats?"
 
 @pytest.fixture(scope="module")
 def assistant(example_index: PassageIndex) -> Assistant:
-    return open_assistant("examples", example_index, "none", "none")
+    return open_assistant("examples", example_index, "none", None)
 
 
 @pytest.fixture

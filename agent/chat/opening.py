@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent import console
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store, data_directory
 from agent.chat.terminal import converse, export
+from agent.documents import open_documents
+from agent.embedders import open_embedder
 from agent.files import check_writable
+from agent.llm.embedded import cache_directory
 from agent.sources import DEFAULT_INDEX
-from indexes.passages import PassageIndex
+from indexes.passages import INFO_FILE, PassageIndex
+from indexes.vectors import Embedder
 from schemas.errors import MissingError, UsageError
 
 
@@ -16,6 +21,7 @@ from schemas.errors import MissingError, UsageError
 class Wanted:
     """What `convagent chat` was asked for."""
 
+    docs: Path | None = None
     index: Path | None = None
     model: str = "smollm2"
     embedder: str | None = None
@@ -26,19 +32,32 @@ class Wanted:
 
 def begin(wanted: Wanted) -> bool:
     """Open all that is needed, and talk. Whether everything went well (of interest where lines come through a pipe)."""
+    if wanted.docs and wanted.index:
+        raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
     if wanted.incognito and (wanted.go_on or wanted.chat):
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
     store = Store(None) if wanted.incognito else kept()
     chat = _chat(store, wanted)
-    source = store.source(chat) if chat and not wanted.index else str((wanted.index or DEFAULT_INDEX).resolve())
-    index = PassageIndex(Path(source))
+    named = wanted.docs or wanted.index
+    source = store.source(chat) if chat and not named else str((named or DEFAULT_INDEX).resolve())
+    embedder = open_embedder(wanted.embedder)
+    index = open_source(Path(source), embedder)
 
     def opener(model: str) -> Assistant:
-        return open_assistant(source, index, model, wanted.embedder)
+        return open_assistant(source, index, model, embedder)
 
     assistant = opener(wanted.model)
     session = Session.going_on(assistant, store, chat) if chat else Session(assistant, store)
     return converse(session, opener, None if wanted.incognito else data_directory() / "history")
+
+
+def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
+    """An index, or that of a folder of documents, brought up to date."""
+    if source == DEFAULT_INDEX.resolve() or (source / INFO_FILE).exists():
+        return PassageIndex(source)
+    documents = open_documents(source, cache_directory(), embedder, console.progress)
+    console.show_documents(documents.reading)
+    return documents.index
 
 
 def kept() -> Store:
@@ -52,7 +71,9 @@ def _chat(store: Store, wanted: Wanted) -> int | None:
         return wanted.chat
     chats = store.chats()
     if not chats:
-        raise MissingError("there is no conversation to go on with", remedy="Begin one: `convagent chat --index DIR`.")
+        raise MissingError(
+            "there is no conversation to go on with", remedy="Begin one: `convagent chat --docs FOLDER`."
+        )
     return chats[0].id
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.chat.store import Said, Store
-from agent.embedders import open_embedder
 from agent.flow import Tools, answer
 from agent.llm import open_model
 from agent.llm.seam import Listener, unheard
 from agent.search import Searcher, open_finder
 from agent.select import said
 from indexes.passages import PassageIndex
+from indexes.vectors import Embedder
 from schemas.errors import UsageError
 from schemas.records import Answered, Call, Message, Plan, Statement, Turn
 
@@ -50,11 +50,11 @@ class Assistant:
                 self.steps.listener = unheard
 
 
-def open_assistant(source: str, index: PassageIndex, model: str, embedder: str | None, plan: Plan = PLAN) -> Assistant:
-    """An assistant over an index. Raises what `open_model` and `open_embedder` do."""
-    steps = Steps()
+def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embedder | None) -> Assistant:
+    """An assistant over an index. Raises what `open_model` does."""
+    steps, plan = Steps(), PLAN
     llm = open_model(model, steps)
-    finder = open_finder(index, open_embedder(embedder), plan)
+    finder = open_finder(index, embedder, plan)
     searcher = Searcher.over(finder, plan, steps)
     return Assistant(source, model, Tools(llm, searcher.search, searcher.read, plan, finder.embed), steps)
 
