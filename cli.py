@@ -120,6 +120,7 @@ def answer(
             "--answer", help="Sentences of the passages, or written; auto: written by models of a billion parameters."
         ),
     ] = "auto",
+    words: Annotated[int, typer.Option(min=10, max=250, help="Of an answer, at most.")] = 105,
     sure: Annotated[
         float | None,
         typer.Option(
@@ -153,7 +154,9 @@ def answer(
     outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
     origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
-    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches, answers)
+    plan = Plan(
+        k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches, answers, words
+    )
     request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 

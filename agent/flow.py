@@ -14,7 +14,7 @@ from agent.again import search_again
 from agent.llm.seam import LLM, Conversation
 from agent.ptkb import choose_statements
 from agent.respond import respond
-from agent.rewrite import rewrite
+from agent.rewrite import rewrite, unless_switched
 from agent.select import said
 from indexes.vectors import Embed
 from schemas.records import Answered, Chosen, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
@@ -44,6 +44,7 @@ def answer(
     conversation = Conversation(system, (*heard, Message("user", given.resolved or turn.utterance)))
 
     query = rewrite(conversation, tools.llm, plan, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
+    query = unless_switched(query, plan, tools.embed)
     personal = choose_statements(conversation, query, ptkb, tools) if given.statements is None else given.statements
     hits = given.hits if given.hits is not None else find(conversation, query, personal, tools)
     passages = tools.read(hits[: plan.read])

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.llm.seam import LLM, Conversation, Task
-from agent.select import WORDS, nearest_sentence, says_none, select
+from agent.select import Most, nearest_sentence, says_none, select
 from agent.sentences import MAX_TOKENS, fitting
 from agent.support import supporters
 from indexes.vectors import Embed
@@ -39,14 +39,14 @@ def respond(
     if not plan.parts.answer:
         return ()
     writes = llm.name != "none" and (plan.answer == "write" or (plan.answer == "auto" and llm.writes))
-    tokens = MAX_TOKENS // max(1, plan.responses)  # iKAT 2025 counts the responses of a turn together
+    most = Most(plan.words, MAX_TOKENS // max(1, plan.responses))  # iKAT 2025 counts a turn's responses together
     responses: list[Response] = []
     none = Response(())
     left = list(passages)
     while left and len(responses) < plan.responses:
         shown = left[: plan.shown]
-        written = _write(conversation, personal, shown, tools, tokens) if writes else Response(())
-        response = written if written.sentences else select(query, personal, shown, tools.embed, tokens)
+        written = _write(conversation, personal, shown, tools, most) if writes else Response(())
+        response = written if written.sentences else select(query, personal, shown, tools.embed, most)
         if response.used and not says_none(response):
             responses.append(response)
             left = [passage for passage in left if passage.id not in response.used]
@@ -57,10 +57,10 @@ def respond(
 
 
 def _write(
-    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], tools: "Tools", tokens: int
+    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], tools: "Tools", most: Most
 ) -> Response:
     """Sentences in the model's own words, or what the passages say in the place of those that they do not support."""
-    shown, task = _writing_task(conversation, personal, passages, tools.llm, tokens)
+    shown, task = _writing_task(conversation, personal, passages, tools.llm, most)
     numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
     try:
         draft = tools.llm.ask(conversation, task, _draft_type(tuple(numbered)))
@@ -69,20 +69,20 @@ def _write(
         return Response(())
     grounded = (_grounded(written, numbered, tools.embed) for written in draft.sentences)
     sentences = list(dict.fromkeys(sentence for sentence in grounded if sentence.passage_ids))
-    kept = fitting((sentence.text for sentence in sentences), tokens)
+    kept = fitting((sentence.text for sentence in sentences), most.tokens)
     return Response(tuple(sentences[: len(kept)]))
 
 
 def _writing_task(
-    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM, tokens: int
+    conversation: Conversation, personal: Sequence[Chosen], passages: Sequence[Passage], llm: LLM, most: Most
 ) -> tuple[Sequence[Passage], Task]:
     """The passages that the prompt has room for, the lowest ranked left out first, and the task that shows them."""
     statements = [chosen.statement.text for chosen in personal]
     for count in range(len(passages), 0, -1):
         numbered = {str(n): passage for n, passage in enumerate(passages[:count], start=1)}
-        prompt = prompts.render("write", passages=numbered, statements=statements, words=min(WORDS, tokens))
+        prompt = prompts.render("write", passages=numbered, statements=statements, words=min(most.words, most.tokens))
         unshown = tuple(passage.id for passage in passages[count:])
-        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * tokens, unshown=unshown)
+        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * most.tokens, unshown=unshown)
         if llm.fits(conversation, task):
             break
     return passages[:count], task

@@ -27,7 +27,6 @@ CONTEXT, ANSWER, PREVIOUS, EARLIER = 0.5, 0.3, 0.05, 0.1
 LEANING = 6  # words with which it leans on itself and on the conversation alike
 SAID, IMAGINED = 0.5, 0.5  # what the reply that it follows, and hypothetical answers, weigh beside the two
 SAID_CHARACTERS = 300  # of that reply
-SWITCHED = 0.15  # cosine of an utterance and the exchange before it below which the topic counts as changed
 SNIPPET = 600  # characters of a passage that a model sees in the tool's reply
 
 
@@ -74,7 +73,7 @@ class Searcher:
         if not self.plan.searched:
             return ()
         earlier = query.earlier
-        query = _wanted(query, self.plan.query, self.tool.finder)
+        query = _wanted(query, self.plan.query)
         found = self._call(query)
         if not found and earlier:  # a mere "Thank you": what it answers to is what it is about
             found = self._call(replace(query, context=earlier))
@@ -104,22 +103,11 @@ class Searcher:
         return hits
 
 
-def _wanted(query: Query, parts: Sequence[QueryPart], finder: Finder) -> Query:
+def _wanted(query: Query, parts: Sequence[QueryPart]) -> Query:
     """The query without the parts that are not to be searched with."""
-    changed = "switch" in parts and _topic_changed(query, finder)
-    if "previous" not in parts or changed:
+    if "previous" not in parts:
         query = replace(query, previous="")
-    if "history" not in parts or changed:
-        query = replace(query, earlier=())
-    return replace(query, context=(), rewrite="") if changed else query
-
-
-def _topic_changed(query: Query, finder: Finder) -> bool:
-    """Whether the utterance has little to do with the exchange before it."""
-    if finder.embed is None or not query.previous:
-        return False
-    now, before = finder.embed([query.utterance, f"{query.earlier[-1]} {query.previous[:SAID_CHARACTERS]}"])
-    return float(now @ before) < SWITCHED
+    return query if "history" in parts else replace(query, earlier=())
 
 
 def _more(query: Query) -> list[Weighted]:

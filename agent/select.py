@@ -13,9 +13,8 @@ from indexes.handful import overlap
 from indexes.passages import Weighted
 from indexes.vectors import Embed, Vectors, direction
 from indexes.words import stems
-from schemas.records import Chosen, Passage, Query, Response, Sentence
+from schemas.records import Chosen, Passage, Plan, Query, Response, Sentence
 
-WORDS = 105  # at most; a human answer of the track has 86 on average
 SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones lists
 OVERLAP, OVERLAP_RANK = 0.1, 0.02  # beside the cosine: word overlap (at most 1), a place further down the ranking
 RANK = 0.05  # what a place further down costs where there is word overlap alone
@@ -30,6 +29,14 @@ NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
 
 
 @dataclass(frozen=True, slots=True)
+class Most:
+    """How long an answer may be."""
+
+    words: int = Plan().words  # by white space
+    tokens: int = MAX_TOKENS  # by both official counts
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A sentence of a passage that may become part of the answer."""
 
@@ -41,14 +48,15 @@ class Candidate:
 
 
 def select(
-    query: Query, personal: Sequence[Chosen], passages: Sequence[Passage], embed: Embed | None, tokens: int
+    query: Query, personal: Sequence[Chosen], passages: Sequence[Passage], embed: Embed | None, most: "Most"
 ) -> Response:
-    """The sentences that best answer, within `tokens` by both official counts; empty only where there is none."""
+    """The sentences that best answer, as many as there is room for; empty only where there is none."""
+    tokens = most.tokens
     candidates = _suitable(list(candidates_of(passages)), query, personal)
     if not candidates:
         return Response(())
     ranked, near = _ranked(candidates, query, personal, embed)
-    chosen = _without_repetition(ranked if near else ranked[:NEAREST], min(WORDS, tokens))
+    chosen = _without_repetition(ranked if near else ranked[:NEAREST], min(most.words, tokens))
     picked = sorted(chosen, key=lambda candidate: (candidate.rank, candidate.place))
     opening = [] if near else [NOT_FOUND]
     kept = fitting([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [

@@ -212,6 +212,7 @@ class Plan:
     scorer: Scorer = "tantivy"
     searches: int = 1  # at most; a further one only if the model asks for it
     answer: Literal["auto", "select", "write"] = "auto"  # auto: written where the model is large enough
+    words: int = 105  # of an answer, at most; a human one of the track has 86 on average
     sure: float = 0.6  # how likely the best statement must matter for any to be chosen
 
     @property

@@ -14,7 +14,7 @@ from agent.measures import Scores
 from agent.measures.answers import Given, evaluate_answers, of_turn, rouge, supported
 from agent.measures.judge import judged, open_judge
 from agent.respond import respond
-from agent.select import NOT_FOUND, WORDS, says_none, select
+from agent.select import NOT_FOUND, Most, says_none, select
 from agent.sentences import MAX_TOKENS, response_length, split_sentences, whitespace_words
 from agent.sources import Origin, Texts
 from agent.support import unsupported
@@ -43,18 +43,18 @@ def embed() -> Embed:
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
-    text = select(asked, (), [BREAD], embed, 24).text
+    text = select(asked, (), [BREAD], embed, Most(tokens=24)).text
     assert "two days" in text
-    assert select(asked, (), [BREAD], None, 24).text != text  # words alone do not find it
+    assert select(asked, (), [BREAD], None, Most(tokens=24)).text != text  # words alone do not find it
 
 
 @needs_embedder
 def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
-    response = select(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, MAX_TOKENS)
+    response = select(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, Most())
     assert response.sentences[0].text == NOT_FOUND
     assert response.sentences[0].passage_ids == ()
     assert response.used  # what comes nearest is quoted, and cited
-    assert not select(Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, MAX_TOKENS).text.startswith(
+    assert not select(Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, Most()).text.startswith(
         NOT_FOUND
     )
 
@@ -79,8 +79,8 @@ def test_nobody_writes_without_a_model() -> None:
 
 
 def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
-    assert select(Query("Who plays the trumpet?"), (), [MUSIC], None, MAX_TOKENS).sentences[0].text != NOT_FOUND
-    assert select(Query("How deep is the sea?"), (), [MUSIC], None, MAX_TOKENS).sentences[0].text == NOT_FOUND
+    assert select(Query("Who plays the trumpet?"), (), [MUSIC], None, Most()).sentences[0].text != NOT_FOUND
+    assert select(Query("How deep is the sea?"), (), [MUSIC], None, Most()).sentences[0].text == NOT_FOUND
 
 
 @needs_embedder
@@ -88,9 +88,9 @@ def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
 @pytest.mark.parametrize("tokens", [12, 40, MAX_TOKENS])
 def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, question: str, tokens: int) -> None:
     long = Passage("long:1", " ".join(f"Sentence number {n} speaks of bread and of the sea." for n in range(60)))
-    response = select(Query(question), (), [BREAD, MUSIC, long], embed, tokens)
+    response = select(Query(question), (), [BREAD, MUSIC, long], embed, Most(tokens=tokens))
     assert response_length(response.text) <= max(tokens, response_length(NOT_FOUND))
-    assert whitespace_words(response.text) <= WORDS + len(NOT_FOUND.split())
+    assert whitespace_words(response.text) <= Most().words + len(NOT_FOUND.split())
     texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}
     for sentence in response.sentences:
         assert sentence.text == NOT_FOUND or all(
@@ -117,7 +117,7 @@ def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept:
     personal = (Chosen(Statement("1", statement), 1.0),)
     passage = Passage("food:1", f"{left_out} {kept} What else is there to say of it?")
     asked = Query("What fills you, warms you, calms you, helps you sleep, or is of the house?")
-    text = select(asked, personal, [passage], None, MAX_TOKENS).text
+    text = select(asked, personal, [passage], None, Most()).text
     assert kept in text
     assert not left_out or left_out not in text
 
@@ -125,7 +125,7 @@ def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept:
 def test_what_is_asked_about_is_not_left_out() -> None:
     personal = (Chosen(Statement("1", "I'm allergic to peanuts."), 1.0),)
     passage = Passage("food:1", "Peanuts are legumes and no nuts at all. Oats are a kind of grass.")
-    assert "Peanuts" in select(Query("What are peanuts?"), personal, [passage], None, MAX_TOKENS).text
+    assert "Peanuts" in select(Query("What are peanuts?"), personal, [passage], None, Most()).text
 
 
 def test_measures_by_hand() -> None:

@@ -14,6 +14,7 @@ from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.likelihood import gains
 from agent.llm.scripted import Script, ScriptedModel
 from agent.respond import _draft_type, _write
+from agent.select import Most
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Passage
 from tests.conftest import needs_model
@@ -157,7 +158,7 @@ def test_a_written_answer_cites_only_what_supports_it(model: LLM) -> None:
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = _write(TALK, [], passages, Tools(model, lambda _query, _personal: (), lambda _hits: ()), 250)
+    response = _write(TALK, [], passages, Tools(model, lambda _query, _personal: (), lambda _hits: ()), Most())
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
     schema = msgspec.json.schema(_draft_type(("1", "2")))
@@ -170,12 +171,12 @@ def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_trace
 ) -> None:
     tools = Tools(model, lambda _query, _personal: (), lambda _hits: ())
     long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 800) for n in range(1, 5)]
-    _write(TALK, [], long, tools, 20)
+    _write(TALK, [], long, tools, Most(tokens=20))
     assert calls[-1].unshown == ("long:3", "long:4")
     assert "[2] Passage 2." in calls[-1].prompt
     assert "Passage 3." not in calls[-1].prompt
     with pytest.raises(RunError, match=r"the prompt of step 'write' takes \d+ tokens"):
-        _write(TALK, [], [Passage("endless:1", "Bread is baked. " * 3000)], tools, 20)
+        _write(TALK, [], [Passage("endless:1", "Bread is baked. " * 3000)], tools, Most(tokens=20))
 
 
 WRITTEN = {
@@ -192,7 +193,7 @@ def test_an_unsupported_sentence_gives_way_to_what_the_passage_says() -> None:
     music = Passage("music:1", "Brass keeps its tune in the cold.")
     model = ScriptedModel(Script(ask={"write": [WRITTEN]}), lambda _call: None)
     tools = Tools(model, lambda _query, _personal: (), lambda _hits: ())
-    response = _write(TALK, [], [bread, music], tools, 250)
+    response = _write(TALK, [], [bread, music], tools, Most())
     assert [(sentence.text, sentence.passage_ids) for sentence in response.sentences] == [
         ("Rice bread keeps for two days.", ("bread:1",)),
         ("Rice bread keeps for two days in a tin.", ("bread:1",)),

@@ -15,7 +15,8 @@ from indexes.vectors import Embedder
 from schemas.errors import UsageError
 from schemas.records import Answered, Call, Message, Plan, Statement, Turn
 
-PLAN = Plan(k=50)  # a person looks at a few passages
+# A person looks at few passages, wants a short answer, and changes the topic at will.
+PLAN = Plan(k=50, query=("context", "answer", "previous", "switch"), words=60)
 
 
 @dataclass(slots=True)
