@@ -237,11 +237,9 @@ def search(
 
     [bold]convagent search index "gluten free bread" -k 5[/]
     """
-    from agent.embedders import open_embedder
-    from agent.search import open_finder
-    from indexes.passages import PassageIndex
+    from agent.search import find_in
 
-    finder = open_finder(PassageIndex(index), open_embedder(embedder))
+    finder = find_in(index, embedder)
     hits = finder.find([(query, 1.0)], [(query, 1.0)], k)
     console.show_hits(hits, finder.read([hit.id for hit in hits]), as_json=as_json)
 
@@ -281,14 +279,12 @@ def rank(
     [bold]convagent rank topics.xml --index index -o run.trec[/]
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
-    from agent.embedders import open_embedder
     from agent.rcd.rank import Spans, rank_file
     from agent.rcd.spans import RULES
-    from agent.search import open_finder
-    from indexes.passages import PassageIndex
+    from agent.search import find_in
 
     wanted = Spans(RULES[model], spans, reference_spans)
-    finder = open_finder(PassageIndex(index), open_embedder(embedder))
+    finder = find_in(index, embedder)
     console.show_written(*rank_file(topics, wanted, finder, output, k, overwrite=overwrite), output)
 
 

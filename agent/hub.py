@@ -110,7 +110,7 @@ def _download(repo: str, file: str) -> None:
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.file_download import http_get, repo_folder_name
-    from huggingface_hub.utils import WeakFileLock, build_hf_headers
+    from huggingface_hub.utils import WeakFileLock, build_hf_headers  # type: ignore[attr-defined]  # named by a stub
 
     from agent.llm.embedded import sha256
 

@@ -108,7 +108,7 @@ class VectorCache:
     def __init__(self, path: Path, embedder: Embedder) -> None:
         self._embedder = embedder
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, timeout=30)
+        self._database = sqlite3.connect(path, timeout=30, check_same_thread=False)  # SQLite takes turns by itself
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
