@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
@@ -37,11 +37,9 @@ def main(index: Path, model: str) -> None:
     agent = create_agent(LocalChat.open(model, max_tokens=120), [PassageSearch.over(index)], system_prompt=SYSTEM)
     print(f"asked     {QUESTION}")
     try:
-        asked = {"messages": [("user", QUESTION)]}
-        for step in agent.stream(asked, {"recursion_limit": STEPS}, stream_mode="updates"):
+        for step in agent.stream({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": STEPS}):
             for update in step.values():
-                for message in update["messages"]:
-                    tell(message)
+                tell(update["messages"][-1])
     except GraphRecursionError:
         print(f"stopped   after {STEPS} steps without an answer")
 
