@@ -18,10 +18,10 @@ _NAME = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:/(?P<file>.+\.gguf)|:(?P<qua
 _REMEDIES = {  # by the name of the hub's error; the first that fits
     "GatedRepoError": "Its owners want to be asked: accept their terms on the hub, and log in with `hf auth login`.",
     "RepositoryNotFoundError": "The hub knows no such repository, or shows it to few. Is the name right?",
-    "EntryNotFoundError": "The repository has no such file. hf:user/repo:quant finds one by its quantisation.",
     "LocalEntryNotFoundError": "It is not in the cache, and the hub is out of reach.",
+    "EntryNotFoundError": "The repository has no such file. hf:user/repo:quant finds one by its quantisation.",
 }
-_ELSE = "Is the name right, and the hub within reach? A .gguf file that is here can be named by its path."
+_ELSE = "Is the name right, and the hub within reach? What came so far is kept. A .gguf can be named by its path, too."
 
 
 def fetched(name: str) -> Path:
@@ -76,6 +76,7 @@ def cached_files() -> dict[str, dict[str, Path]]:
             if file.file_name.endswith(".gguf")
         }
         for repo in repos
+        if repo.repo_type == "model"
     }
     return {repo: files for repo, files in found.items() if files}
 

@@ -1,5 +1,6 @@
 """Models from a hub: a stand-in on loopback serves a real GGUF as the hub would, and breaks off where it is told to."""
 
+import errno
 import json
 import os
 import signal
@@ -10,9 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from agent.embedders.minilm import converted, embedded_weights
-from agent.hub import chosen, fetched
+from agent.hub import _told, chosen, fetched
 from agent.llm.embedded import embedded_gguf, sha256
 from agent.models import Kind, _kind, kind_of
 from indexes.passages import PassageIndex
@@ -190,6 +192,19 @@ def test_what_came_damaged_is_not_kept(home: dict[str, str], tmp_path: Path) -> 
     result = convagent("model", "pull", "hf:us/mini", cwd=tmp_path, **home)
     assert (result.returncode, "came damaged" in result.stderr) == (6, True)
     assert not list((tmp_path / "hf").rglob("*.incomplete"))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "remedy"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 6, "Make room, or set HF_HOME"),
+        (LocalEntryNotFoundError("cannot find it"), 4, "not in the cache, and the hub is out of reach"),
+        (ConnectionError(), 4, "the hub within reach? What came so far is kept."),
+    ],
+)
+def test_what_goes_wrong_is_told_with_what_to_do(error: Exception, code: int, remedy: str) -> None:
+    told = _told("hf:us/mini", error)
+    assert (told.exit_code, remedy in told.remedy) == (code, True)
 
 
 @needs_model

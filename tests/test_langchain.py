@@ -197,6 +197,19 @@ def test_messages_that_cannot_be_shown(messages: list[BaseMessage], error: str) 
         scripted(plain="-").invoke(messages)
 
 
+def test_a_tool_may_want_nothing() -> None:
+    @tool
+    def ring() -> str:
+        """Ring the bell."""
+        return "Ding."
+
+    calls: list[Call] = []
+    reply: Any = scripted({"tool": "ring", "arguments": {}}, calls=calls).bind_tools([ring]).invoke("Ring!")
+    assert reply.tool_calls[0]["args"] == {}
+    assert "ring: Ring the bell.\n" in calls[0].prompt.replace(" \n", "\n")
+    assert "Its arguments" not in calls[0].prompt
+
+
 def test_what_cannot_be_bound_is_said() -> None:
     @tool
     def none() -> str:
