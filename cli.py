@@ -21,6 +21,8 @@ index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_he
 app.add_typer(index_app, name="index")
 eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
 app.add_typer(eval_app, name="eval")
+model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
+app.add_typer(model_app, name="model")
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
@@ -238,11 +240,9 @@ def search(
 
     [bold]convagent search index "gluten free bread" -k 5[/]
     """
-    from agent.embedders import open_embedder
-    from agent.search import open_finder
-    from indexes.passages import PassageIndex
+    from agent.search import find_in
 
-    finder = open_finder(PassageIndex(index), open_embedder(embedder))
+    finder = find_in(index, embedder)
     hits = finder.find([(query, 1.0)], [(query, 1.0)], k)
     console.show_hits(hits, finder.read([hit.id for hit in hits]), as_json=as_json)
 
@@ -336,14 +336,12 @@ def rank(
     [bold]convagent rank topics.xml --index index -o run.trec[/]
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
-    from agent.embedders import open_embedder
     from agent.rcd.rank import Spans, rank_file
     from agent.rcd.spans import RULES
-    from agent.search import open_finder
-    from indexes.passages import PassageIndex
+    from agent.search import find_in
 
     wanted = Spans(RULES[model], spans, reference_spans)
-    finder = open_finder(PassageIndex(index), open_embedder(embedder))
+    finder = find_in(index, embedder)
     console.show_written(*rank_file(topics, wanted, finder, output, k, overwrite=overwrite), output)
 
 
@@ -542,6 +540,42 @@ def eval_touche(
     measures = MEASURES if quality_qrels else MEASURES[:1]
     scores = evaluate_touche(runs, qrels, quality_qrels)
     console.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
+
+
+@model_app.command("pull")
+def model_pull(
+    name: Annotated[str, typer.Argument(metavar="hf:USER/REPO[:QUANT]", help="A GGUF on the Hugging Face hub.")],
+) -> None:
+    """Fetch a model into the Hugging Face cache; after an interruption, go on with it.
+
+    [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
+    [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
+    """
+    from agent.models import pulled
+
+    console.show_pulled(*pulled(name))
+
+
+@model_app.command("list")
+def model_list(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """What --model and --embedder can name here: the embedded models, and those in the Hugging Face cache.
+
+    [bold]convagent model list[/]
+    """
+    from agent.models import named_models
+
+    console.show_models(tuple(named_models()), as_json=as_json)
+
+
+@model_app.command("path")
+def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:user/repo[:quant].")]) -> None:
+    """The GGUF file of a model that is here.
+
+    [bold]convagent model path hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF[/]
+    """
+    from agent.models import path_of
+
+    typer.echo(path_of(name))
 
 
 @app.command()

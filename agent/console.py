@@ -1,6 +1,7 @@
 """What the terminal shows. Data goes to stdout; progress, notes and errors to stderr."""
 
 import logging
+import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from agent.documents import Reading
     from agent.job import OnTurn
     from agent.measures import Scores
+    from agent.models import Named
     from agent.touche import Finished, Task
     from agent.trace import Trace
     from agent.validating import Verdict
@@ -59,6 +61,8 @@ def configure(*, quiet: bool, verbose: int) -> dict[str, Any]:
     handler.setFormatter(logging.Formatter("%(message)s"))
     log.handlers[:] = [handler]
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+    if quiet:
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
     path = Path(SETTINGS_FILE)
     if not path.is_file():
         return {}
@@ -204,6 +208,27 @@ def show_info(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
     }
     for name, value in rows.items():
         typer.echo(f"{name:10}{value}")
+
+
+def show_pulled(path: Path, new: bool) -> None:
+    log.info("fetched, %.0f MB" if new else "was there already, %.0f MB", path.stat().st_size / 1e6)
+    typer.echo(path)
+
+
+def show_models(models: "Sequence[Named]", *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(models).decode())
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("name", "for", "size", "", box=None, pad_edge=False)
+    for model in models:
+        size = f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-"
+        table.add_row(model.name, model.kind, size, escape(model.remedy and f"not installed: {model.remedy}"))
+    _stdout().print(table)
 
 
 def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:

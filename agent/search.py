@@ -4,9 +4,10 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, InjectedToolArg
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
@@ -31,16 +32,23 @@ SNIPPET = 600  # characters of a passage that a model sees in the tool's reply
 
 
 class SearchArguments(BaseModel):
-    """What a model fills in to call the tool; `more` is for callers that know what else is wanted."""
+    """What a model fills in to call the tool; `more` and `meaning` are not shown to it, but for callers that know more.
+
+    `more` are further texts, each with the weight of its words; `meaning` is what is meant, with weights (default: the
+    query).
+    """
 
     query: str = Field(description="What to look for, in plain words")
-    more: list[tuple[str, float]] = Field(default=[], description="Further texts, each with the weight of its words")
-    meaning: list[tuple[str, float]] = Field(default=[], description="What is meant, with weights; default: the query")
+    more: Annotated[list[tuple[str, float]], InjectedToolArg] = []
+    meaning: Annotated[list[tuple[str, float]], InjectedToolArg] = []
     k: int = Field(default=5, ge=1, le=1000, description="How many passages to return")
 
 
 class PassageSearch(BaseTool):
-    """Searches the passages of one index. The reply is text for a model; the artifact is the tuple of hits."""
+    """Searches the passages of one index. The reply is text for a model; the artifact is the tuple of hits.
+
+    Called by itself it is never traced, whatever the environment says: nothing leaves the machine.
+    """
 
     name: str = "passage_search"
     description: str = "Search the indexed passages. Returns the best ones with their ids, most relevant first."
@@ -48,12 +56,26 @@ class PassageSearch(BaseTool):
     response_format: Any = "content_and_artifact"
     finder: Any  # Finder
 
+    @classmethod
+    def over(cls, directory: Path | str, embedder: str | None = None) -> "PassageSearch":
+        """The tool over an index directory; `embedder` and the errors are those of `find_in`."""
+        return cls(finder=find_in(directory, embedder))
+
+    def run(self, *arguments: Any, **settings: Any) -> Any:
+        with tracing_context(enabled=False):
+            return super().run(*arguments, **settings)
+
+    async def arun(self, *arguments: Any, **settings: Any) -> Any:
+        with tracing_context(enabled=False):
+            return await super().arun(*arguments, **settings)
+
     def _run(
         self, query: str, more: Sequence[Weighted] = (), meaning: Sequence[Weighted] = (), k: int = 5
     ) -> tuple[str, tuple[Hit, ...]]:
         hits = self.finder.find([(query, 1.0), *more], meaning or [(query, 1.0)], k)
         shown = self.finder.read([hit.id for hit in hits[:5]])
-        return "\n\n".join(f"[{passage.id}] {passage.text[:SNIPPET]}" for passage in shown), hits
+        text = "\n\n".join(f"[{passage.id}] {passage.text[:SNIPPET]}" for passage in shown)
+        return text or "Nothing was found.", hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +118,7 @@ class Searcher:
         words = {"query": query.utterance, "more": _more(query)}
         arguments = words | {"meaning": _meaning(query), "k": self.plan.searched}
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
-        with tracing_context(enabled=False):  # whatever the environment says: nothing leaves the machine
-            hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
+        hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
         seconds = round(time.perf_counter() - started, 4)
         self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
         return hits
@@ -123,6 +144,16 @@ def _meaning(query: Query) -> list[Weighted]:
     if query.previous:
         parts.append((f"{query.previous[:SAID_CHARACTERS]} {query.utterance}", SAID * leaning))
     return [*parts, *((answer, IMAGINED / len(query.answers)) for answer in query.answers)]
+
+
+def find_in(directory: Path | str, embedder: str | None = None) -> Finder:
+    """A finder over an index directory; `embedder` is a name as `open_embedder` has it, without one `minilm` if there.
+
+    Raises `MissingError` where there is no such index or embedding model.
+    """
+    from agent.embedders import open_embedder
+
+    return open_finder(PassageIndex(Path(directory)), open_embedder(embedder))
 
 
 def open_finder(index: PassageIndex, embedder: Embedder | None, plan: Plan = Plan()) -> Finder:

@@ -112,7 +112,7 @@ class VectorCache:
         self._embedder = embedder
         self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, timeout=30)
+        self._database = sqlite3.connect(path, timeout=30, check_same_thread=False)  # SQLite takes turns by itself
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 

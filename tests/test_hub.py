@@ -1,29 +1,38 @@
-"""Models from a hub: a stand-in on loopback serves a real GGUF as the hub would."""
+"""Models from a hub: a stand-in on loopback serves a real GGUF as the hub would, and breaks off where it is told to."""
 
+import errno
 import json
+import os
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from agent.embedders.minilm import converted, embedded_weights
-from agent.hub import chosen, fetched
-from agent.llm.embedded import sha256
+from agent.hub import _told, chosen, fetched
+from agent.llm.embedded import embedded_gguf, sha256
+from agent.models import Kind, _kind, kind_of
 from indexes.passages import PassageIndex
 from schemas.errors import UsageError
-from tests.conftest import needs_embedder
-from tests.test_cli import convagent
+from tests.conftest import needs_embedder, needs_model
+from tests.test_cli import COMMAND, convagent
 
 FILE = "mini-F16.gguf"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """One repository, us/mini, with one file."""
+    """One repository, us/mini, with one file. `breaks` says how the next downloads of it end, halfway."""
 
     gguf: Path
+    etag: str
     asked: list[str]
+    breaks: list[threading.Event]  # the connection is closed when the event is set
+    halfway: threading.Event
 
     def do_HEAD(self) -> None:
         self._answer(body=False)
@@ -32,23 +41,33 @@ class Hub(BaseHTTPRequestHandler):
         self._answer(body=True)
 
     def _answer(self, *, body: bool) -> None:
-        type(self).asked.append(f"{self.command} {self.path}")
+        type(self).asked.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
         if self.path.startswith("/api/models/us/mini/tree/main"):
             listing = [{"type": "file", "path": FILE, "size": self.gguf.stat().st_size, "oid": "0" * 40}]
             return self._send(json.dumps(listing).encode(), "application/json", body=body)
         if self.path == f"/us/mini/resolve/main/{FILE}":
             return self._send(self.gguf.read_bytes(), "application/octet-stream", body=body)
-        return self.send_error(404)
+        self.send_response(404)
+        self.send_header("X-Error-Code", "EntryNotFound" if "/us/mini/" in self.path else "RepoNotFound")
+        self.send_header("Content-Length", "0")
+        return self.end_headers()
 
     def _send(self, data: bytes, kind: str, *, body: bool) -> None:
-        self.send_response(200)
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        self.send_response(206 if start else 200)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", '"' + "a" * 64 + '"')
+        self.send_header("Content-Length", str(len(data) - start))
+        self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.send_header("ETag", f'"{self.etag}"')
         self.send_header("X-Repo-Commit", "b" * 40)
         self.end_headers()
-        if body:
-            self.wfile.write(data)
+        if body and self.breaks and kind == "application/octet-stream":
+            self.wfile.write(data[start : len(data) // 2])
+            self.halfway.set()
+            self.breaks.pop(0).wait(60)
+            self.close_connection = True
+        elif body:
+            self.wfile.write(data[start:])
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""
@@ -58,6 +77,7 @@ class Hub(BaseHTTPRequestHandler):
 def hub() -> Iterator[str]:
     source = embedded_weights()
     Hub.gguf, Hub.asked = converted(source, sha256(source)), []
+    Hub.etag, Hub.breaks, Hub.halfway = sha256(Hub.gguf), [], threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -67,30 +87,148 @@ def hub() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture
+def home(hub: str, tmp_path: Path) -> dict[str, str]:
+    """The settings of somebody whose hub is the stand-in."""
+    own = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1", "CONVAGENT_CACHE": str(tmp_path / "cache")}
+    return own | {"HF_ENDPOINT": hub}
+
+
+def downloads() -> list[str]:
+    """The ranges of the file that were asked for, in order."""
+    start = f"GET /us/mini/resolve/main/{FILE}"
+    return [asked.removeprefix(start).strip() for asked in Hub.asked if asked.startswith(start)]
+
+
 @needs_embedder
 def test_a_model_is_downloaded_once_and_then_used_offline(
-    hub: str, tmp_path: Path, example_index: PassageIndex
+    home: dict[str, str], tmp_path: Path, example_index: PassageIndex
 ) -> None:
     def search(name: str, **environment: str) -> tuple[int, str]:
-        home = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1", "CONVAGENT_CACHE": str(tmp_path / "cache")}
         command = ("search", example_index.directory, "musical instrument of brass", "-k", "1", "--embedder", name)
         result = convagent(*command, cwd=tmp_path, **home, **environment)
         return result.returncode, result.stdout + result.stderr
 
-    code, said = search("hf:us/mini", HF_ENDPOINT=hub)
+    code, said = search("hf:us/mini")
     assert code == 0, said
-    downloads = [path for path in Hub.asked if path.startswith("GET /us/mini/resolve")]
-    assert len(downloads) == 1
-    again, text = search(f"hf:us/mini/{FILE}", HF_ENDPOINT=hub, HF_HUB_OFFLINE="1")
+    assert downloads() == [""]
+    again, text = search(f"hf:us/mini/{FILE}", HF_HUB_OFFLINE="1")
     assert (again, text) == (code, said)
-    assert search("hf:us/mini:f16", HF_ENDPOINT=hub, HF_HUB_OFFLINE="1") == (code, said)
-    assert [path for path in Hub.asked if path.startswith("GET /us/mini/resolve")] == downloads
-    code, text = search("hf:us/other", HF_ENDPOINT=hub)
+    assert search("hf:us/mini:f16", HF_HUB_OFFLINE="1") == (code, said)
+    assert downloads() == [""]
+    code, text = search("hf:us/other")
     assert code == 4
     assert "hf:us/other cannot be had" in text
-    code, text = search("hf:us/mini:q2", HF_ENDPOINT=hub)
+    code, text = search("hf:us/mini:q2")
     assert code == 2
     assert f".gguf files: {FILE}" in text
+
+
+@needs_embedder
+def test_a_model_is_pulled_listed_and_found(home: dict[str, str], tmp_path: Path) -> None:
+    def model(*command: str, **environment: str) -> tuple[int, str, str]:
+        result = convagent("model", *command, cwd=tmp_path, **home, **environment)
+        return result.returncode, result.stdout, result.stderr
+
+    code, _, said = model("path", "hf:us/mini")
+    assert (code, "`convagent model pull hf:us/mini` fetches it" in said) == (4, True)
+    code, path, said = model("pull", "hf:us/mini:f16")
+    assert (code, said) == (0, "fetched, 46 MB\n")
+    assert Path(path.strip()).read_bytes() == Hub.gguf.read_bytes()
+    assert model("pull", "hf:us/mini") == (0, path, "was there already, 46 MB\n")
+    assert downloads() == [""]
+    asked = len(Hub.asked)
+    assert model("path", "hf:us/mini") == model("path", f"hf:us/mini/{FILE}") == (0, path, "")
+    rows = {row["name"]: row for row in json.loads(model("list", "--json")[1])}
+    size = Hub.gguf.stat().st_size
+    mini = {"name": f"hf:us/mini/{FILE}", "kind": "embedding", "bytes": size, "remedy": ""}
+    assert rows[f"hf:us/mini/{FILE}"] == mini
+    assert list(rows)[:2] == ["smollm2", "minilm"]
+    assert f"hf:us/mini/{FILE}" in model("list")[1]
+    assert len(Hub.asked) == asked  # none of them asks the hub
+    assert model("pull", "hf:us/mini", HF_HUB_OFFLINE="1") == (0, path, "was there already, 46 MB\n")
+    for name, remedy in [("hf:us/none", "no such repository"), ("hf:us/mini/x.gguf", "no such file")]:
+        code, _, said = model("pull", name)
+        assert (code, remedy in said) == (4, True), said
+
+
+@needs_embedder
+def test_a_broken_connection_is_gone_on_with(home: dict[str, str], tmp_path: Path) -> None:
+    at_once = threading.Event()
+    at_once.set()
+    Hub.breaks = [at_once]
+    result = convagent("model", "pull", "hf:us/mini", cwd=tmp_path, **home)
+    assert result.returncode == 0, result.stderr
+    assert Path(result.stdout.strip()).read_bytes() == Hub.gguf.read_bytes()
+    first, second = downloads()
+    assert (first, second[:6]) == ("", "bytes=")
+
+
+@needs_embedder
+def test_an_interrupted_download_is_gone_on_with_by_the_next(home: dict[str, str], tmp_path: Path) -> None:
+    released = threading.Event()
+    Hub.breaks = [released]
+    command = [str(COMMAND), "model", "pull", "hf:us/mini"]
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | home, stderr=subprocess.PIPE) as process:
+        assert Hub.halfway.wait(60)
+        kept = tmp_path / "hf/hub/models--us--mini/blobs" / f"{Hub.etag}.convagent.incomplete"
+        while not kept.stat().st_size:
+            pass
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        released.set()
+    assert process.returncode == 130
+    part = kept.stat().st_size
+    result = convagent("model", "pull", "hf:us/mini", cwd=tmp_path, **home)
+    assert (result.returncode, result.stderr) == (0, "fetched, 46 MB\n")
+    assert downloads() == ["", f"bytes={part}-"]
+    assert Path(result.stdout.strip()).read_bytes() == Hub.gguf.read_bytes()
+    assert not kept.exists()
+
+
+@needs_embedder
+def test_what_came_damaged_is_not_kept(home: dict[str, str], tmp_path: Path) -> None:
+    Hub.etag = "a" * 64
+    result = convagent("model", "pull", "hf:us/mini", cwd=tmp_path, **home)
+    assert (result.returncode, "came damaged" in result.stderr) == (6, True)
+    assert not list((tmp_path / "hf").rglob("*.incomplete"))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "remedy"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 6, "Make room, or set HF_HOME"),
+        (LocalEntryNotFoundError("cannot find it"), 4, "not in the cache, and the hub is out of reach"),
+        (ConnectionError(), 4, "the hub within reach? What came so far is kept."),
+    ],
+)
+def test_what_goes_wrong_is_told_with_what_to_do(error: Exception, code: int, remedy: str) -> None:
+    told = _told("hf:us/mini", error)
+    assert (told.exit_code, remedy in told.remedy) == (code, True)
+
+
+@needs_model
+@needs_embedder
+def test_what_a_model_is_for_stands_in_its_metadata(tmp_path: Path) -> None:
+    source = embedded_weights()
+    (tmp_path / "torn.gguf").write_bytes(b"GGUF")
+    assert kind_of(embedded_gguf()) == "language"
+    assert kind_of(converted(source, sha256(source))) == "embedding"
+    assert kind_of(tmp_path / "torn.gguf") == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind"),
+    [
+        ({"general.architecture": "qwen3"}, "language"),
+        ({"general.architecture": "qwen3", "qwen3.pooling_type": "3"}, "embedding"),
+        ({"general.architecture": "bert", "bert.attention.causal": "false"}, "embedding"),
+        ({"general.architecture": "bert", "bert.pooling_type": "4"}, "other"),
+        ({"general.architecture": "clip"}, "other"),
+    ],
+)
+def test_embedding_models_say_how_they_pool(metadata: dict[str, str], kind: Kind) -> None:
+    assert _kind(metadata) == kind
 
 
 FILES = ["m-F16.gguf", "m-Q4_K_M.gguf", "m-Q8_0.gguf", "m-iQ4_K_S.gguf"]

@@ -17,7 +17,7 @@ from schemas.records import Answered, Call, Chosen, Hit, Passage, Plan, Query, Q
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
     tool = PassageSearch(finder=Finder(example_index))
-    assert set(tool.args) == {"query", "more", "meaning", "k"}
+    assert set(tool.args) == {"query", "k"}
     text = tool.invoke({"query": "tomatoes on a balcony", "k": 2})
     assert text.startswith("[garden-01:1] Tomato plants")
     assert text.count("\n\n[") == 1

@@ -1,8 +1,9 @@
 """Any embedding GGUF, read by llama.cpp in this process: texts in, unit vectors out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import llama_cpp
@@ -19,7 +20,7 @@ SEQUENCES = 32  # texts in one pass
 
 @dataclass(slots=True)
 class LlamaCppEmbedder:
-    """Opened by `open_embedder`. Not for several threads at once."""
+    """Opened by `open_embedder`. Threads take turns: LangChain calls a tool from its own."""
 
     name: str
     digest: str
@@ -27,13 +28,15 @@ class LlamaCppEmbedder:
     _llama: Any  # llama_cpp.Llama, for the weights and the tokenizer
     _context: Any
     _batch: Any
+    _turn: Lock = field(default_factory=Lock)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too."""
         tokens = [self._tokenize(text) for text in texts]
         vectors = np.zeros((len(texts), self.size), dtype=np.float32)
-        for group in _groups([len(found) for found in tokens]):
-            self._run(group, tokens, vectors)
+        with self._turn:
+            for group in _groups([len(found) for found in tokens]):
+                self._run(group, tokens, vectors)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
