@@ -47,7 +47,7 @@ class KindGroup(TyperGroup):
             typer.echo(f"convagent: {error}", err=True)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
-            typer.echo("\nconvagent: interrupted (`convagent answer --resume` goes on where its trace ends)", err=True)
+            typer.echo("\nconvagent: interrupted; what was done is kept, and `answer --resume` goes on with it", err=True)
             raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError as error:
             sys.stderr.close()
