@@ -245,6 +245,31 @@ def search(
 
 
 @app.command()
+def serve(
+    index: Annotated[
+        Path, typer.Option("--index", "-i", metavar="DIR", help="Index directory.", envvar="CONVAGENT_INDEX")
+    ] = Path("index"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8080,
+    host: Annotated[str, typer.Option(help="Another address lets others ask, and read what you asked.")] = "127.0.0.1",
+    model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
+    incognito: Annotated[
+        bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
+    ] = False,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Ask in a browser, or through /v1/chat/completions. Only this machine can reach it; Ctrl-C ends it.
+
+    [bold]convagent serve --index index[/] answers at http://127.0.0.1:8080/.
+    [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
+    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
+    """
+    from agent.serve.run import Serving, serve
+
+    serve(Serving(index, model, embedder, host, port, incognito), console.serving(open_browser=open_browser))
+
+
+@app.command()
 def spans(
     topics: RcdTopics,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of spans: num<TAB>span.")],

@@ -276,6 +276,23 @@ def show_written(topics: int, odd: "Sequence[Problem]", path: Path) -> None:
     log.info("%s: %d topics", path, topics)
 
 
+def serving(*, open_browser: bool) -> "Callable[[str], None]":
+    """Tells the address once it is listened on, and who else can reach it."""
+
+    def ready(address: str) -> None:
+        from urllib.parse import urlsplit
+
+        from agent.serve.run import is_loopback
+
+        log.info("convagent answers at %s (Ctrl-C ends it)", address)
+        if not is_loopback(urlsplit(address).hostname or ""):
+            log.warning("whoever reaches this address can ask, and read and delete what is kept: there is no password")
+        if open_browser:
+            typer.launch(address)
+
+    return ready
+
+
 def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:
     """One conversation as a person would want to read it."""
     topics = list(dict.fromkeys(_topic_of(turn_id) for turn_id in trace.places))

@@ -23,13 +23,18 @@ def _turns(turns: Sequence[Said]) -> Iterator[str]:
 
 def marked(answered: Answered) -> str:
     """The answer with the numbers of its sources, which count in the order of their first citation."""
+    return " ".join(sentences(answered))
+
+
+def sentences(answered: Answered) -> list[str]:
+    """The same, sentence by sentence."""
     numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
-    return " ".join(
+    return [
         f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
         if sentence.passage_ids
         else sentence.text
         for sentence in answered.response.sentences
-    )
+    ]
 
 
 def as_topics(turns: Sequence[Said], statements: Sequence[Statement], chat: int) -> bytes:
