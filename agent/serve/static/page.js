@@ -5,6 +5,7 @@ const find = (selector) => document.querySelector(selector);
 
 root.classList.add("scripted");
 root.dataset.theme = localStorage.getItem("theme") || "";
+history.scrollRestoration = "manual"; // a conversation opens at its latest turn
 
 function isDark() {
   return (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
