@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -129,6 +130,8 @@ def failed(_request: Request, error: Exception) -> Response:
 def _problem(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
+    if isinstance(error, HTTPException):
+        return RequestError(error.status_code, error.detail)
     if isinstance(error, UsageError):
         return RequestError(400, error.what, param="messages")
     if isinstance(error, BusyError):

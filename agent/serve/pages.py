@@ -161,9 +161,7 @@ class Pages:
 
     def failed(self, request: Request, error: Exception) -> Response:
         """What went wrong, in a page."""
-        if isinstance(error, HTTPException):
-            error = MissingError("there is no such page") if error.status_code == 404 else UsageError(error.detail)
-        elif not isinstance(error, ConvagentError):
+        if not isinstance(error, ConvagentError | HTTPException):
             log.error("%s failed", request.url.path, exc_info=error)
         return self._page(request, problem=error)
 
@@ -210,6 +208,8 @@ def _problem(job: Job[int]) -> BaseException | None:
 
 def _told(error: BaseException) -> str:
     """An error in plain words."""
+    if isinstance(error, HTTPException):
+        return "There is no such page." if error.status_code == 404 else f"{error.detail}."
     if not isinstance(error, ConvagentError):
         return f"Something failed inside convagent ({type(error).__name__}: {error})."
     what = f"{error.where}: {error.what}" if error.where else f"{error.what[0].upper()}{error.what[1:]}"
@@ -219,6 +219,8 @@ def _told(error: BaseException) -> str:
 def _status(problem: BaseException | None) -> int:
     if problem is None or isinstance(problem, StoppedError):
         return 200
+    if isinstance(problem, HTTPException):
+        return problem.status_code
     return 404 if isinstance(problem, MissingError) else 400 if isinstance(problem, UsageError) else 500
 
 
@@ -229,6 +231,11 @@ def _html(template: str, status: int = 200, **values: object) -> Response:
 def day(started: str) -> str:
     """A stored moment as the day it was here."""
     return f"{datetime.fromisoformat(started).astimezone():%d %B %Y}".lstrip("0")
+
+
+def short(source: str) -> str:
+    """What is asked, without the folders that it is in."""
+    return ", ".join(Path(path).name for path in source.split(", "))
 
 
 def is_web(url: str) -> bool:
@@ -244,7 +251,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(sources=sources, is_web=is_web)
-TEMPLATES.filters["day"] = day
+TEMPLATES.filters.update(day=day, short=short)
 
 
 async def _form(request: Request) -> dict[str, str]:
