@@ -290,15 +290,46 @@ def chats(
     [bold]convagent chats rice bread[/]
     [bold]convagent chats --export 3 -o topics.json[/] makes a test case of it.
     """
-    from agent.chat.opening import export_chat, kept
+    from agent.chat.opening import export_chat
+    from agent.chat.store import open_store
 
-    store = kept()
+    store = open_store(incognito=False)
     if forget is not None:
         store.forget(forget)
     if export is not None:
         export_chat(store, export, output, overwrite=overwrite)
     if forget is None and export is None:
         console.show_chats(store.chats(" ".join(words or [])))
+
+
+@app.command()
+def serve(
+    docs: Annotated[
+        Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.", envvar="CONVAGENT_INDEX")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8080,
+    host: Annotated[str, typer.Option(help="Another address lets others ask, and read what you asked.")] = "127.0.0.1",
+    model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
+    incognito: Annotated[
+        bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
+    ] = False,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Ask in a browser, or through /v1/chat/completions. Only this machine can reach it; Ctrl-C ends it.
+
+    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/.
+    [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
+    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
+    """
+    from agent.chat.sources import named_source
+    from agent.serve.run import Serving, serve
+
+    source = named_source(docs, index)
+    serve(Serving(source, model, embedder, host, port, incognito), console.serving(open_browser=open_browser))
 
 
 @app.command()

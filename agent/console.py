@@ -47,7 +47,7 @@ class KindGroup(TyperGroup):
             typer.echo(f"convagent: {error}", err=True)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
-            typer.echo("\nconvagent: interrupted; what was done is kept, and `answer --resume` goes on with it", err=True)
+            typer.echo("\nconvagent: interrupted (what was answered is kept: `answer --resume` goes on)", err=True)
             raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError as error:
             sys.stderr.close()
@@ -330,6 +330,23 @@ def show_written(topics: int, odd: "Sequence[Problem]", path: Path) -> None:
     for problem in odd:
         log.warning("%s", problem)
     log.info("%s: %d topics", path, topics)
+
+
+def serving(*, open_browser: bool) -> "Callable[[str], None]":
+    """Tells the address once it is listened on, and who else can reach it."""
+
+    def ready(address: str) -> None:
+        from urllib.parse import urlsplit
+
+        from agent.serve.run import is_loopback
+
+        log.info("convagent answers at %s (Ctrl-C ends it)", address)
+        if not is_loopback(urlsplit(address).hostname or ""):
+            log.warning("whoever reaches this address can ask, and read and delete what is kept: there is no password")
+        if open_browser:
+            typer.launch(address)
+
+    return ready
 
 
 def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:

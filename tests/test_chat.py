@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.chat.about_me import looks_english, said_of_oneself
+from agent.chat.language import looks_english
+from agent.chat.oneself import said_of_oneself
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
@@ -53,13 +54,13 @@ def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal:
 
 def test_a_source_opens_with_the_sentences_it_lent(terminal: Terminal) -> None:
     said(terminal, QUESTION)
-    shown = " ".join(said(terminal, "/open 1").split())
+    shown = said(terminal, "/open 1")
     source = terminal.sources[0]
     assert source.passage.id in shown
-    assert any(rests for _, rests in source.sentences)
-    for text, rests in source.sentences:
-        assert (f">{text}<" in shown) == rests
-        assert text in shown
+    assert source.quotes
+    for piece in source.pieces:
+        assert (f">{piece.text}<" in shown) == piece.marked
+        assert piece.text in shown
     assert "no source '9'" in said(terminal, "/open 9")
 
 
@@ -144,8 +145,9 @@ def test_what_cannot_be_done_is_said_and_the_chat_goes_on(terminal: Terminal, li
     assert "non-toxic" in said(terminal, QUESTION)
 
 
-def test_a_very_long_paste_is_answered(terminal: Terminal) -> None:
-    assert "non-toxic" in said(terminal, QUESTION + " I wrote this down: " + "cats and plants and frost " * 5000)
+def test_a_very_long_paste_is_refused_and_one_can_go_on(terminal: Terminal) -> None:
+    assert "the question is too long" in said(terminal, QUESTION + " cats and plants and frost" * 5000)
+    assert "non-toxic" in said(terminal, QUESTION + " cats and plants and frost" * 100)
 
 
 def test_another_conversation_and_one_to_forget(terminal: Terminal) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agent.chat.sources import marked
 from agent.chat.store import Said
 from agent.tracks.ikat_2023 import Topic, TopicTurn
-from schemas.records import Statement
+from schemas.records import Answered, Statement
 
 
 def as_markdown(turns: Sequence[Said], source: str) -> str:
@@ -20,6 +19,22 @@ def _turns(turns: Sequence[Said]) -> Iterator[str]:
         yield from ("", f"**{turn.utterance}**", "", marked(turn.answered) or "*Nothing was found.*")
         sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
+
+
+def marked(answered: Answered) -> str:
+    """The answer with the numbers of its sources, which count in the order of their first citation."""
+    return " ".join(sentences(answered))
+
+
+def sentences(answered: Answered) -> list[str]:
+    """The same, sentence by sentence."""
+    numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
+    return [
+        f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
+        if sentence.passage_ids
+        else sentence.text
+        for sentence in answered.response.sentences
+    ]
 
 
 def as_topics(turns: Sequence[Said], statements: Sequence[Statement], chat: int) -> bytes:

@@ -3,17 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent import console
 from agent.chat.session import Assistant, Session, open_assistant
-from agent.chat.store import Store, data_directory
+from agent.chat.sources import named_source, open_source
+from agent.chat.store import Store, data_directory, open_store
 from agent.chat.terminal import converse, export
-from agent.documents import open_documents
 from agent.embedders import open_embedder
 from agent.files import check_writable
-from agent.llm.embedded import cache_directory
-from agent.sources import DEFAULT_INDEX
-from indexes.passages import INFO_FILE, PassageIndex
-from indexes.vectors import Embedder
 from schemas.errors import MissingError, UsageError
 
 
@@ -32,37 +27,21 @@ class Wanted:
 
 def begin(wanted: Wanted) -> bool:
     """Open all that is needed, and talk. Whether everything went well (of interest where lines come through a pipe)."""
-    if wanted.docs and wanted.index:
-        raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
     if wanted.incognito and (wanted.go_on or wanted.chat):
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
-    store = Store(None) if wanted.incognito else kept()
+    store = open_store(incognito=wanted.incognito)
     chat = _chat(store, wanted)
-    named = wanted.docs or wanted.index
-    source = store.source(chat) if chat and not named else str((named or DEFAULT_INDEX).resolve())
+    named = named_source(wanted.docs, wanted.index)
+    source = named if wanted.docs or wanted.index or not chat else Path(store.source(chat))
     embedder = open_embedder(wanted.embedder)
-    index = open_source(Path(source), embedder)
+    index = open_source(source, embedder)
 
     def opener(model: str) -> Assistant:
-        return open_assistant(source, index, model, embedder)
+        return open_assistant(str(source), index, model, embedder)
 
     assistant = opener(wanted.model)
     session = Session.going_on(assistant, store, chat) if chat else Session(assistant, store)
     return converse(session, opener, None if wanted.incognito else data_directory() / "history")
-
-
-def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
-    """An index, or that of a folder of documents, brought up to date."""
-    if source == DEFAULT_INDEX.resolve() or (source / INFO_FILE).exists():
-        return PassageIndex(source)
-    documents = open_documents(source, cache_directory(), embedder, console.progress)
-    console.show_documents(documents.reading)
-    return documents.index
-
-
-def kept() -> Store:
-    """The person's own store."""
-    return Store(data_directory() / "convagent.sqlite")
 
 
 def _chat(store: Store, wanted: Wanted) -> int | None:

@@ -17,6 +17,7 @@ from schemas.records import Answered, Call, Message, Plan, Statement, Turn
 
 # A person looks at few passages, wants a short answer, and changes the topic at will.
 PLAN = Plan(k=50, query=("context", "answer", "previous", "switch"), words=60)
+LONGEST = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 
 @dataclass(slots=True)
@@ -75,10 +76,8 @@ class Session:
         return cls(assistant, store, chat, store.turns(chat))
 
     def ask(self, utterance: str, listener: Listener = unheard) -> Answered:
-        """The answer to what the person says next. Raises `UsageError` where they say nothing."""
-        utterance = utterance.strip()
-        if not utterance:
-            raise UsageError("there is nothing to answer: the question is empty")
+        """The answer to what the person says next. Raises what `checked` does."""
+        utterance = checked(utterance)
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", utterance, heard_so_far(self.turns))
         answered = self.assistant.answer(turn, turn.heard or (), self.store.statements(), listener)
         if self.chat is None:
@@ -86,6 +85,16 @@ class Session:
         self.store.add(self.chat, utterance, answered)
         self.turns = (*self.turns, Said(utterance, answered))
         return answered
+
+
+def checked(utterance: str) -> str:
+    """What somebody said, without the space around it. Raises `UsageError` where that is nothing, or very much."""
+    utterance = utterance.strip()
+    if not utterance:
+        raise UsageError("there is nothing to answer: the question is empty")
+    if len(utterance) > LONGEST:
+        raise UsageError(f"the question is too long: {len(utterance)} characters, where at most {LONGEST} can be read")
+    return utterance
 
 
 def heard_so_far(turns: Sequence[Said]) -> tuple[Message, ...]:

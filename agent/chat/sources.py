@@ -1,42 +1,30 @@
-"""The sources of an answer: the passages it cites, and which of their sentences say so."""
+"""What a conversation asks: an index, or a folder of documents, which is brought up to date first."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from pathlib import Path
 
-from agent.sentences import split_sentences
-from agent.support import unsupported
-from schemas.records import Answered, Passage
+from agent import console
+from agent.documents import open_documents
+from agent.llm.embedded import cache_directory
+from agent.sources import DEFAULT_INDEX
+from indexes.passages import INFO_FILE, PassageIndex
+from indexes.vectors import Embedder
+from schemas.errors import UsageError
 
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A cited passage under its number in the answer; its sentences, each with whether the answer rests on it."""
-
-    number: int
-    passage: Passage
-    sentences: tuple[tuple[str, bool], ...]
+OpenSource = Callable[[Path, Embedder | None], PassageIndex]
 
 
-def sources_of(answered: Answered) -> Iterator[Source]:
-    """The cited passages in the order of their first citation."""
-    passages = {passage.id: passage for passage in answered.passages}
-    for number, id in enumerate(answered.response.used, start=1):
-        claims = [said.text for said in answered.response.sentences if id in said.passage_ids]
-        sentences = tuple((text, _rests(claims, text)) for text in split_sentences(passages[id].text))
-        yield Source(number, passages[id], sentences)
+def named_source(docs: Path | None, index: Path | None) -> Path:
+    """The folder or index that is meant; the index in `index` where none is named. Raises `UsageError` for both."""
+    if docs and index:
+        raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
+    return (docs or index or DEFAULT_INDEX).resolve()
 
 
-def _rests(claims: list[str], text: str) -> bool:
-    """Whether one of the claims is taken from this sentence."""
-    return any(not unsupported(claim, text) for claim in claims)
-
-
-def marked(answered: Answered) -> str:
-    """The answer with the numbers of its sources."""
-    numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
-    return " ".join(
-        f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
-        if sentence.passage_ids
-        else sentence.text
-        for sentence in answered.response.sentences
-    )
+def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
+    """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` do."""
+    if source == DEFAULT_INDEX.resolve() or (source / INFO_FILE).exists():
+        return PassageIndex(source)
+    documents = open_documents(source, cache_directory(), embedder, console.progress)
+    console.show_documents(documents.reading)
+    return documents.index

@@ -5,6 +5,7 @@ A turn is kept whole (`Answered`), so that its sources can be opened, and the co
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -55,6 +56,11 @@ def data_directory() -> Path:
     return Path(os.environ.get("CONVAGENT_DATA") or user_data_path("convagent"))
 
 
+def open_store(*, incognito: bool) -> "Store":
+    """The person's own store, or one that is gone with the process."""
+    return Store(None if incognito else data_directory() / "convagent.sqlite")
+
+
 class Store:
     """The file, or memory alone (`Store(None)`, incognito). Several threads and processes may use the same file."""
 
@@ -62,6 +68,7 @@ class Store:
         """Raises `RunError` for a file that cannot be made, or is no such store."""
         self._path = path
         self._kept = None if path else sqlite3.connect(":memory:", check_same_thread=False)
+        self._turn = threading.Lock()  # of threads that share the one connection to memory
         try:
             if path:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -81,7 +88,7 @@ class Store:
         """A transaction: all of it or nothing."""
         try:
             if self._kept is not None:
-                with self._kept as database:
+                with self._turn, self._kept as database:
                     yield database
                 return
             with closing(sqlite3.connect(str(self._path), timeout=WAIT)) as database:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agent.chat.about_me import looks_english, said_of_oneself
-from agent.chat.export import as_markdown, as_topics
+from agent.chat.cited import Source
+from agent.chat.cited import sources as sources_of
+from agent.chat.export import as_markdown, as_topics, marked
+from agent.chat.language import looks_english
+from agent.chat.oneself import said_of_oneself
 from agent.chat.session import Assistant, Session
-from agent.chat.sources import Source, marked, sources_of
+from agent.chat.steps import told
 from agent.chat.store import Store
 from agent.files import check_writable, write_whole
 from schemas.errors import ConvagentError, UsageError
@@ -25,13 +28,6 @@ Ask, and go on asking. Commands:
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
 Alt-Enter begins a new line. Ctrl-C stops an answer, or clears the line."""
-STEPS = {
-    "imagine": "guessed what an answer might say",
-    "context": "understood what is meant",
-    "rewrite": "understood what is meant",
-    "statements": "thought of what matters about you",
-    "write": "wrote an answer",
-}
 
 
 @dataclass(slots=True)
@@ -92,13 +88,13 @@ class Terminal:
             if call.step == "search":
                 self._say(f"searched for: {call.prompt}  ({call.reply})", "dim")
             else:
-                status.update(STEPS.get(call.step, call.step))
+                status.update(told(call))
 
         with status:
             yield listener
 
     def _show(self, answered: Answered) -> None:
-        self.sources = tuple(sources_of(answered))
+        self.sources = sources_of(answered)
         for chosen in answered.personal:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
         self._say(marked(answered) or "I found nothing about this in the documents.")
@@ -121,11 +117,8 @@ class Terminal:
         from rich.text import Text
 
         text = Text()
-        for sentence, rests in source.sentences:
-            text.append(
-                sentence if self.out.is_terminal or not rests else f">{sentence}<", "bold reverse" if rests else ""
-            )
-            text.append(" ")
+        for piece in source.pieces:
+            text.append(f">{piece.text}<" if piece.marked else piece.text, "bold" if piece.marked else "")
         self.out.print(text)
         if source.passage.url:
             self._say(source.passage.url, "dim")
@@ -156,10 +149,7 @@ class Terminal:
         return known[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
-        known = {statement.text for statement in self.session.store.statements()}
-        for said in said_of_oneself(utterance):
-            if said in known:
-                continue
+        for said in said_of_oneself(utterance, self.session.store.statements()):
             if self.asks is None:
                 self._say(f"(To have me remember this: /about-me add {said})", "dim")
             elif self.asks(f"Remember about you: {said} [y/N] ").strip().lower() in ("y", "yes"):
@@ -228,7 +218,7 @@ def converse(session: Session, opener: Callable[[str], Assistant], history: Path
     out.print(f"[bold]{_escaped(session.assistant.source)}[/]  [dim]/help for help, Ctrl-D to leave[/]")
     for turn in session.turns:
         out.print(f"[dim]> {_escaped(turn.utterance)}[/]\n{_escaped(marked(turn.answered))}")
-        terminal.sources = tuple(sources_of(turn.answered))
+        terminal.sources = sources_of(turn.answered)
     while not terminal.done:
         try:
             terminal.handle(prompt.prompt("> "))

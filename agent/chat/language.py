@@ -1,0 +1,23 @@
+"""Whether what somebody says is in the one language that is read here."""
+
+import re
+from functools import cache
+from importlib import import_module
+
+OTHERS = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "tr")  # languages whose stop words spaCy has
+
+
+def looks_english(text: str) -> bool:
+    """Whether no other language has more of its stop words in it, and most letters are Latin ones."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    latin = sum(word < "\u0250" for word in words)
+    return 2 * latin >= len(words) and all(_common(words, "en") >= _common(words, other) for other in OTHERS)
+
+
+def _common(words: list[str], language: str) -> int:
+    return sum(word in _stop_words(language) for word in words)
+
+
+@cache
+def _stop_words(language: str) -> frozenset[str]:
+    return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)

@@ -1,0 +1,35 @@
+"""What somebody says of themselves while asking: offered to be remembered, never remembered unasked."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from agent.sentences import split_sentences
+from schemas.records import Statement
+
+LONGEST = 200  # characters; what is longer is a story
+_PARTS = re.compile(
+    r"\s*[,;:–—]\s+(?:and\s+|but\s+|so\s+)?|\s+-\s+|\s+(?:so|but)\s+(?=(?:what|which|how|where|when|who|can|could|should|is|are|do|does)\b)"
+)
+_OPENING = re.compile(r"^(?:and|but|so|well|hi|hello|as|since|because|given that|also)\s+", re.IGNORECASE)
+_ONESELF = re.compile(
+    r"^(?:I|I['’](?:m|ve|d)|My|my)\b(?!\s+(?:wonder|want to know|would like to know|question|need to know|mean)\b)"
+)
+
+
+def said_of_oneself(utterance: str, known: Iterable[Statement] = ()) -> tuple[str, ...]:
+    """The statements about the person that an utterance makes, as sentences; without those that are known already."""
+    have = {statement.text.casefold() for statement in known}
+    return tuple(text for text in dict.fromkeys(_statements(utterance)) if text.casefold() not in have)
+
+
+def _statements(utterance: str) -> Iterator[str]:
+    for sentence in split_sentences(utterance):
+        parts = [sentence] if _is_about_oneself(sentence) else _PARTS.split(sentence)
+        for part in parts:
+            said = _OPENING.sub("", part)
+            if _is_about_oneself(said):
+                yield f"{said[0].upper()}{said[1:].rstrip(' .!')}."
+
+
+def _is_about_oneself(text: str) -> bool:
+    return bool(_ONESELF.match(text)) and not text.endswith("?") and len(text.split()) > 2 and len(text) <= LONGEST

@@ -1,0 +1,256 @@
+"""`/v1`: the agent for clients that speak OpenAI's chat completions. Nothing of it is kept.
+
+The earlier messages of a request are the conversation; what comes back is the agent's answer with the numbers of its
+sources in the text, and the sources themselves in `citations`, a field of our own.
+"""
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from agent.chat.cited import sources
+from agent.chat.export import marked, sentences
+from agent.chat.session import Assistant, checked
+from agent.chat.store import Store
+from agent.select import said
+from agent.serve.asking import BusyError, Desk, Job
+from schemas.errors import ConvagentError, UsageError
+from schemas.records import Answered, Message, Turn
+
+MODEL = "convagent"
+ALIVE = 10.0  # seconds after which a waiting client is told that we are still there
+log = logging.getLogger("convagent")
+_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
+
+
+class Part(msgspec.Struct):
+    """A piece of a message's content."""
+
+    type: Literal["text"]
+    text: str
+
+
+class Said(msgspec.Struct):
+    """A message of a request."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[Part]
+
+    @property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else "\n".join(part.text for part in self.content)
+
+
+class StreamOptions(msgspec.Struct):
+    """What a stream ends with."""
+
+    include_usage: bool = False
+
+
+class Asked(msgspec.Struct):
+    """A request. What it may say beyond this (temperature, max_tokens and so on) has no effect."""
+
+    model: str
+    messages: list[Said]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: int | None = 1
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+
+
+class RequestError(Exception):
+    """A request that cannot be answered, in OpenAI's form."""
+
+    def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """The endpoints."""
+
+    assistant: Assistant
+    store: Store
+    desk: Desk
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/v1/models", self.models),
+            Route("/v1/models/{model}", self.model),
+            Route("/v1/chat/completions", self.complete, methods=["POST"]),
+        ]
+
+    async def models(self, _request: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [_MODEL]})
+
+    async def model(self, request: Request) -> Response:
+        _check_model(request.path_params["model"])
+        return JSONResponse(_MODEL)
+
+    async def complete(self, request: Request) -> Response:
+        """An answer, whole or as server-sent events."""
+        asked = _read(await request.body())
+        heard = _conversation(asked.messages)
+        turn = Turn("v1", heard[-1].text, heard[:-1])
+        statements = await run_in_threadpool(self.store.statements)
+        job = self.desk.submit(lambda listen: self.assistant.answer(turn, heard[:-1], statements, listen))
+        reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
+        if asked.stream:
+            usage = asked.stream_options is not None and asked.stream_options.include_usage
+            return StreamingResponse(_events(reply, job, usage=usage), media_type="text/event-stream")
+        return JSONResponse(reply.whole(await asyncio.wrap_future(job.future), job))
+
+
+_MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
+
+
+def failed(_request: Request, error: Exception) -> Response:
+    """An error in OpenAI's form."""
+    problem = _problem(error)
+    return JSONResponse(problem.body, problem.status)
+
+
+def _problem(error: Exception) -> RequestError:
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, HTTPException):
+        return RequestError(error.status_code, error.detail)
+    if isinstance(error, UsageError):
+        return RequestError(400, error.what, param="messages")
+    if isinstance(error, BusyError):
+        return RequestError(503, str(error), code="busy")
+    if isinstance(error, ConvagentError):
+        return RequestError(500, str(error))
+    log.error("/v1 failed", exc_info=error)
+    return RequestError(500, f"convagent failed ({type(error).__name__})")
+
+
+def _read(body: bytes) -> Asked:
+    """A request that can be answered. Raises `RequestError`."""
+    try:
+        asked = msgspec.json.decode(body, type=Asked)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$")
+        raise RequestError(400, str(error), param=path.strip(".`") or _field(what)) from error
+    except msgspec.DecodeError as error:
+        raise RequestError(400, f"the request is not JSON ({error})") from error
+    _check_model(asked.model)
+    if asked.n not in (None, 1):
+        raise RequestError(400, "there is one answer: n must be 1", param="n")
+    for name in ("tools", "functions"):
+        if getattr(asked, name):
+            raise RequestError(400, f"{name} cannot be called: convagent only searches its passages", param=name)
+    return asked
+
+
+def _field(what: str) -> str | None:
+    found = re.search(r"field `(\w+)`", what)
+    return found[1] if found else None
+
+
+def _check_model(name: str) -> None:
+    if name != MODEL:
+        raise RequestError(404, f"unknown model {name!r} (available: {MODEL})", param="model", code="model_not_found")
+
+
+def _conversation(messages: Sequence[Said]) -> tuple[Message, ...]:
+    """What was said, as the flow hears it: instructions left out, and what one side said in a row as one message."""
+    spoken = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
+    if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
+        raise RequestError(400, "the last message must be the user's, and not empty", param="messages")
+    joined = ((role, "\n".join(message.text.strip() for message in run)) for role, run in groupby(spoken, _role))
+    *heard, (_, last) = joined
+    earlier = (
+        Message("user", text) if role == "user" else Message("assistant", said(_MARKS.sub("", text)))
+        for role, text in heard
+    )
+    return (*earlier, Message("user", checked(last)))
+
+
+def _role(message: Said) -> str:
+    return message.role
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """The frame of an answer."""
+
+    id: str
+    created: int
+
+    def whole(self, answered: Answered, job: Job[Answered]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": marked(answered), "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        rest = {"usage": _usage(job), "citations": _citations(answered)}
+        return self._frame("chat.completion", [choice]) | rest
+
+    def chunk(self, delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return self._frame("chat.completion.chunk", [choice])
+
+    def usage(self, job: Job[Answered]) -> dict[str, Any]:
+        return self._frame("chat.completion.chunk", []) | {"usage": _usage(job)}
+
+    def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
+
+
+def _usage(job: Job[Answered]) -> dict[str, int]:
+    """What the language model read and wrote for this answer, all its prompts together."""
+    read = sum(call.tokens_read for call in job.calls)
+    written = sum(call.tokens_written for call in job.calls)
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def _citations(answered: Answered) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": source.number,
+            "id": source.passage.id,
+            "title": source.passage.title,
+            "url": source.passage.url,
+            "quotes": source.quotes,
+        }
+        for source in sources(answered)
+    ]
+
+
+async def _events(reply: _Reply, job: Job[Answered], *, usage: bool) -> AsyncIterator[str]:
+    """Sentence by sentence, then the citations. A client that goes away breaks the answer off."""
+    try:
+        yield _event(reply.chunk({"role": "assistant", "content": ""}))
+        waiting = asyncio.wrap_future(job.future)
+        while not (await asyncio.wait([waiting], timeout=ALIVE))[0]:
+            yield ": still at it\n\n"
+        answered = waiting.result()
+        for number, sentence in enumerate(sentences(answered)):
+            yield _event(reply.chunk({"content": f" {sentence}" if number else sentence}))
+        yield _event(reply.chunk({}, "stop") | {"citations": _citations(answered)})
+        if usage:
+            yield _event(reply.usage(job))
+        yield "data: [DONE]\n\n"
+    except Exception as error:
+        yield _event(_problem(error).body)
+    finally:
+        job.stop()
+
+
+def _event(data: Mapping[str, Any]) -> str:
+    return f"data: {msgspec.json.encode(data).decode()}\n\n"

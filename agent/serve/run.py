@@ -1,0 +1,109 @@
+"""`convagent serve`: opens what answers, listens, and ends cleanly."""
+
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from agent.chat.session import open_assistant
+from agent.chat.sources import OpenSource, open_source
+from agent.chat.store import open_store
+from agent.embedders import open_embedder
+from agent.serve.asking import Desk
+from agent.serve.completions import Completions, RequestError, failed
+from agent.serve.guard import Guard
+from agent.serve.pages import HERE, Pages
+from schemas.errors import ConvagentError, RunError
+
+PATIENCE = 2  # seconds that open connections have when it is to end
+log = logging.getLogger("convagent")
+Ready = Callable[[str], object]  # is told the address once it is listened on
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What is served, and where."""
+
+    source: Path  # an index, or a folder of documents
+    model: str
+    embedder: str | None
+    host: str = "127.0.0.1"
+    port: int = 8080  # 0 takes a free one
+    incognito: bool = False
+
+
+def serve(serving: Serving, ready: Ready, opened: OpenSource = open_source) -> None:
+    """Answer until Ctrl-C. Raises `RunError` where the port is taken, and what opening index, model and store does."""
+    with _listening(serving.host, serving.port) as listening, Desk() as desk:
+        embedder = open_embedder(serving.embedder)
+        index = opened(serving.source, embedder)
+        store = open_store(incognito=serving.incognito)
+        assistant = open_assistant(str(serving.source), index, serving.model, embedder)
+        pages = Pages(assistant, store, desk, index.info, serving.incognito)
+        server = uvicorn.Server(_configured(make_app(pages, serving.host)))
+        ready(f"http://{serving.host}:{listening.getsockname()[1]}/")
+        with suppress(KeyboardInterrupt):  # uvicorn has ended by then, and passes the signal on
+            server.run(sockets=[listening])
+
+
+def make_app(pages: Pages, host: str) -> Starlette:
+    """The pages, `/v1` and the files that go with them, behind the guard."""
+    completions = Completions(pages.assistant, pages.store, pages.desk)
+    static = Mount("/static", StaticFiles(directory=HERE / "static"))
+
+    def told(request: Request, error: Exception) -> Response:
+        return failed(request, error) if request.url.path.startswith("/v1/") else pages.failed(request, error)
+
+    return Starlette(
+        routes=[*pages.routes(), *completions.routes(), static],
+        middleware=[Middleware(Guard, host=host)],
+        exception_handlers={ConvagentError: told, RequestError: told, HTTPException: told, Exception: told},
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _configured(app: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=PATIENCE,
+    )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that is bound before anything slow is opened."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            what, remedy = "is in use", "Give --port another number (0 takes a free one), or end what uses it."
+        else:
+            what, remedy = f"cannot be listened on ({error.strerror})", "Give another --host or --port."
+        raise RunError(what, where=f"{host}:{port}", remedy=remedy) from error

@@ -1,0 +1,63 @@
+// What plain links and forms cannot do. The page works without it.
+"use strict";
+const root = document.documentElement;
+const find = (selector) => document.querySelector(selector);
+
+root.classList.add("scripted");
+root.dataset.theme = localStorage.getItem("theme") || "";
+history.scrollRestoration = "manual"; // a conversation opens at its latest turn
+
+function isDark() {
+  return (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+}
+
+function switchTheme() {
+  root.dataset.theme = isDark() ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+}
+
+function switchDrawer() {
+  const open = root.classList.toggle("drawer");
+  find("#menu").setAttribute("aria-expanded", String(open));
+}
+
+function openSource(id) {
+  const source = document.getElementById(id).closest("details");
+  source.open = true;
+  for (const other of document.querySelectorAll(".shown")) other.classList.remove("shown");
+  source.classList.add("shown");
+  source.scrollIntoView({ block: "nearest" });
+  source.querySelector("summary").focus({ preventScroll: true });
+}
+
+function showLatest(spoken) {
+  const turns = document.querySelectorAll(".turn");
+  if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
+  if (spoken || !turns.length) find("#question")?.focus({ preventScroll: true });
+  if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : find("#latest .answer, #problem")?.textContent;
+}
+
+document.addEventListener("click", (event) => {
+  const cite = event.target.closest("a.cite");
+  if (event.target.closest("#theme")) switchTheme();
+  else if (event.target.closest("#menu")) switchDrawer();
+  else if (cite) {
+    event.preventDefault();
+    openSource(cite.hash.slice(1));
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.id === "question" && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  }
+});
+
+document.addEventListener("DOMContentLoaded", () => showLatest(false));
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target.id === "app" || event.detail.elt.id === "app") {
+    root.classList.remove("drawer");
+    showLatest(true);
+  } else if (event.detail.elt.id === "about") find("#statement").focus();
+});

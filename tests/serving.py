@@ -1,0 +1,50 @@
+"""`convagent serve` as a person starts it: a process of its own on a free port, ended by Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is running."""
+
+    address: str  # with the slash at its end
+    process: subprocess.Popen[str]
+
+    def interrupt(self) -> int:
+        """Ctrl-C; the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(30)
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, str(ROOT / "cli.py"), "serve", *map(str, arguments)]
+
+
+def environment(data: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
+    return kept | {"CONVAGENT_DATA": str(data)}
+
+
+@contextmanager
+def serving(index: Path, data: Path, *arguments: str) -> Iterator[Server]:
+    """A server over an index, with a person's data in a folder of its own."""
+    called = command("--index", index, "--port", "0", *arguments)
+    with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        said = process.stderr.readline()
+        found = re.search(r"http://\S+", said)
+        assert found, said + process.stderr.read()
+        try:
+            yield Server(found[0], process)
+        finally:
+            process.kill()

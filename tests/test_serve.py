@@ -1,0 +1,367 @@
+"""The server from outside: whom it lets in, what the pages say, and `/v1` as OpenAI's own client speaks it."""
+
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from agent.chat.cited import sources
+from agent.chat.oneself import said_of_oneself
+from agent.serve.asking import WAITING, BusyError, Desk, StoppedError
+from agent.tracks import read_topics
+from indexes.passages import PassageIndex
+from schemas.records import Answered, Call, Hit, Passage, Query, Response, Sentence, Statement
+from tests.serving import Server, command, environment, serving
+from tests.test_topics import write
+
+SHADE = "Which plants grow well in pots on a shady balcony?"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("data")
+    with serving(example_index.directory, data, "--model", "none", "--embedder", "none") as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.address, follow_redirects=True, timeout=60, trust_env=False) as opened:
+        yield opened
+
+
+def ask(client: httpx.Client, question: str, **fields: str) -> httpx.Response:
+    """The page once the answer is there, without scripts."""
+    page = client.post("/ask", data={"question": question, **fields})
+    while "data-working" in page.text:
+        page = client.get(page.url)
+    return page
+
+
+# Pages
+
+
+def test_a_conversation_without_scripts(client: httpx.Client, tmp_path: Path) -> None:
+    page = ask(client, SHADE)
+    chat = page.url.path.removeprefix("/chats/")
+    assert "<mark>" in page.text
+    page = ask(client, "How often do they need water?", chat=chat)
+    assert page.url.path == f"/chats/{chat}"
+    assert page.text.count('<p class="answer">') == 2
+    assert chat in client.get("/", params={"q": "SHADY often"}).text
+    assert "No conversation has these words" in client.get("/", params={"q": "shady zebra"}).text
+    markdown = client.get(f"/chats/{chat}/conversation.md")
+    assert markdown.text.startswith(f"# {SHADE}")
+    assert "attachment" in markdown.headers["content-disposition"]
+    topics = read_topics(write(tmp_path / "topics.json", client.get(f"/chats/{chat}/topics.json").text))
+    assert len(topics.turn_ids()) == 2
+    assert client.post(f"/chats/{chat}/delete").url.path == "/"
+    assert client.get(f"/chats/{chat}").status_code == 404
+
+
+def test_statements_are_added_changed_and_forgotten(client: httpx.Client) -> None:
+    page = client.post("/statements", data={"text": "I <b>bake</b>."})
+    assert "I &lt;b&gt;bake&lt;/b&gt;." in page.text
+    assert "<b>bake" not in page.text
+    where = page.text.partition('action="/statements/')[2].partition('"')[0]
+    assert "I sing." in client.post(f"/statements/{where}", data={"text": "I sing."}).text
+    assert "I sing." not in client.post(f"/statements/{where}", data={"do": "forget"}).text
+    gone = client.post(f"/statements/{where}", data={"do": "forget"})
+    assert (gone.status_code, "There is no statement" in gone.text) == (404, True)
+    assert client.post("/statements", data={"text": " ", "back": "//elsewhere.example"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "told"),
+    [
+        ("  ", 400, "There is nothing to answer: the question is empty."),
+        ("bread " * 1000, 400, "The question is too long: 5999 characters, where at most 4000 can be read."),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_kept_in_its_field(
+    question: str, status: int, told: str, client: httpx.Client
+) -> None:
+    page = client.post("/ask", data={"question": question})
+    assert page.status_code == status
+    assert told in page.text
+    assert f">{question}</textarea>" in page.text
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/chats/999", "/chats/x", "/asked/nothing", "/static/../pages.py"])
+def test_what_is_not_there_is_told_in_a_page(path: str, client: httpx.Client) -> None:
+    page = client.get(path)
+    assert page.status_code == 404
+    assert 'role="alert"' in page.text
+
+
+def test_nothing_of_a_page_comes_from_elsewhere(client: httpx.Client) -> None:
+    page = client.get("/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "http" not in page.text.replace("http-equiv", "")
+    for path in ("page.css", "page.js", "htmx-2.0.11.min.js", "htmx-LICENSE.txt", "icon.svg"):
+        assert client.get(f"/static/{path}").status_code == 200
+
+
+HOSTILE = "<script>alert(1)</script> & {{ 7 * 7 }} Bread keeps for two days in a tin."
+
+
+def test_passages_and_questions_are_never_html(tmp_path: Path) -> None:
+    from indexes.corpus import find_corpus
+    from indexes.passages import build_index
+
+    passage = Passage("<i>1", HOSTILE, "<img src=x onerror=alert(1)>", "javascript:alert(1)")
+    (tmp_path / "passages.jsonl").write_bytes(msgspec.json.encode(passage))
+    corpus = find_corpus([tmp_path / "passages.jsonl"])
+    build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
+    arguments = ("--model", "none", "--embedder", "none")
+    with serving(tmp_path / "index", tmp_path, *arguments) as running, httpx.Client(base_url=running.address) as client:
+        client.follow_redirects = True
+        page = ask(client, "<u>How long</u> does bread keep?").text
+    for raw in ("<script>alert", "<img", "<u>", "<i>", 'href="javascript'):
+        assert raw not in page
+    assert "{{ 7 * 7 }}" in page
+
+
+# Whom it lets in
+
+REFUSED: list[tuple[str, str, dict[str, str], int]] = [
+    ("GET", "/", {"host": "evil.example"}, 421),
+    ("GET", "/", {"host": "127.0.0.1.evil.example:80"}, 421),
+    ("GET", "/", {"host": "evil.example#@127.0.0.1"}, 421),
+    ("GET", "/v1/models", {"host": "evil.example"}, 421),
+    ("POST", "/statements", {"origin": "http://evil.example"}, 403),
+    ("POST", "/statements", {"origin": "null"}, 403),
+    ("POST", "/statements", {"origin": "http://127.0.0.1:1"}, 403),
+    ("POST", "/chats/1/delete", {"sec-fetch-site": "cross-site"}, 403),
+    ("POST", "/chats/1/delete", {"sec-fetch-site": "same-site"}, 403),
+    ("POST", "/v1/chat/completions", {"sec-fetch-site": "cross-site"}, 403),
+    ("GET", "/chats/1/delete", {}, 405),
+    ("GET", "/ask", {}, 405),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "headers", "status"), REFUSED)
+def test_other_sites_are_turned_away(
+    method: str, path: str, headers: dict[str, str], status: int, client: httpx.Client
+) -> None:
+    assert client.request(method, path, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]:80", "LOCALHOST:8080"])
+def test_this_machine_has_several_names(host: str, client: httpx.Client) -> None:
+    assert client.get("/", headers={"host": host}).status_code == 200
+
+
+def test_a_request_may_be_so_large(client: httpx.Client) -> None:
+    for body in (b"x" * 300_000, iter([b"x" * 100_000] * 3)):
+        refused = client.post("/v1/chat/completions", content=body)
+        assert refused.status_code == 413
+        assert refused.json()["error"]["type"] == "invalid_request_error"
+
+
+# /v1
+
+
+@pytest.fixture
+def openai(server: Server) -> Iterator[Any]:
+    library = pytest.importorskip("openai")
+    with library.OpenAI(base_url=f"{server.address}v1", api_key="none", max_retries=0) as opened:
+        yield opened
+
+
+USER = {"role": "user", "content": SHADE}
+
+
+def test_openais_client_gets_an_answer_with_its_citations(openai: Any, client: httpx.Client) -> None:
+    assert [model.id for model in openai.models.list()] == ["convagent"]
+    assert openai.models.retrieve("convagent").owned_by == "local"
+    kept = client.get("/").text.count('href="/chats/')
+    instructed = [{"role": "system", "content": "Answer in French."}, USER]
+    whole = openai.chat.completions.create(model="convagent", messages=instructed, temperature=0.2)
+    message = whole.choices[0].message
+    assert whole.choices[0].finish_reason == "stop"
+    assert "[1]" in message.content
+    first = whole.citations[0]
+    assert sorted(first) == ["id", "number", "quotes", "title", "url"]
+    assert first["number"] == 1
+    assert all(quote in message.content for quote in first["quotes"])
+    assert openai.chat.completions.create(model="convagent", messages=[USER]).choices == whole.choices
+    assert client.get("/").text.count('href="/chats/') == kept
+
+
+def test_earlier_messages_are_the_conversation(openai: Any) -> None:
+    first = openai.chat.completions.create(model="convagent", messages=[USER]).choices[0].message.content
+    parts = [{"type": "text", "text": "How often do they"}, {"type": "text", "text": "need water?"}]
+    messages = [USER, {"role": "assistant", "content": first}, {"role": "user", "content": parts}]
+    alone = openai.chat.completions.create(model="convagent", messages=messages[2:])
+    followed = openai.chat.completions.create(model="convagent", messages=messages)
+    assert followed.choices[0].message.content != alone.choices[0].message.content
+
+
+def test_a_stream_says_the_same_sentence_by_sentence(openai: Any) -> None:
+    whole = openai.chat.completions.create(model="convagent", messages=[USER])
+    options = {"include_usage": True}
+    chunks = list(
+        openai.chat.completions.create(model="convagent", messages=[USER], stream=True, stream_options=options)
+    )
+    said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks[:-1])
+    assert said == whole.choices[0].message.content
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-2].citations == whole.citations
+    assert (chunks[-1].choices, chunks[-1].usage) == ([], whole.usage)
+    unasked = list(openai.chat.completions.create(model="convagent", messages=[USER], stream=True))
+    assert all(chunk.usage is None for chunk in unasked)
+
+
+def test_a_stream_ends_as_the_protocol_has_it(client: httpx.Client) -> None:
+    reply = client.post("/v1/chat/completions", json={"model": "convagent", "messages": [USER], "stream": True})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert reply.text.endswith("data: [DONE]\n\n")
+
+
+WRONG: list[tuple[Any, int, str | None, str]] = [
+    # the request, the status, the parameter that is wrong, what is said
+    (b"{oops", 400, None, "is not JSON"),
+    ([], 400, None, "Expected `object`"),
+    ({"messages": [USER]}, 400, "model", "missing required field `model`"),
+    ({"model": "convagent"}, 400, "messages", "missing required field `messages`"),
+    ({"model": "gpt-9", "messages": [USER]}, 404, "model", "unknown model 'gpt-9' (available: convagent)"),
+    ({"model": "convagent", "messages": "Hi"}, 400, "messages", "Expected `array`"),
+    ({"model": "convagent", "messages": []}, 400, "messages", "the last message must be the user's"),
+    ({"model": "convagent", "messages": [USER | {"content": " "}]}, 400, "messages", "the last message must be"),
+    (
+        {"model": "convagent", "messages": [USER | {"content": 7}]},
+        400,
+        "messages[0].content",
+        "Expected `str | array`",
+    ),
+    ({"model": "convagent", "messages": [USER | {"content": "x" * 4001}]}, 400, "messages", "the question is too long"),
+    ({"model": "convagent", "messages": [USER, USER | {"role": "assistant"}]}, 400, "messages", "the last message"),
+    ({"model": "convagent", "messages": [{"role": "tool", "content": "x"}]}, 400, "messages[0].role", "'tool'"),
+    (
+        {"model": "convagent", "messages": [USER | {"content": [{"type": "image_url", "text": ""}]}]},
+        400,
+        "messages[0].content[0].type",
+        "'image_url'",
+    ),
+    ({"model": "convagent", "messages": [USER], "n": 2}, 400, "n", "n must be 1"),
+    ({"model": "convagent", "messages": [USER], "tools": [{}]}, 400, "tools", "tools cannot be called"),
+    ({"model": "convagent", "messages": [USER], "stream": "yes"}, 400, "stream", "Expected `bool | null`"),
+]
+
+
+@pytest.mark.parametrize(("request_", "status", "param", "told"), WRONG, ids=[row[3] for row in WRONG])
+def test_a_wrong_request_is_an_error_in_openais_form(
+    request_: Any, status: int, param: str | None, told: str, client: httpx.Client
+) -> None:
+    body = request_ if isinstance(request_, bytes) else msgspec.json.encode(request_)
+    reply = client.post("/v1/chat/completions", content=body)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"], error["param"]) == (status, "invalid_request_error", param)
+    assert told in error["message"]
+
+
+def test_paths_of_v1_answer_in_its_form(client: httpx.Client) -> None:
+    for reply, status in ((client.get("/v1/chat/completions"), 405), (client.get("/v1/nothing"), 404)):
+        assert (reply.status_code, reply.json()["error"]["type"]) == (status, "invalid_request_error")
+
+
+# A model that fails; incognito; the process
+
+
+def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_index: PassageIndex) -> None:
+    script = write(tmp_path / "script.json", "{}")
+    arguments = ("--model", f"scripted:{script}", "--embedder", "none", "--incognito")
+    with serving(example_index.directory, tmp_path / "data", *arguments) as running:
+        client = httpx.Client(base_url=running.address, follow_redirects=True, timeout=60)
+        page = ask(client, SHADE)
+        assert "The script has no ask number 1" in page.text
+        assert f">{SHADE}</textarea>" in page.text
+        reply = client.post("/v1/chat/completions", json={"model": "convagent", "messages": [USER]})
+        assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
+        streamed = client.post("/v1/chat/completions", json={"model": "convagent", "messages": [USER], "stream": True})
+        assert "the script has no ask number 1" in streamed.text
+        assert "[DONE]" not in streamed.text
+        client.close()
+        assert running.interrupt() == 0
+        assert running.process.stderr
+        assert "Traceback" not in running.process.stderr.read()
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_port_in_use_is_an_error_before_anything_is_opened(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        called = command("--index", tmp_path / "nowhere", "--port", str(port))
+        result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=60)
+    assert result.returncode == 6
+    assert f"127.0.0.1:{port}: is in use\n  Give --port another number" in result.stderr
+
+
+# What the pages are made of
+
+
+def test_questions_wait_and_can_be_broken_off() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(listen: Any) -> str:
+        begun.set()
+        go_on.wait(10)
+        listen(Call("search", "search", "bread", "2 passages"))
+        return "done"
+
+    with Desk() as desk:
+        first, *others = [desk.submit(work) for _ in range(WAITING)]
+        begun.wait(10)
+        with pytest.raises(BusyError, match=f"{WAITING} questions are waiting already"):
+            desk.submit(work)
+        first.stop()
+        others[0].stop()
+        go_on.set()
+        assert others[1].future.result(10) == "done"
+        assert others[1].steps == ["searched for “bread”, 2 passages"]
+        assert others[0].future.cancelled()
+        assert isinstance(first.future.exception(10), StoppedError)
+
+
+SELF = [
+    ("Which plants are safe for cats?", ()),
+    ("I have two cats. Which plants are safe?", ("I have two cats.",)),
+    ("I have two cats, which plants are safe?", ("I have two cats.",)),
+    ("As I'm allergic to nuts, what can I bake?", ("I'm allergic to nuts.",)),
+    ("I live in the mountains and my balcony faces north", ("I live in the mountains and my balcony faces north.",)),
+    ("my oven is small; how do I bake in it?", ("My oven is small.",)),
+    ("I wonder what grows in shade.", ()),
+    ("Can I keep my cats?", ()),
+    ("I bake bread.", ()),  # known already
+]
+
+
+@pytest.mark.parametrize(("utterance", "expected"), SELF)
+def test_what_somebody_says_of_themselves(utterance: str, expected: tuple[str, ...]) -> None:
+    assert said_of_oneself(utterance, [Statement("1", "i bake bread.")]) == expected
+
+
+MARKED = [
+    ("Bread keeps.", "Bread keeps. Rye keeps longer.", ["Bread keeps."]),
+    ("Rye keeps longer.", "Bread keeps.\nRye  keeps\nlonger. So.", ["Rye keeps longer."]),
+    ("Rye keeps.", "Bread keeps well. Rye, it is said, keeps longer.", ["Rye, it is said, keeps longer."]),
+    ("Rye keeps.", "Rye keeps; wheat does not", ["Rye keeps"]),
+]
+
+
+@pytest.mark.parametrize(("sentence", "text", "quotes"), MARKED)
+def test_a_source_is_marked_where_it_says_so(sentence: str, text: str, quotes: list[str]) -> None:
+    passage = Passage("p", text)
+    response = Response((Sentence(sentence, ("p",)),))
+    (source,) = sources(Answered("1_1", Query("?"), (), (Hit("p", 1.0),), (passage,), (response,)))
+    assert list(source.quotes) == quotes
+    assert "".join(piece.text for piece in source.pieces) == text
