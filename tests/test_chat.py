@@ -34,7 +34,7 @@ def terminal(assistant: Assistant) -> Terminal:
             raise MissingError("no such model file", where=model)
         return assistant
 
-    return Terminal(Session(assistant, Store(None)), opener, Console(file=io.StringIO(), width=200, highlight=False))
+    return Terminal(Session(assistant, Store(None)), opener, Console(file=io.StringIO(), width=5000, highlight=False))
 
 
 def said(terminal: Terminal, line: str) -> str:

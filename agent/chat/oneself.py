@@ -11,9 +11,11 @@ _PARTS = re.compile(
     r"\s*[,;:–—]\s+(?:and\s+|but\s+|so\s+)?|\s+-\s+|\s+(?:so|but)\s+(?=(?:what|which|how|where|when|who|can|could|should|is|are|do|does)\b)"
 )
 _OPENING = re.compile(r"^(?:and|but|so|well|hi|hello|as|since|because|given that|also)\s+", re.IGNORECASE)
-_ONESELF = re.compile(
-    r"^(?:I|I['’](?:m|ve|d)|My|my)\b(?!\s+(?:wonder|want to know|would like to know|question|need to know|mean)\b)"
+_WISHES = (
+    "d like|would like|wonder|m wondering|am wondering|was wondering|want|need to know|m looking|am looking|think|guess"
+    "|mean|see|understand|agree|hope|asked|said|question"
 )
+_ONESELF = re.compile(rf"^(?:I|we|my|our)\b(?!['’\s]+(?:{_WISHES})\b)", re.IGNORECASE)
 
 
 def said_of_oneself(utterance: str, known: Iterable[Statement] = ()) -> tuple[str, ...]:
@@ -32,4 +34,4 @@ def _statements(utterance: str) -> Iterator[str]:
 
 
 def _is_about_oneself(text: str) -> bool:
-    return bool(_ONESELF.match(text)) and not text.endswith("?") and len(text.split()) > 2 and len(text) <= LONGEST
+    return bool(_ONESELF.match(text)) and not text.endswith("?") and len(text.split()) > 1 and len(text) <= LONGEST
