@@ -170,7 +170,7 @@ def test_prompts_of_ones_own(place: Path) -> None:
     assert "mine/context.txt: does not render ('nothing_such' is undefined)" in result.stderr
 
 
-COMMANDS = ["", "answer", "index", "index build", "index info", "search", "validate", "show", "prompts"]
+COMMANDS = ["", "answer", "index", "index build", "index info", "search", "serve", "validate", "show", "prompts"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -88,7 +88,7 @@ def _configured(app: Starlette) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",
+        log_level="critical",  # what fails is told by the pages and by /v1
         access_log=False,
         server_header=False,
         proxy_headers=False,
