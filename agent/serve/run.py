@@ -1,7 +1,6 @@
 """`convagent serve`: opens what answers, listens, and ends cleanly."""
 
 import errno
-import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,7 +27,6 @@ from agent.serve.pages import HERE, Pages
 from schemas.errors import ConvagentError, RunError
 
 PATIENCE = 2  # seconds that open connections have when it is to end
-log = logging.getLogger("convagent")
 Ready = Callable[[str], object]  # is told the address once it is listened on
 
 
