@@ -25,7 +25,7 @@ _DIET = re.compile(r"\b(vegetarian|vegan|pescatarian|lactose|dairy|gluten|c(?:o)
 _DENIED = re.compile(r"(?:\bnot|n't)\b[^.;]*$", re.IGNORECASE)
 _FREE_OF = re.compile(r"\w+-free\b(?:\s+\w+)?", re.IGNORECASE)  # and what is free of it
 _MEAT = "meat beef pork bacon ham lamb veal chicken turkey duck sausage steak"
-_FISH = "fish seafood salmon tuna cod shrimp prawn anchovy"
+_FISH = "fish seafood salmon tuna cod mackerel herring shrimp prawn anchovy"
 _MILK = "milk cheese butter cream yogurt"
 DIETS = {
     "vegetarian": f"{_MEAT} {_FISH}",

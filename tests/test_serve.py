@@ -135,6 +135,8 @@ REFUSED: list[tuple[str, str, dict[str, str], int]] = [
     ("GET", "/", {"host": "evil.example"}, 421),
     ("GET", "/", {"host": "127.0.0.1.evil.example:80"}, 421),
     ("GET", "/", {"host": "evil.example#@127.0.0.1"}, 421),
+    ("GET", "/", {"host": "["}, 421),
+    ("GET", "/", {"host": ""}, 421),
     ("GET", "/v1/models", {"host": "evil.example"}, 421),
     ("POST", "/statements", {"origin": "http://evil.example"}, 403),
     ("POST", "/statements", {"origin": "null"}, 403),

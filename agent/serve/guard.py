@@ -1,8 +1,8 @@
 """What every request has to pass, before anything reads it: whose it is, and how large it is."""
 
+import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST = 256_000  # bytes of a request's body
 SAFE = ("GET", "HEAD")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -52,12 +53,9 @@ class Guard:
 
 def _is_ours(host: str, bound: str) -> bool:
     """Whether a Host header names this machine. DNS rebinding needs a name of the attacker's, so addresses may pass."""
-    name = urlsplit(f"//{host}").hostname if _is_plain(host) else None
-    return name in ("localhost", bound.lower()) or _is_address(name or "")
-
-
-def _is_plain(host: str) -> bool:
-    return bool(host) and not set(host) & set("/?#@\\")
+    found = _HOST.fullmatch(host.lower())
+    name = found[1].strip("[]") if found else ""
+    return name in ("localhost", bound.lower()) or _is_address(name)
 
 
 def _is_address(name: str) -> bool:

@@ -1,7 +1,6 @@
 """`convagent serve`: opens what answers, listens, and ends cleanly."""
 
 import errno
-import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +28,6 @@ from agent.serve.pages import HERE, Pages
 from schemas.errors import ConvagentError, RunError
 
 PATIENCE = 2  # seconds that open connections have when it is to end
-log = logging.getLogger("convagent")
 Ready = Callable[[str], object]  # is told the address once it is listened on
 
 
@@ -89,7 +87,7 @@ def _configured(app: Starlette) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",
+        log_level="critical",  # what fails is told by the pages and by /v1
         access_log=False,
         server_header=False,
         proxy_headers=False,
