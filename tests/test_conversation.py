@@ -1,0 +1,97 @@
+"""A person at a real terminal, over a folder of own documents, with the real models where they are installed."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model
+
+DOCUMENTS = EXAMPLES / "documents"
+PATIENCE = 120  # seconds for one answer, on a machine that is busy
+PROMPT = r"> .*\Z"
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {
+        "CONVAGENT_DATA": str(tmp_path / "data"),
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+    }
+
+
+class Terminal:
+    """What is typed, and what is seen after it."""
+
+    def __init__(self, person: dict[str, str], *arguments: str) -> None:
+        command = [str(ROOT / "cli.py"), "chat", *arguments]
+        self._child: Any = pexpect.spawn(
+            sys.executable, command, env=person, dimensions=(50, 160), encoding="utf-8", timeout=PATIENCE
+        )
+        self._seen("to leave")
+
+    def type(self, line: str, until: str) -> str:
+        """What is shown between a line and some text, that text included."""
+        self._child.send(line + "\r")
+        return self._seen(until)
+
+    def _seen(self, until: str) -> str:
+        self._child.expect(until)
+        return str(self._child.before + self._child.after)
+
+    def leave(self) -> None:
+        self._child.send("/quit\r")
+        self._child.expect(pexpect.EOF)
+        self._child.close()
+        assert self._child.exitstatus == 0
+
+    def end(self) -> None:
+        self._child.close(force=True)
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Terminal]]:
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        terminal.end()
+
+
+@needs_model
+@needs_embedder
+def test_questions_a_source_a_statement_and_another_day(person: dict[str, str], terminals: list[Terminal]) -> None:
+    first = Terminal(person, "--docs", str(DOCUMENTS))
+    terminals.append(first)
+    assert "nine days" in first.type("How long does the rye bread keep?", r"\[1\] recipes/rye-bread\.md")
+    assert "rye-bread.md" in first.type("And which flour goes into it?", r"rye-bread\.md:\d")
+    assert "plumber" in first.type("What is the phone number of the plumber?", r"contacts\.csv:4")
+    assert "Rosa Tamm" in first.type("/open 1", r"file://\S+")
+
+    dinner = "What can I eat tonight?"
+    assert "mackerel" in first.type(dinner, r"\n +\[1\] ")
+    first.type("/about-me add I am vegetarian.", "1  I am vegetarian.")
+    shown = first.type(dinner, r"\n +\[1\] ")
+    assert "knowing: I am vegetarian." in shown
+    assert "mackerel" not in shown
+    first.leave()
+
+    second = Terminal(person, "--continue")
+    terminals.append(second)
+    assert "I am vegetarian." in second.type("/about-me", "1  I am vegetarian.")
+    assert "searched for: And what goes into the soup? (" in second.type("And what goes into the soup?", r"\n +\[1\] ")
+    second.leave()
+
+
+def test_ctrl_c_stops_what_is_typed_and_not_the_program(person: dict[str, str], terminals: list[Terminal]) -> None:
+    terminal = Terminal(person, "--docs", str(DOCUMENTS), "-m", "none", "--embedder", "none", "--incognito")
+    terminals.append(terminal)
+    terminal.type("half a question\x03", "stopped")
+    assert "0555 238 41" in terminal.type("What is the phone number of the plumber?", r"contacts\.csv:4")
+    assert "there is no command /nonsense" in terminal.type("/nonsense", "/help lists them")
+    terminal.leave()
