@@ -10,6 +10,7 @@ from indexes.passages import PassageIndex, build_index
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
+GUARD = ROOT / "tests" / "guard"  # on PYTHONPATH: a process that tries to reach more than loopback ends
 SHARED = ROOT.parent / "shared" / "data" / "ikat"
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.conftest import GUARD, ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 def environment(data: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
-    return kept | {"CONVAGENT_DATA": str(data)}
+    return kept | {"CONVAGENT_DATA": str(data), "PYTHONPATH": str(GUARD)}
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""With every socket but loopback's blocked, all of it works, and nothing tries to get out."""
+"""With every socket but loopback's blocked, all of it works, and nothing tries to get out.
+
+The servers of `test_serve.py` and `test_browser.py` run behind the same guard.
+"""
 
 import os
 import subprocess
@@ -7,34 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXAMPLES, ROOT
-
-# Runs before anything else in a process: any name that is looked up and any connection that is not to loopback ends it.
-GUARD = """
-import os, sys
-
-def loopback(host):
-    return host in (None, "", b"", "localhost", b"localhost", "::1") or str(host).startswith("127.")
-
-def guard(event, arguments):
-    if event == "socket.connect" and isinstance(arguments[1], tuple) and not loopback(arguments[1][0]):
-        os.write(2, b"TRIED TO GET OUT: %r\\n" % (arguments[1],))
-        os._exit(99)
-    if event in ("socket.getaddrinfo", "socket.gethostbyname") and not loopback(arguments[0]):
-        os.write(2, b"TRIED TO LOOK UP: %r\\n" % (arguments[0],))
-        os._exit(99)
-
-sys.addaudithook(guard)
-"""
+from tests.conftest import EXAMPLES, GUARD, ROOT
 
 
 @pytest.fixture
 def offline(tmp_path: Path) -> dict[str, str]:
     """An environment in which Python cannot get out, tracing of LangChain is asked for, and the home is new."""
-    (tmp_path / "guard").mkdir()
-    (tmp_path / "guard" / "sitecustomize.py").write_text(GUARD)
     wanted = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "none", "CONVAGENT_DATA": str(tmp_path / "data")}
-    return os.environ | wanted | {"PYTHONPATH": str(tmp_path / "guard")}
+    return os.environ | wanted | {"PYTHONPATH": str(GUARD)}
 
 
 def run(offline: dict[str, str], *arguments: str, text: str = "") -> "subprocess.CompletedProcess[str]":
