@@ -252,13 +252,11 @@ def chat(
     docs: Annotated[
         Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
     ] = None,
-    index: Annotated[
-        Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.", envvar="CONVAGENT_INDEX")
-    ] = None,
+    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.")] = None,
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
     go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
-    number: Annotated[int | None, typer.Option("--chat", help="Go on with this conversation.")] = None,
+    number: Annotated[int | None, typer.Option("--chat", min=1, help="Go on with this conversation.")] = None,
     incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
 ) -> None:
     """Ask your own documents, offline, and see where each sentence of the answer is from.
@@ -294,10 +292,10 @@ def chats(
     from agent.chat.store import open_store
 
     store = open_store(incognito=False)
-    if forget is not None:
-        store.forget(forget)
     if export is not None:
         export_chat(store, export, output, overwrite=overwrite)
+    if forget is not None:
+        store.forget(forget)
     if forget is None and export is None:
         console.show_chats(store.chats(" ".join(words or [])))
 
@@ -307,9 +305,7 @@ def serve(
     docs: Annotated[
         Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
     ] = None,
-    index: Annotated[
-        Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.", envvar="CONVAGENT_INDEX")
-    ] = None,
+    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8080,
     host: Annotated[str, typer.Option(help="Another address lets others ask, and read what you asked.")] = "127.0.0.1",
     model: ModelOption = "smollm2",

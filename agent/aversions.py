@@ -5,7 +5,7 @@ leave out has to be known. A sentence speaks of a thing where it has all its wor
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent.support import words_of
 from schemas.records import Chosen
@@ -14,15 +14,19 @@ Thing = frozenset[str]  # stems that a sentence must all have to speak of it
 
 _AVERSE = re.compile(
     r"\b(?:allergic to|intolerant (?:to|of)|hates?|dislikes?|avoids?|can't stand|stays? away from"
-    r"|(?:can't|cannot|do not|does not|don't|doesn't|never) (?:like|eat|drink|enjoy|want|have|use|wear))\b"
-    r"(?P<things>.*)",
+    r"|(?:can't|cannot) (?:eat|drink|have|use|wear)"
+    r"|(?:do not|does not|don't|doesn't|never) (?:like|eat|drink|enjoy|want|use|wear))\b(?P<things>.*)",
     re.IGNORECASE,
 )
 _CLAUSES = re.compile(r"[.;]|\b(?:and|but) (?=(?:i|we|my|he|she|they)\b)", re.IGNORECASE)
 _ITEMS = re.compile(r",|\b(?:and|or|nor)\b")
 _REASON = re.compile(r"\b(?:because|but|so|since|that much|anymore|any more)\b.*")
-_DIET = re.compile(r"\b(vegetarian|vegan|pescatarian|lactose|dairy|gluten|c(?:o)?eliac)\b", re.IGNORECASE)
-_DENIED = re.compile(r"(?:\bnot|n't)\b[^.;]*$", re.IGNORECASE)
+_DIET = re.compile(
+    r"\b(?:(?P<diet>vegetarian|vegan|pescatarian|c(?:o)?eliac)"
+    r"|(?P<not>lactose|dairy|gluten)[ -](?:free|intoleran\w+|allerg\w+))",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"(?:\bnot|n't|\bno longer|\bused to be|\bnever)\b[^.;]*$", re.IGNORECASE)
 _FREE_OF = re.compile(r"\w+-free\b(?:\s+\w+)?", re.IGNORECASE)  # and what is free of it
 _MEAT = "meat beef pork bacon ham lamb veal chicken turkey duck sausage steak"
 _FISH = "fish seafood salmon tuna cod mackerel herring shrimp prawn anchovy"
@@ -53,11 +57,18 @@ def speaks_of(sentence: str, things: Iterable[Thing]) -> bool:
 
 
 def _things(statement: str) -> list[Thing]:
-    named = filter(None, map(_AVERSE.search, _CLAUSES.split(statement)))
-    listed = [item for found in named for item in _ITEMS.split(_REASON.sub("", found["things"]))]
-    diet = _DIET.search(statement)
-    known = DIETS[diet[1].lower()].split() if diet and not _DENIED.search(statement[: diet.start()]) else []
+    clauses = _CLAUSES.split(statement)
+    listed = [item for found in _said(_AVERSE, clauses) for item in _ITEMS.split(_REASON.sub("", found["things"]))]
+    known = [item for found in _said(_DIET, clauses) for item in DIETS[(found["diet"] or found["not"]).lower()].split()]
     return [_words(item) for item in (*listed, *known)]
+
+
+def _said(pattern: re.Pattern[str], clauses: Iterable[str]) -> Iterator[re.Match[str]]:
+    """What clauses say, and do not deny."""
+    for clause in clauses:
+        found = pattern.search(clause)
+        if found and not _DENIED.search(clause[: found.start()]):
+            yield found
 
 
 def _words(text: str) -> Thing:

@@ -15,6 +15,8 @@ from typer.core import TyperGroup
 from schemas.errors import ConvagentError, InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from agent.answering import Report
     from agent.chat.store import Chat
     from agent.documents import Reading
@@ -32,6 +34,7 @@ SETTINGS_FILE = "convagent.toml"
 INTERRUPTED = 130
 LISTED = 10  # files of a folder that are named, of each kind
 log = logging.getLogger("convagent")
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 _shown = {"quiet": False, "verbose": 0}
 
 
@@ -231,6 +234,13 @@ def show_models(models: "Sequence[Named]", *, as_json: bool) -> None:
     _stdout().print(table)
 
 
+def plain(text: str, style: str = "") -> "Text":
+    """Text from outside as it is: nothing in it is markup, and no control character of it reaches the terminal."""
+    from rich.text import Text
+
+    return Text(text.translate(_CONTROLS), style)
+
+
 def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:
     if as_json:
         import msgspec
@@ -253,19 +263,20 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
     table = Table("rank", "score", "id", "passage", box=None, pad_edge=False)
     for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
         text = " ".join(f"{passage.title} {passage.text}".split())
-        table.add_row(str(rank), f"{hit.score:.4f}", hit.id, text[:240] + ("..." if len(text) > 240 else ""))
+        table.add_row(
+            str(rank), f"{hit.score:.4f}", plain(hit.id), plain(f"{text[:240]}..." if len(text) > 240 else text)
+        )
     _stdout().print(table)
 
 
 def show_chats(chats: "Sequence[Chat]") -> None:
     """A row a conversation, the latest first."""
     from rich.table import Table
-    from rich.text import Text
 
     table = Table("", "begun", "turns", "asked", "of", box=None, pad_edge=False)
     for chat in chats:
-        begun, source = chat.started[:16].replace("T", " "), Text(Path(chat.source).name)
-        table.add_row(str(chat.id), begun, str(chat.turns), Text(chat.title), source)
+        begun, source = chat.started[:16].replace("T", " "), plain(Path(chat.source).name)
+        table.add_row(str(chat.id), begun, str(chat.turns), plain(chat.title), source)
     _stdout().print(table if chats else "There are no conversations.")
 
 
@@ -374,6 +385,7 @@ def _show_turn(console: Any, turn: "Answered") -> None:
     from rich.table import Table
 
     def row(label: str, text: str, style: str = "") -> None:
+        text = text.translate(_CONTROLS)
         line = Table.grid(padding=(0, 2))
         line.add_column(width=12, justify="right", style="dim")
         line.add_column(style=style)

@@ -6,12 +6,14 @@ which passages are enumerated. Either way every sentence is held against the pas
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
 import prompts
+from agent.aversions import ruled_out, speaks_of
 from agent.llm.seam import LLM, Conversation, Task
 from agent.select import Most, nearest_sentence, says_none, select
 from agent.sentences import MAX_TOKENS, fitting
@@ -23,6 +25,7 @@ from schemas.records import Chosen, Passage, Query, Response, Sentence
 if TYPE_CHECKING:
     from agent.flow import Tools
 
+LATEST = 5  # messages that passages give way to
 log = logging.getLogger("convagent")
 
 
@@ -67,8 +70,9 @@ def _write(
     except ModelReplyError as error:
         log.info("%s: sentences are picked instead", error)
         return Response(())
-    grounded = (_grounded(written, numbered, tools.embed) for written in draft.sentences)
-    sentences = list(dict.fromkeys(sentence for sentence in grounded if sentence.passage_ids))
+    grounded = dict.fromkeys(_grounded(written, numbered, tools.embed) for written in draft.sentences)
+    things = ruled_out(personal, conversation.messages[-1].text)
+    sentences = [found for found in grounded if found.passage_ids and not speaks_of(found.text, things)]
     kept = fitting((sentence.text for sentence in sentences), most.tokens)
     return Response(tuple(sentences[: len(kept)]))
 
@@ -78,12 +82,13 @@ def _writing_task(
 ) -> tuple[Sequence[Passage], Task]:
     """The passages that the prompt has room for, the lowest ranked left out first, and the task that shows them."""
     statements = [chosen.statement.text for chosen in personal]
+    latest = replace(conversation, messages=conversation.messages[-LATEST:])  # older exchanges give way to passages
     for count in range(len(passages), 0, -1):
         numbered = {str(n): passage for n, passage in enumerate(passages[:count], start=1)}
         prompt = prompts.render("write", passages=numbered, statements=statements, words=min(most.words, most.tokens))
         unshown = tuple(passage.id for passage in passages[count:])
         task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * most.tokens, unshown=unshown)
-        if llm.fits(conversation, task):
+        if llm.fits(latest, task):
             break
     return passages[:count], task
 

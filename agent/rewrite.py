@@ -6,6 +6,7 @@ figures).
 """
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def rewrite(conversation: Conversation, llm: LLM, plan: Plan, resolved: str = ""
 
 def unless_switched(query: Query, plan: Plan, embed: Embed | None) -> Query:
     """The query without what was said before, where the plan asks for a look and the utterance opens another topic."""
-    if "switch" not in plan.query or embed is None or not query.previous or _leans(query.utterance):
+    if "switch" not in plan.query or embed is None or not query.earlier or _leans(query.utterance):
         return query
     now, before = embed([query.utterance, f"{query.earlier[-1]} {query.previous[:SAID]}"])
     return query if float(now @ before) >= SWITCHED else Query(query.utterance)
@@ -67,7 +68,7 @@ def unless_switched(query: Query, plan: Plan, embed: Embed | None) -> Query:
 
 def _leans(utterance: str) -> bool:
     """Whether an utterance says itself that it goes on with what was said: short, or with a word that points back."""
-    words = utterance.lower().replace("?", " ").split()
+    words = re.findall(r"[^\W_]+", utterance.lower())
     return len(words) < ALONE or not POINTING.isdisjoint(words)
 
 

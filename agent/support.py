@@ -50,7 +50,7 @@ class Word:
 
 def unsupported(sentence: str, passage: str) -> str:
     """Why the passage does not support the sentence, in words for a person; empty where it does."""
-    if _folded(sentence) in _folded(passage):
+    if _stands_in(sentence, passage):
         return ""
     said = _sentences(passage)
     held = {word.stem for words in said for word in words}
@@ -122,5 +122,7 @@ def _fillers() -> frozenset[str]:
     return frozenset(STOP_WORDS) - TELLING - NEGATIONS
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split())
+def _stands_in(sentence: str, passage: str) -> bool:
+    """Whether a sentence of the passage begins with these very words: what stands before them could deny them."""
+    words = re.escape(" ".join(sentence.split()))
+    return bool(words and re.search(rf"(?:^|[.!?…:;][\"'”’)\]]*\s){words}", " ".join(passage.split())))

@@ -16,6 +16,7 @@ from schemas.errors import InvalidInputError, MissingError
 
 HERE = Path(__file__).parent
 OPENING = "=>"
+NO_RUN = frozenset({"judge", "tools", "result"})  # steps that no run has
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ def file_of(step: str) -> Path:
 
 
 def digests() -> dict[str, str]:
-    """SHA-256 of each prompt in use, by step."""
-    return {step: hashlib.sha256(file_of(step).read_bytes()).hexdigest() for step in steps()}
+    """SHA-256 of each prompt that a run uses, by step."""
+    return {step: hashlib.sha256(file_of(step).read_bytes()).hexdigest() for step in steps() if step not in NO_RUN}
 
 
 def digest() -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.answering import Outputs, Request, answer_file
+from agent.aversions import ruled_out, speaks_of
 from agent.console import turn_progress
 from agent.embedders import open_embedder
 from agent.flow import Tools
@@ -120,6 +121,21 @@ def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept:
     text = select(asked, personal, [passage], None, Most()).text
     assert kept in text
     assert not left_out or left_out not in text
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "I'm not allergic to peanuts.",
+        "I am no longer allergic to peanuts.",
+        "I love dairy products and peanuts.",
+        "I used to be vegetarian.",
+        "I don't have peanuts at home.",
+    ],
+)
+def test_what_is_not_ruled_out(statement: str) -> None:
+    personal = (Chosen(Statement("1", statement), 1.0),)
+    assert not any(speaks_of(text, ruled_out(personal, "")) for text in ("Eat peanuts.", "Drink milk.", "Cook beef."))
 
 
 def test_what_is_asked_about_is_not_left_out() -> None:

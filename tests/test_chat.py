@@ -6,17 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from agent.chat.language import looks_english
 from agent.chat.oneself import said_of_oneself
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import PLAN, Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
+from agent.console import plain
+from agent.rewrite import unless_switched
 from indexes.passages import PassageIndex
 from schemas.errors import MissingError
-from schemas.records import Call
+from schemas.records import Call, Message, Query, Turn
 from tests.conftest import ROOT
 
 QUESTION = "Which balcony plants are safe for cats?"
@@ -46,7 +49,7 @@ def said(terminal: Terminal, line: str) -> str:
 
 def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal: Terminal) -> None:
     shown = said(terminal, QUESTION)
-    assert f"searched for: {QUESTION}  (" in shown
+    assert f"searched for “{QUESTION}”, " in shown
     assert "non-toxic to cats" in shown
     assert "[1] garden-" in shown
     assert said(terminal, "/sources").count("garden-") == len(terminal.sources)
@@ -67,7 +70,7 @@ def test_a_source_opens_with_the_sentences_it_lent(terminal: Terminal) -> None:
 def test_a_follow_up_leans_on_what_was_said(terminal: Terminal) -> None:
     said(terminal, QUESTION)
     shown = said(terminal, "And which of them survive frost?")
-    assert "searched for: And which of them survive frost? (" in shown
+    assert "searched for “And which of them survive frost? (" in shown
     assert "cats" in shown.partition("(")[2].partition(")")[0]
     assert [turn.utterance for turn in terminal.session.turns] == [QUESTION, "And which of them survive frost?"]
 
@@ -167,6 +170,18 @@ def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:
     assert (tmp_path / "talk.md").read_text().startswith(f"# {QUESTION}")
     assert "exists already" in said(terminal, f"/export {tmp_path / 'talk.md'}")
     assert "ends neither in .md nor in .json" in said(terminal, f"/export {tmp_path / 'talk.pdf'}")
+
+
+def test_what_steers_a_terminal_does_not_reach_it() -> None:
+    assert plain("\x1b]0;mine\x07 [red]text[/red] \x9b2J").plain == "]0;mine [red]text[/red] 2J"
+
+
+def test_a_greeting_before_the_first_question_is_no_topic_to_switch_from(assistant: Assistant) -> None:
+    heard = (Message("assistant", "Hello, what would you like to know?"),)
+    turn = Turn("1_1", "Which balcony plants are safe for cats?", heard)
+    assert assistant.answer(turn, heard, ()).response.used
+    greeted = Query(turn.utterance, previous=heard[0].text)
+    assert unless_switched(greeted, PLAN, lambda _texts: np.zeros((2, 2), dtype=np.float32)) == greeted
 
 
 def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> None:

@@ -84,7 +84,7 @@ def test_questions_a_source_a_statement_and_another_day(person: dict[str, str], 
     second = Terminal(person, "--continue")
     terminals.append(second)
     assert "I am vegetarian." in second.type("/about-me", "1  I am vegetarian.")
-    assert "searched for: And what goes into the soup? (" in second.type("And what goes into the soup?", r"\n +\[1\] ")
+    assert "searched for “And what goes into the soup? (" in second.type("And what goes into the soup?", r"\n +\[1\] ")
     second.leave()
 
 

@@ -299,10 +299,10 @@ def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_i
     assert not (tmp_path / "data").exists()
 
 
-def test_a_port_in_use_is_an_error_before_anything_is_opened(tmp_path: Path) -> None:
+def test_a_port_in_use_is_an_error_before_a_model_is_opened(tmp_path: Path, example_index: PassageIndex) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        called = command("--index", tmp_path / "nowhere", "--port", str(port))
+        called = command("--index", example_index.directory, "--model", "nowhere.gguf", "--port", str(port))
         result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=60)
     assert result.returncode == 6
     assert f"127.0.0.1:{port}: is in use\n  Give --port another number" in result.stderr

@@ -47,6 +47,18 @@ def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
             gone()
 
 
+def test_what_was_asked_comes_back_until_it_is_forgotten(store: Store) -> None:
+    chat = store.begin("notes")
+    store.add(chat, "Which bread?", answered("Which bread?", "Rice bread."))
+    assert store.utterances() == ("Which bread?",)
+    store.forget(chat)
+    assert store.utterances() == ()
+    with pytest.raises(MissingError, match="there is no conversation 1 any more"):
+        store.add(chat, "How long?", answered("How long?", "Two days."))
+    with pytest.raises(MissingError, match="there is no such number"):
+        store.turns(10**20)
+
+
 def test_statements_are_said_changed_and_unlearned(store: Store) -> None:
     cats = store.remember("  I have\ntwo cats. ")
     assert store.remember("I have two cats.") == cats

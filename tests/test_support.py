@@ -50,6 +50,7 @@ def test_excerpts_are_supported(pairs: list[Pair], kind: str) -> None:
             "no sentence of the passage says 2 day keep rice bread tin in this order",
         ),
         ("It is.", "it says nothing"),
+        ("harms no loaf, keeps it fresh for 4,500 hours.", ""),
     ],
 )
 def test_the_reason_is_told(sentence: str, reason: str) -> None:
@@ -59,3 +60,14 @@ def test_the_reason_is_told(sentence: str, reason: str) -> None:
 def test_supporters_are_those_that_say_it() -> None:
     passages = [Passage("a", BREAD), Passage("b", "Brass."), Passage("c", "Bread of rice. Rice bread keeps two days.")]
     assert supporters("Rice bread keeps for two days.", passages) == ("a", "c")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Eat the berries raw.", "Never eat the berries raw."),
+        ("The plant is safe for cats.", "It is not true that the plant is safe for cats."),
+    ],
+)
+def test_what_stands_before_a_quotation_counts(sentence: str, passage: str) -> None:
+    assert unsupported(sentence, passage)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.sources import named_source, open_source
-from agent.chat.store import Store, data_directory, open_store
+from agent.chat.store import Store, open_store
 from agent.chat.terminal import converse, export
 from agent.embedders import open_embedder
-from agent.files import check_writable
 from schemas.errors import MissingError, UsageError
 
 
@@ -27,12 +26,12 @@ class Wanted:
 
 def begin(wanted: Wanted) -> bool:
     """Open all that is needed, and talk. Whether everything went well (of interest where lines come through a pipe)."""
-    if wanted.incognito and (wanted.go_on or wanted.chat):
+    if wanted.incognito and (wanted.go_on or wanted.chat is not None):
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
     store = open_store(incognito=wanted.incognito)
     chat = _chat(store, wanted)
-    named = named_source(wanted.docs, wanted.index)
-    source = named if wanted.docs or wanted.index or not chat else Path(store.source(chat))
+    kept = chat is not None and not (wanted.docs or wanted.index)
+    source = Path(store.source(chat)) if kept and chat is not None else named_source(wanted.docs, wanted.index)
     embedder = open_embedder(wanted.embedder)
     index = open_source(source, embedder)
 
@@ -40,8 +39,8 @@ def begin(wanted: Wanted) -> bool:
         return open_assistant(str(source), index, model, embedder)
 
     assistant = opener(wanted.model)
-    session = Session.going_on(assistant, store, chat) if chat else Session(assistant, store)
-    return converse(session, opener, None if wanted.incognito else data_directory() / "history")
+    session = Session(assistant, store) if chat is None else Session.going_on(assistant, store, chat)
+    return converse(session, opener)
 
 
 def _chat(store: Store, wanted: Wanted) -> int | None:
@@ -57,8 +56,7 @@ def _chat(store: Store, wanted: Wanted) -> int | None:
 
 
 def export_chat(store: Store, chat: int, output: Path | None, *, overwrite: bool) -> None:
-    """Write a kept conversation to a file. Raises `UsageError` for a name that is neither `.md` nor `.json`."""
-    if output is None or output.suffix not in (".md", ".json"):
-        raise UsageError("--export needs a file that ends in .md or .json", remedy="Such as: -o conversation.md")
-    check_writable(output, overwrite)
-    export(store, chat, output)
+    """Write a kept conversation to a file. Raises `UsageError` where none is named, and what `export` does."""
+    if output is None:
+        raise UsageError("--export needs a file", remedy="Such as: -o conversation.md")
+    export(store, chat, output, overwrite=overwrite)

@@ -95,6 +95,8 @@ class Store:
                 database.execute("PRAGMA foreign_keys = ON")
                 with database:
                     yield database
+        except OverflowError as error:
+            raise MissingError("there is no such number", remedy="`convagent chats` lists conversations.") from error
         except sqlite3.Error as error:
             raise RunError(f"cannot be used ({error})", where=str(self._path), remedy=self._remedy) from error
 
@@ -106,12 +108,21 @@ class Store:
             return int(found.lastrowid or 0)
 
     def add(self, chat: int, utterance: str, answered: Answered) -> None:
-        """Keep a turn at the end of a conversation."""
+        """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
         with self._open() as database:
-            database.execute(
-                "INSERT INTO turns SELECT ?, COUNT(*) + 1, ?, ?, ? FROM turns WHERE chat = ?",
-                (chat, utterance, answered.response.text, msgspec.json.encode(answered), chat),
-            )
+            kept = database.execute(
+                "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
+                "FROM chats WHERE id = ?",
+                (utterance, answered.response.text, msgspec.json.encode(answered), chat),
+            ).rowcount
+        if not kept:
+            raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
+
+    def utterances(self, most: int = 500) -> tuple[str, ...]:
+        """What was asked last, over all conversations, oldest first."""
+        with self._open() as database:
+            found = database.execute("SELECT utterance FROM turns ORDER BY rowid DESC LIMIT ?", (most,)).fetchall()
+        return tuple(text for (text,) in reversed(found))
 
     def turns(self, chat: int) -> tuple[Said, ...]:
         """A conversation. Raises `MissingError` for one that is not there."""

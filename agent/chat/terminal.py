@@ -1,5 +1,6 @@
 """`convagent chat`: a person at a terminal, or lines through a pipe."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from agent.chat.oneself import said_of_oneself
 from agent.chat.session import Assistant, Session
 from agent.chat.steps import told
 from agent.chat.store import Store
+from agent.console import plain
 from agent.files import check_writable, write_whole
 from schemas.errors import ConvagentError, UsageError
 from schemas.records import Answered, Call
@@ -86,7 +88,7 @@ class Terminal:
 
         def listener(call: Call) -> None:
             if call.step == "search":
-                self._say(f"searched for: {call.prompt}  ({call.reply})", "dim")
+                self._say(told(call), "dim")
             else:
                 status.update(told(call))
 
@@ -114,12 +116,8 @@ class Terminal:
             raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
         source = found[argument.strip("[]")]
         self._say(f"{source.passage.id}  {source.passage.title}", "green")
-        from rich.text import Text
-
-        text = Text()
-        for piece in source.pieces:
-            text.append(f">{piece.text}<" if piece.marked else piece.text, "bold" if piece.marked else "")
-        self.out.print(text)
+        pieces = (plain(f">{piece.text}<", "bold") if piece.marked else plain(piece.text) for piece in source.pieces)
+        self.out.print(*pieces, sep="")
         if source.passage.url:
             self._say(source.passage.url, "dim")
 
@@ -144,7 +142,7 @@ class Terminal:
     def _statement(self, number: str) -> str:
         """The id of a statement by its place in the list."""
         known = self.session.store.statements()
-        if not number.isdigit() or not 1 <= int(number) <= len(known):
+        if not number.isdecimal() or not 1 <= int(number) <= len(known):
             raise UsageError(f"there is no statement {number!r}", remedy="/about-me lists them with their numbers.")
         return known[int(number) - 1].id
 
@@ -167,17 +165,15 @@ class Terminal:
 
     def _model(self, argument: str) -> None:
         if argument:
-            self.session.assistant = self.opener(argument)
+            before, self.session.assistant = self.session.assistant, self.opener(argument)
+            before.tools.llm.close()
         self._say(f"answering with {self.session.assistant.model}", "dim")
 
     def _export(self, argument: str) -> None:
-        path = Path(argument).expanduser()
         if self.session.chat is None:
             raise UsageError("there is nothing to export yet")
-        if path.suffix not in (".md", ".json"):
-            raise UsageError(f"{argument!r} ends neither in .md nor in .json", remedy="/export conversation.md")
-        check_writable(path, overwrite=False)
-        export(self.session.store, self.session.chat, path)
+        path = Path(os.path.expanduser(argument))  # noqa: PTH111 - leaves an unknown user's name as it is
+        export(self.session.store, self.session.chat, path, overwrite=False)
         self._say(f"written to {path}", "dim")
 
     def _help(self, _argument: str) -> None:
@@ -187,24 +183,28 @@ class Terminal:
         self.done = True
 
     def _say(self, text: str, style: str = "") -> None:
-        """Text as it is: nothing in it is markup."""
-        from rich.text import Text
-
-        self.out.print(Text(text, style))
+        self.out.print(plain(text, style))
 
 
-def export(store: Store, chat: int, path: Path) -> None:
-    """Write a conversation: as Markdown, or as iKAT topics where the name ends in `.json`."""
+def export(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
+    """Write a conversation: as Markdown, or as iKAT topics where the name ends in `.json`.
+
+    Raises `UsageError` for another name, or one that is taken.
+    """
+    if path.suffix not in (".md", ".json"):
+        raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
+    check_writable(path, overwrite)
     turns = store.turns(chat)
     topics = path.suffix == ".json"
     data = as_topics(turns, store.statements(), chat) if topics else as_markdown(turns, store.source(chat)).encode()
     write_whole(path, [data])
 
 
-def converse(session: Session, opener: Callable[[str], Assistant], history: Path | None) -> bool:
+def converse(session: Session, opener: Callable[[str], Assistant]) -> bool:
     """Talk until the person leaves, or the pipe ends. Whether everything went well.
 
-    On a terminal there is line editing and a history (in the file `history`, if any); through a pipe a line is a turn.
+    On a terminal there is line editing, and what was asked before comes back with the arrow keys; through a pipe a line
+    is a turn.
     """
     from rich.console import Console
 
@@ -213,11 +213,11 @@ def converse(session: Session, opener: Callable[[str], Assistant], history: Path
         terminal = Terminal(session, opener, out)
         went_well = [terminal.handle(line) for line in _piped(terminal)]  # all are asked, whatever became of one
         return all(went_well)
-    prompt = _prompt(history)
-    terminal = Terminal(session, opener, out, lambda question: str(prompt.prompt(question)))
-    out.print(f"[bold]{_escaped(session.assistant.source)}[/]  [dim]/help for help, Ctrl-D to leave[/]")
+    prompt, asking = _prompt(session.store.utterances()), _prompt(())
+    terminal = Terminal(session, opener, out, lambda question: str(asking.prompt(question)))
+    out.print(plain(session.assistant.source, "bold"), plain(" /help for help, Ctrl-D to leave", "dim"))
     for turn in session.turns:
-        out.print(f"[dim]> {_escaped(turn.utterance)}[/]\n{_escaped(marked(turn.answered))}")
+        out.print(plain(f"> {turn.utterance}", "dim"), plain(marked(turn.answered)), sep="\n")
         terminal.sources = sources_of(turn.answered)
     while not terminal.done:
         try:
@@ -236,17 +236,11 @@ def _piped(terminal: Terminal) -> Iterator[str]:
         yield line
 
 
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
-
-
-def _prompt(history: Path | None) -> Any:
+def _prompt(before: Sequence[str]) -> Any:
     """Line editing: Enter sends, Alt-Enter begins a new line; commands complete with Tab."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
-    from prompt_toolkit.history import FileHistory, InMemoryHistory
+    from prompt_toolkit.history import InMemoryHistory
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -257,7 +251,7 @@ def _prompt(history: Path | None) -> Any:
 
     commands: Sequence[str] = sorted(Terminal._commands)
     return PromptSession(
-        history=FileHistory(str(history)) if history else InMemoryHistory(),
+        history=InMemoryHistory(list(before)),
         completer=WordCompleter(list(commands), sentence=True),
         complete_while_typing=False,
         key_bindings=keys,

@@ -26,6 +26,9 @@ class NoModel:
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return True
 
+    def close(self) -> None:
+        pass
+
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         """The reply type's default: every reply that the flow asks for may be empty."""
         return reply()

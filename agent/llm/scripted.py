@@ -45,6 +45,9 @@ class ScriptedModel:
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return True
 
+    def close(self) -> None:
+        pass
+
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         said = self._next("ask", self.script.ask, task.name)
         self.listen(Call(task.name, "ask", _prompt(conversation, task), str(said)))

@@ -67,5 +67,8 @@ class LLM(Protocol):
         model gives no such reply, `RunError` where even the newest message and the task do not fit.
         """
 
+    def close(self) -> None:
+        """Give back the memory. It is not asked again."""
+
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,11 +40,15 @@ class Guard:
             await send(message)
 
         headers = Headers(scope=scope)
+        try:
+            body = await _body(receive)
+        except ClientDisconnect:  # half a request is none
+            return
         if not _is_ours(headers.get("host", ""), self.host):
             refusal = _refusal(scope, 421, "this server has no such name (its Host is that of another site)")
         elif scope["method"] not in SAFE and _is_cross_site(headers):
             refusal = _refusal(scope, 403, "this request came from another site")
-        elif (body := await _body(receive)) is None:
+        elif body is None:
             refusal = _refusal(scope, 413, f"the request is larger than {LARGEST // 1000} kB")
         else:
             await self.app(scope, _again(body, receive), with_policy)
@@ -72,10 +77,12 @@ def _is_cross_site(headers: Headers) -> bool:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body; None where it is too large."""
+    """The whole body; None where it is too large. Raises `ClientDisconnect` where it breaks off."""
     body = b""
     while len(body) <= LARGEST:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         body += message.get("body", b"")
         if not message.get("more_body", False):
             return body if len(body) <= LARGEST else None

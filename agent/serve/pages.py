@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent.chat.cited import sources
@@ -162,7 +162,10 @@ class Pages:
         """What went wrong, in a page."""
         if not isinstance(error, ConvagentError | HTTPException):
             log.error("%s failed", request.url.path, exc_info=error)
-        return self._page(request, problem=error)
+        try:
+            return self._page(request, problem=error)
+        except ConvagentError:  # the store itself may be what fails
+            return PlainTextResponse(f"convagent: {_told(error)}\n", _status(error))
 
     def _page(
         self,

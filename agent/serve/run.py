@@ -11,7 +11,6 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount
@@ -52,12 +51,13 @@ def serve(serving: Serving, ready: Ready, opened: OpenSource = open_source) -> N
         assistant = open_assistant(str(serving.source), index, serving.model, embedder)
         pages = Pages(assistant, store, desk, index.info, serving.incognito)
         server = uvicorn.Server(_configured(make_app(pages, serving.host)))
-        ready(f"http://{serving.host}:{listening.getsockname()[1]}/")
+        host = f"[{serving.host}]" if ":" in serving.host else serving.host
+        ready(f"http://{host}:{listening.getsockname()[1]}/")
         with suppress(KeyboardInterrupt):  # uvicorn has ended by then, and passes the signal on
             server.run(sockets=[listening])
 
 
-def make_app(pages: Pages, host: str) -> Starlette:
+def make_app(pages: Pages, host: str) -> Guard:
     """The pages, `/v1` and the files that go with them, behind the guard."""
     completions = Completions(pages.assistant, pages.store, pages.desk)
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
@@ -65,11 +65,11 @@ def make_app(pages: Pages, host: str) -> Starlette:
     def told(request: Request, error: Exception) -> Response:
         return failed(request, error) if request.url.path.startswith("/v1/") else pages.failed(request, error)
 
-    return Starlette(
+    app = Starlette(
         routes=[*pages.routes(), *completions.routes(), static],
-        middleware=[Middleware(Guard, host=host)],
         exception_handlers={ConvagentError: told, RequestError: told, HTTPException: told, Exception: told},
     )
+    return Guard(app, host)  # around all of it: what says that something failed has its headers too
 
 
 def is_loopback(host: str) -> bool:
@@ -80,7 +80,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _configured(app: Starlette) -> uvicorn.Config:
+def _configured(app: Guard) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http="h11",

@@ -28,7 +28,7 @@ KINDS = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "h
 KINDS |= {".json": "tree", ".jsonl": "lines", ".pdf": "pdf"}
 EXPECTED = ", ".join(kind.removeprefix(".") for kind in KINDS)
 TEXT_BYTES, PDF_BYTES = 50_000_000, 200_000_000  # of a file; a larger one is left out
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), 127])  # all but tab and newline: terminals act on some
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])  # not tab, newline: terminals act on some
 
 
 @dataclass(frozen=True, slots=True)
