@@ -46,6 +46,13 @@ EmbedderOption = Annotated[
         show_default="minilm where it is installed",
     ),
 ]
+Documents = Annotated[
+    Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
+]
+OrIndex = Annotated[
+    Path | None,
+    typer.Option("--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index"),
+]
 Version = Annotated[
     bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=console.show_version)
 ]
@@ -249,10 +256,8 @@ def search(
 
 @app.command()
 def chat(
-    docs: Annotated[
-        Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
-    ] = None,
-    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.")] = None,
+    docs: Documents = None,
+    index: OrIndex = None,
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
     go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
@@ -302,10 +307,8 @@ def chats(
 
 @app.command()
 def serve(
-    docs: Annotated[
-        Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
-    ] = None,
-    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index.")] = None,
+    docs: Documents = None,
+    index: OrIndex = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8080,
     host: Annotated[str, typer.Option(help="Another address lets others ask, and read what you asked.")] = "127.0.0.1",
     model: ModelOption = "smollm2",

@@ -21,6 +21,7 @@ _AVERSE = re.compile(
 _CLAUSES = re.compile(r"[.;]|\b(?:and|but) (?=(?:i|we|my|he|she|they)\b)", re.IGNORECASE)
 _ITEMS = re.compile(r",|\b(?:and|or|nor)\b")
 _REASON = re.compile(r"\b(?:because|but|so|since|that much|anymore|any more)\b.*")
+_AMOUNT = re.compile(r"\b(?:any|all|most|many|much|too|some|kinds? of)\b", re.IGNORECASE)
 _DIET = re.compile(
     r"\b(?:(?P<diet>vegetarian|vegan|pescatarian|c(?:o)?eliac)"
     r"|(?P<not>lactose|dairy|gluten)[ -](?:free|intoleran\w+|allerg\w+))",
@@ -60,7 +61,7 @@ def _things(statement: str) -> list[Thing]:
     clauses = _CLAUSES.split(statement)
     listed = [item for found in _said(_AVERSE, clauses) for item in _ITEMS.split(_REASON.sub("", found["things"]))]
     known = [item for found in _said(_DIET, clauses) for item in DIETS[(found["diet"] or found["not"]).lower()].split()]
-    return [_words(item) for item in (*listed, *known)]
+    return [_words(_AMOUNT.sub("", item)) for item in (*listed, *known)]
 
 
 def _said(pattern: re.Pattern[str], clauses: Iterable[str]) -> Iterator[re.Match[str]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from indexes.plain import plain_text
 from schemas.errors import ConvagentError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ SETTINGS_FILE = "convagent.toml"
 INTERRUPTED = 130
 LISTED = 10  # files of a folder that are named, of each kind
 log = logging.getLogger("convagent")
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 _shown = {"quiet": False, "verbose": 0}
 
 
@@ -238,7 +238,7 @@ def plain(text: str, style: str = "") -> "Text":
     """Text from outside as it is: nothing in it is markup, and no control character of it reaches the terminal."""
     from rich.text import Text
 
-    return Text(text.translate(_CONTROLS), style)
+    return Text(plain_text(text), style)
 
 
 def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:
@@ -385,7 +385,7 @@ def _show_turn(console: Any, turn: "Answered") -> None:
     from rich.table import Table
 
     def row(label: str, text: str, style: str = "") -> None:
-        text = text.translate(_CONTROLS)
+        text = plain_text(text)
         line = Table.grid(padding=(0, 2))
         line.add_column(width=12, justify="right", style="dim")
         line.add_column(style=style)

@@ -17,12 +17,12 @@ from agent.embedding import SMALL, cached, embed_index
 from agent.sentences import split_sentences
 from indexes.documents import EXPECTED, parse, read_contents, read_stamp
 from indexes.documents.folder import Listing, list_documents
-from indexes.documents.names import split_id, written
+from indexes.documents.names import written
 from indexes.documents.store import Kept, Known, Store
 from indexes.passages import PassageIndex, build_index
 from indexes.vectors import Embedder
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Passage, Problem
+from schemas.records import Problem
 
 INDEXES = 3  # kept of one folder: somebody else may still have the one before open
 TOLD = 5  # reasons in the error that nothing could be read
@@ -42,28 +42,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """A folder that can be searched. The ids of its passages are those of `indexes/documents/names.py`."""
+    """A folder that can be searched. The ids of its passages are places in its files: `recipes/bread.md:12-18`."""
 
-    root: Path  # that names begin at
     index: PassageIndex
     reading: Reading
-    _home: Path
-
-    def file(self, id: str) -> Path:
-        """The file that a passage is from."""
-        return self.root / split_id(id)[0]
-
-    def around(self, id: str, more: int = 1) -> tuple[Passage, ...]:
-        """A passage with up to `more` passages of its file before it and after it, in order.
-
-        Raises `MissingError` where there is no such passage.
-        """
-        with Store(self._home / "files.sqlite") as store:
-            passages = store.parsed(id.rpartition(":")[0]).passages
-        at = next((at for at, passage in enumerate(passages) if passage.id == id), None)
-        if at is None:
-            raise MissingError(f"holds no passage {id}", where=str(self.root))
-        return passages[max(0, at - more) : at + more + 1]
 
 
 def open_documents(folder: Path, cache: Path, embedder: Embedder | None, progress: Progress) -> Documents:
@@ -80,7 +62,7 @@ def open_documents(folder: Path, cache: Path, embedder: Embedder | None, progres
         if not store.documents():
             raise _nothing(folder, reading)
         index = _index(store, home, listing.root)
-    return Documents(listing.root, _embedded(index, cache, embedder, progress), reading, home)
+    return Documents(_embedded(index, cache, embedder, progress), reading)
 
 
 @dataclass(slots=True)

@@ -29,7 +29,6 @@ SWITCHED = 0.15  # cosine of an utterance and the exchange before it below which
 ALONE = 4  # words of the shortest utterance that may open another topic
 _POINTING = "it its that this these those they them their he she him her his one ones more else another other also and"
 POINTING = frozenset(_POINTING.split())
-SAID = 300  # characters of the reply in that exchange
 RECENT = 4  # messages before the utterance whose phrases are considered, beside the first of all
 
 
@@ -62,7 +61,7 @@ def unless_switched(query: Query, plan: Plan, embed: Embed | None) -> Query:
     """The query without what was said before, where the plan asks for a look and the utterance opens another topic."""
     if "switch" not in plan.query or embed is None or not query.earlier or _leans(query.utterance):
         return query
-    now, before = embed([query.utterance, f"{query.earlier[-1]} {query.previous[:SAID]}"])
+    now, before = embed([query.utterance, f"{query.earlier[-1]} {query.topic}"])
     return query if float(now @ before) >= SWITCHED else Query(query.utterance)
 
 

@@ -27,7 +27,6 @@ CONTEXT, ANSWER, PREVIOUS, EARLIER = 0.5, 0.3, 0.05, 0.1
 # What is looked for by meaning: the fewer words of its own an utterance has, the more it leans on what was said.
 LEANING = 6  # words with which it leans on itself and on the conversation alike
 SAID, IMAGINED = 0.5, 0.5  # what the reply that it follows, and hypothetical answers, weigh beside the two
-SAID_CHARACTERS = 300  # of that reply
 SNIPPET = 600  # characters of a passage that a model sees in the tool's reply
 
 
@@ -142,7 +141,7 @@ def _meaning(query: Query) -> list[Weighted]:
     leaning = LEANING / (LEANING + len(set(stems(query.utterance))))
     parts = [(query.utterance, 1 - leaning), (query.standalone, leaning)]
     if query.previous:
-        parts.append((f"{query.previous[:SAID_CHARACTERS]} {query.utterance}", SAID * leaning))
+        parts.append((f"{query.topic} {query.utterance}", SAID * leaning))
     return [*parts, *((answer, IMAGINED / len(query.answers)) for answer in query.answers)]
 
 

@@ -19,7 +19,6 @@ SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones
 OVERLAP, OVERLAP_RANK = 0.1, 0.02  # beside the cosine: word overlap (at most 1), a place further down the ranking
 RANK = 0.05  # what a place further down costs where there is word overlap alone
 REPEATED = 0.6  # share of a sentence's words that an earlier one may already have said
-SAID = 300  # characters of the reply before the utterance that say what it is about
 # Cosine of the nearest sentence below which the passages are taken to have no answer, with and without a hypothetical
 # answer in the query (docs/log.md).
 NEAR, NEAR_UNIMAGINED = 0.4, 0.35
@@ -160,7 +159,7 @@ def about(query: Query) -> list[Weighted]:
 
 
 def _followed(query: Query) -> str:
-    return f"{query.previous[:SAID]} {query.utterance}".strip()
+    return f"{query.topic} {query.utterance}".strip()
 
 
 def _answers(query: Query) -> list[Weighted]:

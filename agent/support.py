@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from agent.sentences import split_sentences
-from indexes.words import stems
+from indexes.words import stems, stop_words
 from schemas.records import Passage
 
 SCOPE = 4  # words that a negation reaches
@@ -117,9 +117,7 @@ def _stems(token: str) -> list[str]:
 
 @cache
 def _fillers() -> frozenset[str]:
-    from spacy.lang.en.stop_words import STOP_WORDS
-
-    return frozenset(STOP_WORDS) - TELLING - NEGATIONS
+    return stop_words() - TELLING - NEGATIONS
 
 
 def _stands_in(sentence: str, passage: str) -> bool:

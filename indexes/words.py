@@ -1,6 +1,7 @@
 """A text's words as the index knows them."""
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import tantivy
@@ -25,3 +26,9 @@ def analyzer() -> Any:
         .filter(tantivy.Filter.stemmer("english"))
         .build()
     )
+
+
+@cache
+def stop_words(language: str = "en") -> frozenset[str]:
+    """spaCy's, in lower case: more than the index leaves out."""
+    return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)

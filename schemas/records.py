@@ -69,6 +69,9 @@ class Topics:
         return [turn.id for topic in self.topics for turn in topic.turns]
 
 
+TOPIC = 300  # characters at the beginning of a reply
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What to search for. Empty parts are parts that the model could not give, or that a first turn does not have."""
@@ -79,6 +82,11 @@ class Query:
     answers: tuple[str, ...] = ()  # hypothetical answers: their words are often those of a relevant passage
     previous: str = ""  # the reply that the utterance follows
     earlier: tuple[str, ...] = ()  # the utterances before it
+
+    @property
+    def topic(self) -> str:
+        """The beginning of the reply that the utterance follows, which says what it is about."""
+        return self.previous[:TOPIC]
 
     @property
     def standalone(self) -> str:

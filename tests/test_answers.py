@@ -110,6 +110,7 @@ def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, questio
             "A drop of alcohol calms you.",
             "A short flight calms you.",
         ),
+        ("I can't eat any kind of nuts.", "A handful of nuts fills you for long.", "A handful of rice fills you, too."),
         ("I am not vegan or vegetarian.", "", "A stew of beef warms you up."),
         ("We don't enjoy vegan dishes.", "Try the vegan dishes of the house.", "Try the beef of the house."),
     ],

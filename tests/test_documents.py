@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pypdf
@@ -19,7 +20,7 @@ from agent.documents import Documents, open_documents
 from agent.embedders import open_embedder
 from agent.search import open_finder
 from indexes.documents.cutting import MOST
-from indexes.documents.names import split_id, written
+from indexes.documents.names import written
 from indexes.documents.store import Store
 from indexes.passages import PassageIndex
 from indexes.vectors import Vectors
@@ -145,7 +146,7 @@ KINDS = [
 def test_every_kind(name: str, text: str, expected: list[tuple[str, str, str]], tmp_path: Path) -> None:
     folder = own(tmp_path, {name: text})
     found = passages(opened(folder, tmp_path)).values()
-    assert [(split_id(passage.id)[1], passage.title, passage.text) for passage in found] == expected
+    assert [(passage.id.rpartition(":")[2], passage.title, passage.text) for passage in found] == expected
 
 
 def test_long_paragraphs_are_cut_between_sentences_and_keep_their_lines(tmp_path: Path) -> None:
@@ -170,10 +171,10 @@ def test_large_json_objects_are_taken_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a b.md", "a:b.md", "100%.md", "%0A.md", "a\nb.md", "\u202ename.md", "ü/ñ 面包.md"])
 def test_ids_are_one_line_and_lead_back_to_the_file(name: str, tmp_path: Path) -> None:
     documents = opened(own(tmp_path, {name: "One."}), tmp_path)
-    (id,) = passages(documents)
+    [(id, passage)] = passages(documents).items()
     assert id.isprintable()
-    assert split_id(id) == (name, "1")
-    assert documents.file(id).read_text() == "One."
+    assert id == f"{written(name)}:1"
+    assert Path(unquote(urlsplit(passage.url).path)).read_text() == "One."
 
 
 def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
@@ -181,17 +182,8 @@ def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
     with open(os.fsencode(folder) + b"/\xff.md", "w") as file:  # noqa: PTH123 - a Path cannot say it as plainly
         file.write("Odd.")
     documents = opened(folder, tmp_path)
-    assert [documents.file(id).read_text() for id in passages(documents)] == ["Odd.", "Long."]
+    assert [passage.text for passage in passages(documents).values()] == ["Odd.", "Long."]
     assert written("\udcff.md") == "%FF.md"
-
-
-def test_what_stands_around_a_passage(tmp_path: Path) -> None:
-    documents = opened(OWN, tmp_path)
-    around = documents.around("recipes/rye-bread.md:25-29")
-    assert [split_id(passage.id)[1] for passage in around] == ["19-23", "25-29", "31-33"]
-    assert len(documents.around("house/kettle-manual.pdf:p1")) == 2
-    with pytest.raises(MissingError, match="holds no passage"):
-        documents.around("nowhere.md:1")
 
 
 # Encodings

@@ -1,8 +1,8 @@
 """Whether what somebody says is in the one language that is read here."""
 
 import re
-from functools import cache
-from importlib import import_module
+
+from indexes.words import stop_words
 
 OTHERS = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "tr")  # languages whose stop words spaCy has
 
@@ -15,9 +15,4 @@ def looks_english(text: str) -> bool:
 
 
 def _common(words: list[str], language: str) -> int:
-    return sum(word in _stop_words(language) for word in words)
-
-
-@cache
-def _stop_words(language: str) -> frozenset[str]:
-    return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)
+    return sum(word in stop_words(language) for word in words)

@@ -1,7 +1,6 @@
 """What a conversation asks: an index, or a folder of documents, which is brought up to date first."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from agent import console
@@ -11,8 +10,6 @@ from agent.sources import DEFAULT_INDEX
 from indexes.passages import INFO_FILE, PassageIndex, read_info
 from indexes.vectors import Embedder
 from schemas.errors import UsageError
-
-OpenSource = Callable[[Path, Embedder | None], PassageIndex]
 
 
 def named_source(docs: Path | None, index: Path | None) -> Path:

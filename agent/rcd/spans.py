@@ -9,7 +9,6 @@ numbers. Any other `Score` can take its place.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from agent.files import check_writable, read_bytes, write_whole
 from agent.rcd.topics import Dialogue, Group, RcdTopics, read_topics
+from indexes.words import stop_words
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
@@ -183,11 +183,4 @@ def _features(span: Span, utterance: str, middle: float) -> list[float]:
 def is_stop(word: str) -> bool:
     """Whether it is a stop word of spaCy's, alone or before an apostrophe, or a negation such as "don't"."""
     plain = word.lower().replace("’", "'")
-    return plain.partition("'")[0] in _stop_words() or plain.endswith("n't")
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    from spacy.lang.en.stop_words import STOP_WORDS
-
-    return frozenset(STOP_WORDS)
+    return plain.partition("'")[0] in stop_words() or plain.endswith("n't")

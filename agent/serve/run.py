@@ -17,7 +17,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from agent.chat.session import open_assistant
-from agent.chat.sources import OpenSource, open_source
+from agent.chat.sources import open_source
 from agent.chat.store import open_store
 from agent.embedders import open_embedder
 from agent.serve.asking import Desk
@@ -42,11 +42,11 @@ class Serving:
     incognito: bool = False
 
 
-def serve(serving: Serving, ready: Ready, opened: OpenSource = open_source) -> None:
+def serve(serving: Serving, ready: Ready) -> None:
     """Answer until Ctrl-C. Raises `RunError` where the port is taken, and what opening index, model and store does."""
     with _listening(serving.host, serving.port) as listening, Desk() as desk:
         embedder = open_embedder(serving.embedder)
-        index = opened(serving.source, embedder)
+        index = open_source(serving.source, embedder)
         store = open_store(incognito=serving.incognito)
         assistant = open_assistant(str(serving.source), index, serving.model, embedder)
         pages = Pages(assistant, store, desk, index.info, serving.incognito)

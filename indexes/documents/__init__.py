@@ -20,6 +20,7 @@ from indexes.documents.pdf import pdf_parts
 from indexes.documents.prose import markdown_blocks, text_blocks, title_of
 from indexes.documents.tables import table_rows
 from indexes.documents.trees import line_parts, tree_parts
+from indexes.plain import plain_text
 from indexes.segments import Split
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
@@ -28,7 +29,6 @@ KINDS = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "h
 KINDS |= {".json": "tree", ".jsonl": "lines", ".pdf": "pdf"}
 EXPECTED = ", ".join(kind.removeprefix(".") for kind in KINDS)
 TEXT_BYTES, PDF_BYTES = 50_000_000, 200_000_000  # of a file; a larger one is left out
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])  # not tab, newline: terminals act on some
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,4 +160,4 @@ def _passages(found: Iterable[Part], path: Path, name: str, title: str) -> Itera
 
 def _clean(text: str) -> str:
     """Text that can be written as UTF-8, without the characters that steer a terminal."""
-    return text.translate(_CONTROLS).encode("utf-8", "replace").decode("utf-8").strip()
+    return plain_text(text).encode("utf-8", "replace").decode("utf-8").strip()

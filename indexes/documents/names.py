@@ -9,15 +9,8 @@ import re
 
 # Controls, line separators, signs that turn the direction of text, bytes that are no UTF-8; and what looks like ours.
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|%(?=[0-9A-Fa-f]{2})")
-_WRITTEN = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 def written(name: str) -> str:
     """A file's name as ids have it."""
     return _ODD.sub(lambda odd: "".join(f"%{byte:02X}" for byte in os.fsencode(odd[0])), name)
-
-
-def split_id(id: str) -> tuple[str, str]:
-    """The file's name below the folder, and the place in it. `"a/b.md:12-18"` gives `("a/b.md", "12-18")`."""
-    name, _, place = id.rpartition(":")
-    return _WRITTEN.sub(lambda found: os.fsdecode(bytes.fromhex(found[0].replace("%", ""))), name), place
