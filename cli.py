@@ -144,6 +144,12 @@ def answer(
     no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
     no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Leave the answers out (qrecc, ikat-2024).")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with a model of its own.")
+    ] = 1,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the trace ends.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -166,7 +172,7 @@ def answer(
     plan = Plan(
         k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches, answers, words
     )
-    request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure)
+    request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure, jobs, not no_cache)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 
 

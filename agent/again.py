@@ -1,6 +1,5 @@
 """Looking twice: the model sees what was found and may ask for something else. Off by default (docs/log.md)."""
 
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +8,11 @@ from msgspec import Meta, Struct
 import prompts
 from agent.llm.seam import Conversation, Task
 from indexes.feedback import fused
-from schemas.errors import ModelReplyError
 from schemas.records import Hit, Query
 
 if TYPE_CHECKING:
     from agent.flow import Tools
 
-log = logging.getLogger("convagent")
 LOOKED_AT = 3  # passages that the model sees before it asks again
 
 
@@ -37,9 +34,5 @@ def search_again(conversation: Conversation, query: Query, hits: tuple[Hit, ...]
 def _wanted(conversation: Conversation, hits: Sequence[Hit], tried: Sequence[str], tools: "Tools") -> str:
     """Another query, or nothing."""
     prompt = prompts.render("again", passages=tools.read(hits[:LOOKED_AT]), tried=tried)
-    try:
-        reply = tools.llm.ask(conversation, Task("again", prompt.instruction, prompt.opening), Again).query.strip()
-    except ModelReplyError as error:
-        log.info("%s: what was found has to do", error)
-        return ""
+    reply = tools.llm.ask(conversation, Task("again", prompt.instruction, prompt.opening), Again).query.strip()
     return "" if reply in tried else reply

@@ -1,21 +1,25 @@
 """`convagent answer`: from a topics file to a run file, its trace and its metadata."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from agent.embedders import open_embedder
+from agent.embedding import cached
 from agent.files import check_writable
-from agent.job import OnTurn, prepare, run, run_info, write_run
-from agent.llm import open_model
+from agent.job import OnTurn, Worker, prepare, run, run_info, write_run
+from agent.llm import open_model, physical_cores
+from agent.llm.embedded import cache_directory
 from agent.metadata import metadata_path, write_metadata
 from agent.sources import Origin, open_sources
 from agent.trace import empty, resume
 from agent.tracks import read_topics, usual_sureness
 from agent.tracks.run_files import check_expressible
+from indexes.cache import Cache
 from schemas.errors import UsageError
-from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo
+from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo, Topics
 
 Progress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
@@ -33,6 +37,8 @@ class Request:
     run_name: str = "convagent"
     team: str = "convagent"
     sure: float | None = None  # `Plan.sure`; None: as is usual for the edition of the topics
+    jobs: int = 1  # topics at a time
+    cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ class Report:
     edition: str
     resumed: int
     problems: tuple[Problem, ...]
+    without_model: Mapping[str, str]  # why, by turn id, where the model failed
 
 
 def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Report:
@@ -78,18 +85,35 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     check_expressible(edition, info, topics, request.plan.responses)
     sure = usual_sureness(topics.edition) if request.sure is None else request.sure
     plan = replace(request.plan, sure=sure)
-    calls: list[Call] = []
-    llm = open_model(request.model, calls.append)
-    sources = open_sources(request.origin, topics, plan, calls.append)
-    job = prepare(topics, sources, llm, mode, plan, calls)
+    workers = _workers(request, topics, plan)
+    sources = open_sources(request.origin, topics, plan, workers[0].embedder)
+    job = prepare(topics, sources, workers[0], mode, plan)
     info = run_info(job.settings, request.run_name, request.team)
     before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
-    with progress(len(topics.turn_ids()), len(before.places)) as on_turn:
-        trace = run(job, before, on_turn)
+    with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
+        trace = run(job, workers, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)
     if str(outputs.run) != "-":
         write_metadata(metadata_path(outputs.run), request, trace, info)
-    return Report(len(trace.places), outputs.run, outputs.trace, edition, len(before.places), tuple(problems))
+    done, failed = len(before.replies), trace.without_model
+    return Report(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
+
+
+def _workers(request: Request, topics: Topics, plan: Plan) -> list[Worker]:
+    """One for each job, sharing the cores and the cache of replies."""
+    if request.jobs > 1 and request.model.startswith("scripted:"):
+        raise UsageError("a script is played from the top: it cannot answer several topics at a time")
+    threads = max(1, physical_cores() // request.jobs)
+    replies = Cache(cache_directory() / "replies.sqlite") if request.cache else None
+    embeds = plan.searched or plan.read or any(topic.ptkb for topic in topics.topics)
+
+    def worker() -> Worker:
+        calls: list[Call] = []
+        llm = open_model(request.model, calls.append, threads=threads, cache=replies)
+        embedder = open_embedder(request.origin.embedder, threads=threads) if embeds else None
+        return Worker(llm, cached(embedder) if embedder and request.cache else embedder, calls)
+
+    return [worker() for _ in range(min(request.jobs, len(topics.topics)))]
 
 
 def query_parts(named: str) -> tuple[QueryPart, ...]:

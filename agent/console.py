@@ -163,6 +163,10 @@ def show_run(report: "Report") -> None:
     """What a finished run is, and what to do with it."""
     resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
     log.info("%d turns answered%s", report.turns, resumed)
+    if report.without_model:
+        turn_id, why = next(iter(report.without_model.items()))
+        what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
+        log.warning("%s; `--resume` asks it again", what)
     verdict = f"{len(report.problems)} problems" if report.problems else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
     if report.problems:

@@ -148,7 +148,7 @@ def _embedded(index: PassageIndex, cache: Path, embedder: Embedder | None, progr
     """The index with vectors of this model, made now where it is small enough and has none."""
     if embedder is None or _has_vectors(index, embedder):
         return index
-    embed_index(index.directory, cached(embedder, cache), partial(progress, "embedding"), SMALL)
+    embed_index(index.directory, cached(embedder), partial(progress, "embedding"), SMALL)
     return PassageIndex(index.directory)
 
 

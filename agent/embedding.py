@@ -1,11 +1,12 @@
 """Vectors for the passages of an index: made when a small one is built, or asked for by `convagent index embed`."""
 
 import logging
-import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from agent.llm.embedded import cache_directory
+from indexes.cache import Cache
 from indexes.passages import PassageIndex
 from indexes.vectors import Embedder, VectorCache, write_vectors
 from schemas.errors import UsageError
@@ -34,10 +35,8 @@ def embed_index(directory: Path, embedder: Embedder | None, progress: Progress, 
     return len(index)
 
 
-def cached(embedder: Embedder, cache: Path) -> Embedder:
-    """The same model, its vectors kept in the directory `cache` by their content; without where that cannot be."""
-    try:
-        return VectorCache(cache / "vectors.sqlite", embedder)
-    except (OSError, sqlite3.Error) as error:
-        log.info("The cache of vectors cannot be used (%s): going on without", error)
+def cached(embedder: Embedder) -> Embedder:
+    """The same model, the vectors of texts kept among the user's caches."""
+    if isinstance(embedder, VectorCache):
         return embedder
+    return VectorCache(embedder, Cache(cache_directory() / "vectors.sqlite"))

@@ -5,20 +5,24 @@ built from them. Each step is a plain function that is handed all it may see; no
 only-response run is handed instead of finding it stands in `Given`.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import prompts
 from agent.again import search_again
-from agent.llm.seam import LLM, Conversation
+from agent.llm.none import NoModel
+from agent.llm.seam import LLM, Conversation, unheard
 from agent.ptkb import choose_statements
 from agent.respond import respond
 from agent.rewrite import rewrite, unless_switched
 from agent.select import said
 from indexes.vectors import Embed
+from schemas.errors import ModelError
 from schemas.records import Answered, Chosen, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
 
+log = logging.getLogger("convagent")
 NOTHING = Given()
 NOT_GIVEN: Mapping[str, Given] = MappingProxyType({})
 NOT_DONE: Mapping[str, str] = MappingProxyType({})
@@ -33,6 +37,7 @@ class Tools:
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     plan: Plan = Plan()
     embed: Embed | None = None  # texts to vectors, where there is an embedding model
+    instead: LLM = field(default_factory=lambda: NoModel(unheard))  # answers the turns at which `llm` fails
 
 
 def answer(
@@ -52,6 +57,18 @@ def answer(
     return Answered(turn.id, query, personal, hits, passages, responses)
 
 
+def answer_anyway(
+    turn: Turn, heard: Sequence[Message], ptkb: Sequence[Statement], tools: Tools, given: Given = NOTHING
+) -> Answered:
+    """The same; where the model fails, the whole turn is answered without it, and says so."""
+    try:
+        return answer(turn, heard, ptkb, tools, given)
+    except ModelError as error:
+        log.warning("turn %s is answered without the model: %s", turn.id, error.what)
+        answered = answer(turn, heard, ptkb, replace(tools, llm=tools.instead), given)
+        return replace(answered, without_model=error.what)
+
+
 def find(conversation: Conversation, query: Query, personal: Sequence[Chosen], tools: Tools) -> tuple[Hit, ...]:
     """One search, unless more looks at it are wanted."""
     hits = tools.search(query, personal)
@@ -68,7 +85,7 @@ def answer_topic(
         handed = given.get(turn.id, NOTHING)
         reply = done.get(turn.id)
         if reply is None:
-            finished = answer(turn, heard, topic.ptkb, tools, handed)
+            finished = answer_anyway(turn, heard, topic.ptkb, tools, handed)
             yield finished
             reply = finished.response.text
         own = (*own, Message("user", handed.resolved or turn.utterance), Message("assistant", said(reply)))

@@ -3,8 +3,9 @@
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,28 +14,44 @@ import msgspec
 import prompts
 from agent.files import write_whole
 from agent.flow import NOTHING, Tools, answer_topic
+from agent.llm.none import NoModel
 from agent.llm.seam import LLM
 from agent.manual import manual
+from agent.parallel import in_parallel
 from agent.sources import Sources
 from agent.trace import Line, Settings, Trace, append, read_trace, writing
 from agent.tracks.run_files import checking, make_run
-from schemas.records import Answered, Call, Given, Mode, Plan, Problem, RunInfo, Topics
+from indexes.vectors import Embedder
+from schemas.records import Answered, Call, Given, Mode, Plan, Problem, RunInfo, Topic, Topics
 
 OnTurn = Callable[[Answered, float], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Worker:
+    """What answers one topic at a time. `calls` is filled by model and search, and emptied after every turn."""
+
+    llm: LLM
+    embedder: Embedder | None
+    calls: list[Call]
+
+    def tools(self, sources: Sources, plan: Plan) -> Tools:
+        listen = self.calls.append
+        search, embed = sources.search(self.embedder, plan, listen), self.embedder.embed if self.embedder else None
+        return Tools(self.llm, search, sources.read, plan, embed, NoModel(listen))
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A run about to be made. `calls` is filled by model and search, and emptied after every turn."""
+    """A run about to be made."""
 
     topics: Topics
     given: Mapping[str, Given]  # by turn id
-    tools: Tools
+    sources: Sources
     settings: Settings
-    calls: list[Call]
 
 
-def prepare(topics: Topics, sources: Sources, llm: LLM, mode: Mode, plan: Plan, calls: list[Call]) -> Job:
+def prepare(topics: Topics, sources: Sources, worker: Worker, mode: Mode, plan: Plan) -> Job:
     """What the flow will see of the topics in this mode, and all that decides the run."""
     shown, given = manual(topics) if mode == "manual" else (topics, {})
     ranking = sources.ranking
@@ -50,37 +67,37 @@ def prepare(topics: Topics, sources: Sources, llm: LLM, mode: Mode, plan: Plan, 
         ranking=ranking.digest if ranking else "",
         ranking_of_labels=bool(ranking and ranking.labels),
         passages=sources.digest,
-        model=llm.name,
-        model_digest=llm.digest,
-        embedder=sources.embedder.name if sources.embedder else "",
-        embedder_digest=sources.embedder.digest if sources.embedder else "",
+        model=worker.llm.name,
+        model_digest=worker.llm.digest,
+        embedder=worker.embedder.name if worker.embedder else "",
+        embedder_digest=worker.embedder.digest if worker.embedder else "",
         prompts=prompts.digest(),
         plan=plan,
         convagent=version("convagent"),
     )
-    return Job(shown, given, Tools(llm, sources.search, sources.read, plan, sources.embed), settings, calls)
+    return Job(shown, given, sources, settings)
 
 
 def _sha256(record: object) -> str:
     return hashlib.sha256(msgspec.json.encode(record)).hexdigest()
 
 
-def run(job: Job, before: Trace, on_turn: OnTurn) -> Trace:
-    """Answer what `before` has not, each turn traced at once."""
+def run(job: Job, workers: Sequence[Worker], before: Trace, on_turn: OnTurn) -> Trace:
+    """Answer what `before` has not, each turn traced at once, as many topics at a time as there are workers."""
     with writing(before) as file:
-        for answered, seconds in _answer_all(job, before.replies):
-            append(file, Line(answered, tuple(job.calls), round(seconds, 3)))
-            job.calls.clear()
-            on_turn(answered, seconds)
+        for line in in_parallel(partial(_answer, job, before.replies), workers, job.topics.topics):
+            append(file, line)
+            on_turn(line.answered, line.seconds)
     return read_trace(before.path)
 
 
-def _answer_all(job: Job, done: Mapping[str, str]) -> Iterator[tuple[Answered, float]]:
-    for topic in job.topics.topics:
+def _answer(job: Job, done: Mapping[str, str], worker: Worker, topic: Topic) -> Iterator[Line]:
+    started = time.perf_counter()
+    for answered in answer_topic(topic, worker.tools(job.sources, job.settings.plan), job.given, done):
+        calls = tuple(worker.calls)
+        worker.calls.clear()
+        yield Line(answered, calls, round(time.perf_counter() - started, 3))
         started = time.perf_counter()
-        for answered in answer_topic(topic, job.tools, job.given, done):
-            yield answered, time.perf_counter() - started
-            started = time.perf_counter()
 
 
 def run_info(settings: Settings, name: str, team: str) -> RunInfo:

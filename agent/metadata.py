@@ -183,4 +183,5 @@ def _resources(trace: Trace) -> dict[str, Any]:
     return {
         "wall time in seconds": {step: round(taken, 2) for step, taken in spent.items()},
         "tokens": {"read": read, "written": written},
+        "turns answered without the model, which failed": len(trace.without_model),
     }

@@ -4,7 +4,6 @@ A small model picks sentences from the passages; a model that is large enough wr
 which passages are enumerated. Either way every sentence is held against the passages that it names.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -19,14 +18,12 @@ from agent.select import Most, nearest_sentence, says_none, select
 from agent.sentences import MAX_TOKENS, fitting
 from agent.support import supporters
 from indexes.vectors import Embed
-from schemas.errors import ModelReplyError
 from schemas.records import Chosen, Passage, Query, Response, Sentence
 
 if TYPE_CHECKING:
     from agent.flow import Tools
 
 LATEST = 5  # messages that passages give way to
-log = logging.getLogger("convagent")
 
 
 def respond(
@@ -65,11 +62,7 @@ def _write(
     """Sentences in the model's own words, or what the passages say in the place of those that they do not support."""
     shown, task = _writing_task(conversation, personal, passages, tools.llm, most)
     numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
-    try:
-        draft = tools.llm.ask(conversation, task, _draft_type(tuple(numbered)))
-    except ModelReplyError as error:
-        log.info("%s: sentences are picked instead", error)
-        return Response(())
+    draft = tools.llm.ask(conversation, task, _draft_type(tuple(numbered)))
     grounded = dict.fromkeys(_grounded(written, numbered, tools.embed) for written in draft.sentences)
     things = ruled_out(personal, conversation.messages[-1].text)
     sentences = [found for found in grounded if found.passage_ids and not speaks_of(found.text, things)]

@@ -5,7 +5,6 @@ refers to; so it chooses among the phrases that are there. A larger one rewrites
 figures).
 """
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -17,10 +16,8 @@ from agent.llm.seam import LLM, Conversation, Task
 from agent.sentences import phrases
 from indexes.vectors import Embed
 from indexes.words import stems
-from schemas.errors import ModelReplyError
 from schemas.records import Message, Plan, Query
 
-log = logging.getLogger("convagent")
 ANSWER_TOKENS = 64  # of a hypothetical answer
 SEEDS = 1000  # a run's seed is that many for its samples
 CHOSEN = 3  # phrases of the conversation that join the query
@@ -80,13 +77,9 @@ def _imagined(conversation: Conversation, llm: LLM, plan: Plan) -> tuple[str, ..
 
 
 def _written(conversation: Conversation, llm: LLM) -> str:
-    """The utterance as the model says it again; empty where its reply is none."""
+    """The utterance as the model says it again."""
     prompt = prompts.render("rewrite")
-    try:
-        return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), Rewrite).text.strip()
-    except ModelReplyError as error:
-        log.info("%s: the utterance is searched as it is", error)
-        return ""
+    return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), Rewrite).text.strip()
 
 
 def _context(conversation: Conversation, llm: LLM) -> tuple[str, ...]:

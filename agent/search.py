@@ -152,22 +152,20 @@ def find_in(directory: Path | str, embedder: str | None = None) -> Finder:
     """
     from agent.embedders import open_embedder
 
-    return open_finder(PassageIndex(Path(directory)), open_embedder(embedder))
+    model = open_embedder(embedder)
+    return open_finder(PassageIndex(Path(directory)), model and cached(model))
 
 
 def open_finder(index: PassageIndex, embedder: Embedder | None, plan: Plan = Plan()) -> Finder:
-    """An index with an embedding model, or without. Vectors of passages are the index's own, or cached by content."""
+    """An index with an embedding model, or without. The vectors of passages are the index's own, or made as needed."""
     finder = Finder(index, score=_scorer(index, plan), feedback="feedback" in plan.query)
     if embedder is None:
         return finder
     about = index.embedded
-    if about is not None and about.digest == embedder.digest:
-        return replace(finder, embed=embedder.embed, vectors=index.vectors)
-    if about is not None:
+    if about is not None and about.digest != embedder.digest:
         log.info("%s has vectors of %s; those of %s are made as needed", index.directory, about.model, embedder.name)
-    from agent.llm.embedded import cache_directory
-
-    return replace(finder, embed=cached(embedder, cache_directory()).embed)
+    own = about is not None and about.digest == embedder.digest
+    return replace(finder, embed=embedder.embed, vectors=index.vectors if own else None)
 
 
 def _scorer(index: PassageIndex, plan: Plan) -> Score | None:

@@ -9,18 +9,19 @@ from typing import Literal
 
 import msgspec
 
-from agent.embedders import open_embedder
 from agent.llm.seam import Listener
 from agent.rankings import Ranking, for_topics, read_ranking
 from agent.search import Searcher, open_finder
 from indexes.corpus import Corpus, find_corpus
+from indexes.finder import Finder
 from indexes.passages import PassageIndex
-from indexes.vectors import Embed, Embedder
+from indexes.vectors import Embedder
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Chosen, Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
 DEFAULT_INDEX = Path("index")
+Search = Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
 MAX_LISTED = 50
 
 
@@ -37,31 +38,29 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the flow is given of them. With a ranking, `search` is never called."""
+    """Opened and checked, for any number of workers."""
 
-    search: Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     digest: str  # SHA-256 of the index's own description, or of the texts that may be read
     ranking: Ranking | None = None
-    embedder: Embedder | None = None
-    embed: Embed | None = None  # by that model, with what the index or a cache knows already
+    finder: Finder | None = None  # None where there is a ranking: then nothing is searched
+
+    def search(self, embedder: Embedder | None, plan: Plan, listen: Listener) -> Search:
+        """What searches for one worker, with an embedding model of its own."""
+        if self.finder is None:
+            return lambda _query, _personal: ()
+        finder = replace(self.finder, embed=embedder.embed if embedder else None)
+        return Searcher.over(finder, plan, listen).search
 
 
-def open_sources(origin: Origin, topics: Topics, plan: Plan, listen: Listener) -> Sources:
+def open_sources(origin: Origin, topics: Topics, plan: Plan, embedder: Embedder | None) -> Sources:
     """Open and check everything that passages come from, before any work is done."""
-    needed = plan.searched or plan.read or any(topic.ptkb for topic in topics.topics)
-    embedder = open_embedder(origin.embedder) if needed else None
-    if origin.ranking is None:
-        return _searched(PassageIndex(origin.index or DEFAULT_INDEX), embedder, plan, listen)
-    embed = embedder.embed if embedder else None
-    return replace(_given(read_ranking(origin.ranking), origin, topics, plan), embedder=embedder, embed=embed)
-
-
-def _searched(index: PassageIndex, embedder: Embedder | None, plan: Plan, listen: Listener) -> Sources:
-    finder = open_finder(index, embedder, plan)
-    searcher = Searcher.over(finder, plan, listen)
+    if origin.ranking is not None:
+        return _given(read_ranking(origin.ranking), origin, topics, plan)
+    index = PassageIndex(origin.index or DEFAULT_INDEX)
     digest = _digest([msgspec.json.encode(index.info), msgspec.json.encode(index.embedded)])
-    return Sources(searcher.search, searcher.read, digest, embedder=embedder, embed=finder.embed)
+    finder = open_finder(index, embedder, plan)
+    return Sources(lambda hits: finder.read([hit.id for hit in hits]), digest, finder=finder)
 
 
 def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sources:
@@ -79,7 +78,7 @@ def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sour
         log.info("%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.read)
     readable = {hit.id for hits in ranking.hits.values() for hit in hits[: plan.read]}
     digest = _digest(msgspec.json.encode(texts.find(id)) for id in sorted(readable))
-    return Sources(lambda _query, _personal: (), texts.read, digest, ranking)
+    return Sources(texts.read, digest, ranking)
 
 
 def _index(origin: Origin, ranking: Ranking, corpus: Corpus | None) -> PassageIndex | None:

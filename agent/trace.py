@@ -7,7 +7,7 @@ at most the turn in hand: a torn last line is cut off on resuming.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -62,7 +62,8 @@ class Trace:
     path: Path
     settings: Settings
     replies: Mapping[str, str]  # the first response's text, by turn id in file order
-    places: Mapping[str, tuple[int, int]]  # byte and line number, by turn id
+    places: Mapping[str, tuple[int, int]]  # byte and line number, by turn id; of a turn answered again, the last
+    without_model: Mapping[str, str]  # why, by turn id, where the model failed
     size: int  # bytes that hold whole lines
 
     def lines(self, turn_ids: Iterable[str] | None = None) -> Iterator[Line]:
@@ -77,6 +78,7 @@ class Trace:
 class _SaidTurn(msgspec.Struct):
     turn_id: str
     responses: list[Response]
+    without_model: str = ""
 
 
 class _Said(msgspec.Struct):
@@ -89,6 +91,7 @@ def read_trace(path: Path) -> Trace:
     """A trace; a torn last line is left out. Raises `InvalidInputError` for a damaged one, with the line's number."""
     replies: dict[str, str] = {}
     places: dict[str, tuple[int, int]] = {}
+    failed: dict[str, str] = {}
     try:
         with path.open("rb") as file:
             settings = _settings(file.readline(), path)
@@ -99,12 +102,14 @@ def read_trace(path: Path) -> Trace:
                 said = _decoded(line, _Said, f"{path}:{number}").answered
                 replies[said.turn_id] = said.responses[0].text if said.responses else ""
                 places[said.turn_id] = size, number
+                failed.pop(said.turn_id, None)
+                failed |= {said.turn_id: said.without_model} if said.without_model else {}
                 size += len(line)
     except FileNotFoundError as error:
         raise MissingError("no such file", where=str(path)) from error
     except OSError as error:
         raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
-    return Trace(path, settings, replies, places, size)
+    return Trace(path, settings, replies, places, failed, size)
 
 
 def _settings(line: bytes, path: Path) -> Settings:
@@ -123,13 +128,14 @@ def _decoded(line: bytes, shape: type[T], where: str) -> T:
 
 def empty(path: Path, settings: Settings) -> Trace:
     """A trace that is to be begun."""
-    return Trace(path, settings, {}, {}, 0)
+    return Trace(path, settings, {}, {}, {}, 0)
 
 
 def resume(path: Path, settings: Settings) -> Trace:
     """The trace to go on with: the one at `path` if it was made under the same settings, an empty one if there is none.
 
-    Raises `UsageError` naming every setting that differs.
+    In each topic, turns from the first at which the model failed on are answered again. Raises `UsageError` naming
+    every setting that differs.
     """
     if not path.exists() or _torn_at_once(path):
         return empty(path, settings)
@@ -139,7 +145,17 @@ def resume(path: Path, settings: Settings) -> Trace:
     if different:
         what = "\n".join(["was made under other settings, so it cannot be resumed:", *different])
         raise UsageError(what, where=str(path), remedy="Give --overwrite to start again.")
-    return found
+    return replace(found, replies=dict(_finished(found)))
+
+
+def _finished(trace: Trace) -> Iterator[tuple[str, str]]:
+    broken: set[str] = set()  # topics
+    for turn_id, reply in trace.replies.items():
+        topic = turn_id.rpartition("_")[0]
+        if turn_id in trace.without_model:
+            broken.add(topic)
+        if topic not in broken:
+            yield turn_id, reply
 
 
 def _torn_at_once(path: Path) -> bool:

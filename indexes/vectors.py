@@ -6,9 +6,7 @@ A vector is a row of 32-bit floats of length 1; on disk 16 bits are enough. What
 
 import hashlib
 import os
-import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from indexes.cache import Cache
 from schemas.errors import InvalidInputError, RunError
 
 Vectors = npt.NDArray[np.float32]  # one row a text
@@ -103,38 +102,24 @@ def read_vectors(directory: Path, about: About) -> Vectors:
 
 
 class VectorCache:
-    """An embedding model whose vectors are kept by the content of their texts, in SQLite.
+    """An embedding model whose vectors are kept by the content of their texts, exactly as they were."""
 
-    Several processes may use one file. It may be deleted.
-    """
-
-    def __init__(self, path: Path, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(self, embedder: Embedder, cache: Cache) -> None:
+        self._embedder, self._cache = embedder, cache
         self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, timeout=30, check_same_thread=False)  # SQLite takes turns by itself
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text; only what is not known yet is computed, and kept."""
         keys = [self._key(text) for text in texts]
-        try:
-            known = {key: vector for key in set(keys) if (vector := self._find(key)) is not None}
-        except sqlite3.Error:  # busy for too long, damaged, or on a full disk: then everything is computed
-            known = {}
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if new:
-            computed = self._embedder.embed(list(new.values())).astype(np.float16)
-            known |= dict(zip(new, computed, strict=True))
-            rows = [(key, known[key].tobytes()) for key in new]
-            with suppress(sqlite3.Error), self._database:
-                self._database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-        return np.stack([known[key] for key in keys]).astype(np.float32)
+        known = self._cache.get(keys)
+        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in known}:
+            computed = self._embedder.embed(list(new.values()))
+            made = {key: row.tobytes() for key, row in zip(new, computed, strict=True)}
+            self._cache.put(made)
+            known |= made
+        rows = [np.frombuffer(known[key], dtype=np.float32) for key in keys]
+        return np.stack(rows) if rows else np.zeros((0, self.size), dtype=np.float32)
 
     def _key(self, text: str) -> bytes:
-        return hashlib.blake2b(f"{self._embedder.digest}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
-
-    def _find(self, key: bytes) -> npt.NDArray[np.float16] | None:
-        row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
-        return None if row is None else np.frombuffer(row[0], dtype=np.float16)
+        decides = f"{self._embedder.digest}\0{text}".encode("utf-8", "replace")
+        return hashlib.blake2b(decides, digest_size=16).digest()

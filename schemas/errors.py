@@ -40,5 +40,9 @@ class RunError(ConvagentError):
     exit_code = 6
 
 
-class ModelReplyError(RunError):
-    """A model replied with something other than what was asked for. The steps know what to do without a reply."""
+class ModelError(RunError):
+    """A model could not be asked, or gave nothing that can be used. The flow does without it."""
+
+
+class ModelReplyError(ModelError):
+    """A model replied with something other than what was asked for."""

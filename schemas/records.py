@@ -162,6 +162,7 @@ class Answered:
     hits: tuple[Hit, ...]  # best first
     passages: tuple[Passage, ...]  # the hits whose text was shown to the answer step
     responses: tuple[Response, ...]  # best first; none in a run without answers
+    without_model: str = ""  # why the turn was answered as with `--model none`, where the model failed
 
     @property
     def response(self) -> Response:
@@ -183,6 +184,7 @@ class Call:
     tokens_written: int = 0
     seconds: float = 0.0
     unshown: tuple[str, ...] = ()  # what the prompt had no room for: ids of passages, "exchange 1" and so on
+    known: bool = False  # whether the reply came from the cache
 
 
 Mode = Literal["automatic", "manual", "only-response"]

@@ -1,5 +1,6 @@
 """Shared fixtures: the bundled example, and the real data where it is at hand."""
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,12 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 GUARD = ROOT / "tests" / "guard"  # on PYTHONPATH: a process that tries to reach more than loopback ends
 SHARED = ROOT.parent / "shared" / "data" / "ikat"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Caches of this session alone, also in the processes that it starts: nothing is known that it did not compute."""
+    os.environ["CONVAGENT_CACHE"] = str(tmp_path_factory.mktemp("caches"))
 
 
 @pytest.fixture(scope="session")

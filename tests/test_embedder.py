@@ -13,6 +13,7 @@ import pytest
 from agent.embedders import open_embedder
 from agent.embedding import embed_index
 from agent.search import open_finder
+from indexes.cache import Cache
 from indexes.corpus import find_corpus
 from indexes.finder import COSINE, Finder
 from indexes.passages import PassageIndex, build_index
@@ -72,7 +73,7 @@ def test_vectors_agree_with_the_reference(minilm: Embedder) -> None:
     cosines = (minilm.embed(known["texts"]) * expected).sum(axis=1)
     assert cosines.min() >= 0.999
     alone = np.concatenate([minilm.embed([text]) for text in known["texts"]])
-    assert np.allclose(alone, minilm.embed(known["texts"]), atol=1e-3)  # in a batch as alone
+    assert (alone == minilm.embed(known["texts"])).all()  # to the bit, in whatever company
 
 
 @needs_embedder
@@ -113,17 +114,17 @@ def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageI
 
 def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
     embedder = Counted()
-    cache = VectorCache(tmp_path / "vectors.sqlite", embedder)
+    cache = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
     finder = Finder(index, cache.embed)
     first = finder.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
     assert first[0].id == "5"
     asked = len(embedder.asked)
     assert finder.find([("it keeps", 1.0)], [("bread", 1.0)], 2) == first
     assert len(embedder.asked) == asked  # everything was kept
-    again = VectorCache(tmp_path / "vectors.sqlite", embedder)
+    again = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
     again.embed(["bread"])
     assert len(embedder.asked) == asked
-    rows = sqlite3.connect(tmp_path / "vectors.sqlite").execute("SELECT count(*) FROM vectors").fetchone()
+    rows = sqlite3.connect(tmp_path / "vectors.sqlite").execute("SELECT count(*) FROM kept").fetchone()
     assert rows == (4,)  # the query and the three passages that hold one of its words
 
 

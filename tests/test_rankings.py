@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.llm.seam import unheard
 from agent.rankings import read_ranking
 from agent.sources import Origin, Sources, open_sources
 from agent.tracks import read_topics
@@ -98,7 +97,7 @@ def test_a_bad_ranking_is_refused_with_the_place(text: str, message: str, tmp_pa
 
 
 def opened(origin: Origin, topics: Topics, shown: int = 5) -> Sources:
-    return open_sources(origin, topics, Plan(shown=shown), unheard)
+    return open_sources(origin, topics, Plan(shown=shown), None)
 
 
 def test_texts_come_from_files_or_from_an_index(

@@ -8,6 +8,7 @@ from agent.chat.sources import named_source, open_source
 from agent.chat.store import Store, open_store
 from agent.chat.terminal import converse, export
 from agent.embedders import open_embedder
+from agent.embedding import cached
 from schemas.errors import MissingError, UsageError
 
 
@@ -33,6 +34,8 @@ def begin(wanted: Wanted) -> bool:
     kept = chat is not None and not (wanted.docs or wanted.index)
     source = Path(store.source(chat)) if kept and chat is not None else named_source(wanted.docs, wanted.index)
     embedder = open_embedder(wanted.embedder)
+    if embedder and not wanted.incognito:
+        embedder = cached(embedder)
     index = open_source(source, embedder)
 
     def opener(model: str) -> Assistant:

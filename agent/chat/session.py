@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.chat.store import Said, Store
-from agent.flow import Tools, answer
+from agent.flow import Tools, answer_anyway
 from agent.llm import open_model
 from agent.llm.seam import Listener, unheard
 from agent.search import Searcher, open_finder
@@ -47,7 +47,7 @@ class Assistant:
         with self.busy:
             self.steps.listener = listener
             try:
-                return answer(turn, heard, ptkb, self.tools)
+                return answer_anyway(turn, heard, ptkb, self.tools)
             finally:
                 self.steps.listener = unheard
 

@@ -1,6 +1,6 @@
 """Any embedding GGUF, read by llama.cpp in this process: texts in, unit vectors out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -14,8 +14,6 @@ from indexes.vectors import Vectors
 from schemas.errors import InvalidInputError
 
 MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
-BATCH = MAX_TOKENS  # tokens of all texts in one pass; more are slower (docs/log.md)
-SEQUENCES = 32  # texts in one pass
 
 
 @dataclass(slots=True)
@@ -31,12 +29,14 @@ class LlamaCppEmbedder:
     _turn: Lock = field(default_factory=Lock)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too."""
-        tokens = [self._tokenize(text) for text in texts]
+        """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
+
+        Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 14).
+        """
         vectors = np.zeros((len(texts), self.size), dtype=np.float32)
         with self._turn:
-            for group in _groups([len(found) for found in tokens]):
-                self._run(group, tokens, vectors)
+            for row, text in zip(vectors, texts, strict=True):
+                row[:] = self._run(self._tokenize(text))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
@@ -50,37 +50,19 @@ class LlamaCppEmbedder:
         tokens: list[int] = self._llama.tokenize(text.encode("utf-8", "replace"), add_bos=True, special=False)
         return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
 
-    def _run(self, group: Sequence[int], tokens: Sequence[Sequence[int]], vectors: Vectors) -> None:
-        place = 0
-        for sequence, text in enumerate(group):
-            for position, token in enumerate(tokens[text]):
-                self._batch.token[place] = token
-                self._batch.pos[place] = position
-                self._batch.n_seq_id[place] = 1
-                self._batch.seq_id[place][0] = sequence
-                self._batch.logits[place] = 1
-                place += 1
-        self._batch.n_tokens = place
+    def _run(self, tokens: Sequence[int]) -> Vectors:
+        for place, token in enumerate(tokens):
+            self._batch.token[place] = token
+            self._batch.pos[place] = place
+            self._batch.n_seq_id[place] = 1
+            self._batch.seq_id[place][0] = 0
+            self._batch.logits[place] = 1
+        self._batch.n_tokens = len(tokens)
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
         if llama_cpp.llama_decode(self._context, self._batch) != 0:
             raise InvalidInputError("the embedding model could not read a text", where=self.name)
-        for sequence, text in enumerate(group):
-            found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
-            vectors[text] = np.ctypeslib.as_array(found, shape=(self.size,))
-
-
-def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of texts that fit one pass together, in order."""
-    group: list[int] = []
-    total = 0
-    for number, length in enumerate(lengths):
-        if group and (total + length > BATCH or len(group) == SEQUENCES):
-            yield group
-            group, total = [], 0
-        group.append(number)
-        total += length
-    if group:
-        yield group
+        found = llama_cpp.llama_get_embeddings_seq(self._context, 0)
+        return np.ctypeslib.as_array(found, shape=(self.size,))
 
 
 def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
@@ -93,8 +75,7 @@ def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEm
         raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
     params = llama_cpp.llama_context_default_params()
     params.embeddings = True
-    params.n_ctx = params.n_batch = params.n_ubatch = BATCH
-    params.n_seq_max, params.kv_unified = SEQUENCES, True
+    params.n_ctx = params.n_batch = params.n_ubatch = MAX_TOKENS
     params.n_threads = params.n_threads_batch = threads
     params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED  # a fifth faster here (docs/log.md)
     params.no_perf = True
@@ -103,4 +84,4 @@ def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEm
         remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
         raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
     size = int(llama_cpp.llama_model_n_embd(llama.model))
-    return LlamaCppEmbedder(name, digest, size, llama, context, llama_cpp.llama_batch_init(BATCH, 0, 1))
+    return LlamaCppEmbedder(name, digest, size, llama, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))

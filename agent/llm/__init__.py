@@ -1,10 +1,13 @@
 """Opening a model by its name. `seam.py` says what a model is."""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from agent.hub import PREFIX, fetched
 from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
+from indexes.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
 __all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores"]
@@ -12,8 +15,11 @@ __all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "p
 MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.json"
 
 
-def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None) -> LLM:
-    """The model of that name; every call it takes is told to `listen`.
+MEMORY = 1 << 26  # bytes of replies that are remembered where no cache is given
+
+
+def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None, cache: Cache | None = None) -> LLM:
+    """The model of that name; every call it takes is told to `listen`. What it replies is kept in `cache`.
 
     Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
     `InvalidInputError` for a file that is no GGUF.
@@ -26,31 +32,32 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
         from agent.llm.scripted import ScriptedModel, read_script
 
         return ScriptedModel(read_script(Path(name.removeprefix("scripted:"))), listen)
-    if name == "smollm2":
-        from agent.llm.embedded import embedded_gguf, repacked, sha256
+    from agent.llm.embedded import embedded_gguf, repacked, sha256
 
+    if name == "smollm2":
         source = embedded_gguf()
         digest = sha256(source)
-        return _open_gguf(repacked(source, digest), name, digest, threads, listen)
-    if name.startswith(PREFIX):
-        from agent.llm.embedded import sha256
-
+        opened = _gguf(repacked(source, digest), name, digest, threads)
+    elif name.startswith(PREFIX):
         path = fetched(name)
-        return _open_gguf(path, name, sha256(path), threads, listen)
-    if name.endswith(".gguf") or os.sep in name:
-        from agent.llm.embedded import sha256
-
+        opened = _gguf(path, name, sha256(path), threads)
+    elif name.endswith(".gguf") or os.sep in name:
         path = checked_gguf(Path(name).expanduser())
-        return _open_gguf(path, path.name, sha256(path), threads, listen)
-    raise UsageError(f"unknown model {name!r} (available: {MODELS})")
+        opened = _gguf(path, path.name, sha256(path), threads)
+    else:
+        raise UsageError(f"unknown model {name!r} (available: {MODELS})")
+    from agent.llm.around import Patient, Remembering
+    from agent.llm.llama_cpp import way
+
+    return Patient(Remembering(opened, listen, cache or Cache(None, MEMORY), way()))
 
 
-def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LLM:
+def _gguf(path: Path, name: str, digest: str, threads: int | None) -> Callable[[Listener], LLM]:
     # OpenMP's threads spin while they wait: a little is fast, much starves other processes (docs/log.md). Read at load.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     from agent.llm.llama_cpp import open_gguf
 
-    return open_gguf(path, name=name, digest=digest, threads=threads or physical_cores(), listen=listen)
+    return partial(open_gguf, path, name, digest, threads or physical_cores())
 
 
 def checked_gguf(path: Path) -> Path:

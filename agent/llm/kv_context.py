@@ -15,7 +15,7 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from schemas.errors import RunError
+from schemas.errors import ModelError, RunError
 
 BLOCK = 64  # tokens; smaller reads little more slowly and rereads less (docs/log.md)
 BATCH = 512  # tokens of all candidates in one decode
@@ -133,7 +133,7 @@ class KvContext:
             batch.seq_id[n][0] = sequence
         status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
-            raise RunError(f"llama.cpp could not decode (status {status})", remedy="Use a larger context.")
+            raise ModelError(f"llama.cpp could not decode (status {status})", remedy="Use a larger context.")
 
     def _logits(self, rows: int) -> Logits:
         pointer = llama_cpp.llama_get_logits(self._context)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,16 +14,15 @@ import llama_cpp
 import msgspec
 
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
-from agent.llm.kv_context import BATCH, KvContext
+from agent.llm.kv_context import BATCH, BLOCK, SEQUENCES, KvContext
 from agent.llm.seam import Conversation, Listener, R, Task
-from schemas.errors import InvalidInputError, ModelReplyError, RunError
+from schemas.errors import InvalidInputError, ModelError, ModelReplyError
 from schemas.records import Call
 
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
 WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
 REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
 TEMPERATURE = 0.8  # of a sampled reply
-MEMORY = 256  # score calls remembered: the prior of a topic's statements is asked at every turn
 
 _THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
@@ -38,7 +37,6 @@ class LlamaCppModel:
     _llama: Any  # llama_cpp.Llama, for the weights, the tokenizer and the metadata
     _context: KvContext
     _template: ChatTemplate
-    _scores: dict[tuple[Any, ...], list[float]] = field(default_factory=dict)
 
     @property
     def writes(self) -> bool:
@@ -66,13 +64,8 @@ class LlamaCppModel:
         space = " " if task.opening else ""
         tokenized = [self._tokenize(Piece(space + text, from_template=False))[:BATCH] for text in candidates]
         pieces, tokens, unshown = self._prompt(conversation, task, room=sum(map(len, tokenized)))
-        key = (*tokens, *candidates)
-        if key not in self._scores:
-            self._context.read(tokens)
-            while len(self._scores) >= MEMORY:
-                del self._scores[next(iter(self._scores))]
-            self._scores[key] = self._context.score(tokenized)
-        scores = list(self._scores[key])
+        self._context.read(tokens)
+        scores = self._context.score(tokenized)
         call = Call(task.name, "score", _joined(pieces), "", tuple(candidates), tuple(scores), unshown=unshown)
         self._tell(call, started, before)
         return scores
@@ -94,7 +87,7 @@ class LlamaCppModel:
             if len(conversation.messages) < 3:
                 what = f"the prompt of step {task.name!r} takes {len(tokens)} tokens and its reply {room}"
                 remedy = f"The model reads {self._context.size} at once: shorten the turn, or use a larger model."
-                raise RunError(what, remedy=remedy)
+                raise ModelError(what, remedy=remedy)
             conversation = replace(conversation, messages=conversation.messages[2:])
             unshown = (*unshown, f"exchange {(said - len(conversation.messages)) // 2}")
 
@@ -156,7 +149,7 @@ class LlamaCppModel:
         self.listen(replace(call, tokens_read=read, tokens_written=written, seconds=seconds))
 
 
-def open_gguf(path: Path, *, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
+def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
     """Load a GGUF. Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model."""
     be_quiet()
     try:
@@ -169,6 +162,12 @@ def open_gguf(path: Path, *, name: str, digest: str, threads: int, listen: Liste
     template = ChatTemplate(source, _special(llama, llama.token_bos()), _special(llama, llama.token_eos()))
     context = KvContext(llama.model, size, threads)
     return LlamaCppModel(name, digest, listen, llama, context, template)
+
+
+def way() -> str:
+    """What decides the replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
+    build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()}"
+    return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
 
 
 def _special(llama: Any, token: int) -> str:

@@ -20,6 +20,7 @@ from agent.chat.session import open_assistant
 from agent.chat.sources import open_source
 from agent.chat.store import open_store
 from agent.embedders import open_embedder
+from agent.embedding import cached
 from agent.serve.asking import Desk
 from agent.serve.completions import Completions, RequestError, failed
 from agent.serve.guard import Guard
@@ -46,6 +47,8 @@ def serve(serving: Serving, ready: Ready) -> None:
     """Answer until Ctrl-C. Raises `RunError` where the port is taken, and what opening index, model and store does."""
     with _listening(serving.host, serving.port) as listening, Desk() as desk:
         embedder = open_embedder(serving.embedder)
+        if embedder and not serving.incognito:
+            embedder = cached(embedder)
         index = open_source(serving.source, embedder)
         store = open_store(incognito=serving.incognito)
         assistant = open_assistant(str(serving.source), index, serving.model, embedder)
