@@ -7,9 +7,11 @@ from agent.hub import PREFIX, fetched
 from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
-__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores"]
+__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores", "threads_to_use"]
 
 MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.json"
+THREADS = "CONVAGENT_THREADS"  # a setting in the environment
+MOST_THREADS = 512  # llama.cpp takes no more
 
 
 def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None) -> LLM:
@@ -27,11 +29,15 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
 
         return ScriptedModel(read_script(Path(name.removeprefix("scripted:"))), listen)
     if name == "smollm2":
-        from agent.llm.embedded import embedded_gguf, repacked, sha256
+        from agent.llm.embedded import embedded_gguf, open_kept, repacked, sha256
 
         source = embedded_gguf()
         digest = sha256(source)
-        return _open_gguf(repacked(source, digest), name, digest, threads, listen)
+        rest_threads()  # repacking loads llama.cpp, too
+        return open_kept(
+            lambda anew: repacked(source, digest, anew=anew),
+            lambda path: _open_gguf(path, name, digest, threads, listen),
+        )
     if name.startswith(PREFIX):
         from agent.llm.embedded import sha256
 
@@ -46,11 +52,18 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LLM:
-    # OpenMP's threads spin while they wait: a little is fast, much starves other processes (docs/log.md). Read at load.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    rest_threads()
     from agent.llm.llama_cpp import open_gguf
 
-    return open_gguf(path, name=name, digest=digest, threads=threads or physical_cores(), listen=listen)
+    return open_gguf(path, name=name, digest=digest, threads=threads or threads_to_use(), listen=listen)
+
+
+def rest_threads() -> str:
+    """How long OpenMP's waiting threads spin, unless the environment says so; read when llama.cpp is first loaded.
+
+    They spin while they wait: a little is fast, much starves other processes (docs/log.md).
+    """
+    return os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def checked_gguf(path: Path) -> Path:
@@ -63,9 +76,27 @@ def checked_gguf(path: Path) -> Path:
     return path
 
 
+def threads_to_use() -> int:
+    """Those that a model computes with: `CONVAGENT_THREADS`, else one for each physical core.
+
+    Raises `UsageError` where the setting is no number of threads.
+    """
+    wanted = os.environ.get(THREADS, "").strip()
+    if not wanted:
+        return physical_cores()
+    if not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= MOST_THREADS):
+        remedy = "Unset it for one thread a physical core; `convagent doctor --bench` measures others."
+        raise UsageError(f"{THREADS}={wanted!r} is no number from 1 to {MOST_THREADS}", remedy=remedy)
+    return int(wanted)
+
+
 def physical_cores() -> int:
     """The cores that a model should use: more threads than physical cores slow llama.cpp down."""
     import psutil
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
+    return max(1, min(usable_cores(), psutil.cpu_count(logical=False) or usable_cores()))
+
+
+def usable_cores() -> int:
+    """The logical cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
