@@ -330,19 +330,22 @@ def _show_speeds(speeds: "Speeds") -> None:
 
     console = _stdout()
     if speeds.language:
-        table = Table("Language model", "threads", "read/s", "written/s", "scored/s", "s a turn", "", box=None)
+        table = Table(
+            "Language model", "threads", "read/s", "written/s", "scored/s", "s a turn", "", box=None, pad_edge=False
+        )
         for pace in speeds.language:
             values = (f"{pace.read:.0f}", f"{pace.written:.0f}", f"{pace.scored:.0f}", f"{pace.turn:.2f}")
             table.add_row(pace.form, str(pace.threads), *values, "in use" if pace.in_use else "")
         console.print(table)
     if speeds.embedding:
-        table = Table("Embedding model", "threads", "sentences/s", "", box=None)
+        table = Table("Embedding model", "threads", "sentences/s", "", box=None, pad_edge=False)
         for row in speeds.embedding:
             table.add_row("", str(row.threads), f"{row.sentences:.0f}", "in use" if row.in_use else "")
         console.print(table)
-    for line in speeds.advice or ("nothing that was tried is a tenth faster than what is in use",):
+    for line in speeds.advice or ("nothing that was tried was a tenth faster than what is in use",):
         console.print(plain(line))
-    log.info("measured in %.0f s", speeds.seconds)
+    times = "twice, the better figure counts" if speeds.rounds > 1 else "once"
+    log.info("measured %s, in %.0f s", times, speeds.seconds)
 
 
 def plain(text: str, style: str = "") -> "Text":
