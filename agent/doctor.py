@@ -253,11 +253,18 @@ def _copy(path: Path, kept: Cache) -> Copy:
 
 
 def _cache(directory: Path) -> Cache:
-    there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
-    files = [(path, _size(path)) for path in directory.rglob("*")]
+    there = next(path for path in (directory, *directory.absolute().parents) if _is_there(path))
+    files = [(path, _size(path)) for path in directory.rglob("*")] if there == directory else []
     found = sorted((str(path.relative_to(directory)), size) for path, size in files if size is not None)
     writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     return Cache(str(directory), writable, tuple(CacheFile(name, size) for name, size in found))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # behind a directory that is closed to us
+        return False
 
 
 def _size(path: Path) -> int | None:

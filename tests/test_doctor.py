@@ -194,9 +194,9 @@ def test_a_llama_cpp_for_another_machine_is_told(tmp_path: Path) -> None:
 @needs_model
 @needs_embedder
 def test_the_embedded_models_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With less time for each figure than a person's: this is about their being there."""
-    monkeypatch.setattr(speed, "LONGEST", 0.2)
-    monkeypatch.setattr(speed, "REPEAT", 0.0)
+    """On less text and in less time than a person's: this is about the figures being there."""
+    for name, value in {"LONGEST": 0.1, "REPEAT": 0.0, "PREFIX": 64, "STATEMENTS": speed.STATEMENTS[:3]}.items():
+        monkeypatch.setattr(speed, name, value)
     monkeypatch.delenv("CONVAGENT_THREADS", raising=False)
     result = CliRunner().invoke(app, ["doctor", "--bench", "--json"])
     assert result.exit_code == 0, result.output
