@@ -615,6 +615,27 @@ def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:use
 
 
 @app.command()
+def doctor(
+    bench: Annotated[bool, typer.Option("--bench", help="Measure how fast it is, in about 20 seconds.")] = False,
+    model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """What was chosen for this machine, whether all is there, and how fast it is. 4 as exit code: it cannot be used.
+
+    [bold]convagent doctor[/] loads no model.
+    [bold]convagent doctor --bench[/] says too what would be faster here.
+    [bold]convagent doctor --bench --model model.gguf --json[/]
+    """
+    from agent.doctor import examine
+    from agent.speed import measure
+
+    facts = examine(model, embedder, console.settings_file())
+    speeds = measure(model, embedder, console.progress) if bench and facts.usable else None
+    console.show_doctor(facts, speeds, as_json=as_json)
+
+
+@app.command()
 def export(
     trace: Annotated[Path, typer.Argument(help="A trace file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The run file.")],

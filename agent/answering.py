@@ -10,7 +10,7 @@ from agent.embedders import open_embedder
 from agent.embedding import cached
 from agent.files import check_writable
 from agent.job import OnTurn, Worker, prepare, run, run_info, write_run
-from agent.llm import open_model, physical_cores
+from agent.llm import open_model, threads_to_use
 from agent.llm.embedded import cache_directory
 from agent.metadata import metadata_path, write_metadata
 from agent.sources import Origin, open_sources
@@ -103,7 +103,7 @@ def _workers(request: Request, topics: Topics, plan: Plan) -> list[Worker]:
     """One for each job, sharing the cores and the cache of replies."""
     if request.jobs > 1 and request.model.startswith("scripted:"):
         raise UsageError("a script is played from the top: it cannot answer several topics at a time")
-    threads = max(1, physical_cores() // request.jobs)
+    threads = max(1, threads_to_use() // request.jobs)
     replies = Cache(cache_directory() / "replies.sqlite") if request.cache else None
     embeds = plan.searched or plan.read or any(topic.ptkb for topic in topics.topics)
 

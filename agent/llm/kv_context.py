@@ -20,6 +20,7 @@ from schemas.errors import ModelError, RunError
 BLOCK = 64  # tokens; smaller reads little more slowly and rereads less (docs/log.md)
 BATCH = 512  # tokens of all candidates in one decode
 SEQUENCES = 32  # candidates in one decode
+FLASH_ATTENTION = False  # slower on a CPU (docs/log.md)
 
 Logits = npt.NDArray[np.float32]
 
@@ -51,7 +52,7 @@ class KvContext:
         params.n_ctx, params.n_batch, params.n_ubatch = self.size, BATCH, BATCH
         params.n_seq_max, params.kv_unified = SEQUENCES + 1, True
         params.n_threads = params.n_threads_batch = self.threads
-        params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED  # slower on a CPU (docs/log.md)
+        params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
         params.no_perf = True
         self._context = llama_cpp.llama_init_from_model(self.model, params)
         if not self._context:

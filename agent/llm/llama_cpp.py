@@ -157,7 +157,7 @@ def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener
     except (ValueError, RuntimeError) as error:
         remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
         raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
-    size = min(MAX_CONTEXT, llama_cpp.llama_model_n_ctx_train(llama.model))
+    size = context_size(llama_cpp.llama_model_n_ctx_train(llama.model))
     source = llama.metadata.get("tokenizer.chat_template") or CHATML
     template = ChatTemplate(source, _special(llama, llama.token_bos()), _special(llama, llama.token_eos()))
     context = KvContext(llama.model, size, threads)
@@ -168,6 +168,23 @@ def way() -> str:
     """What decides the replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
     build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()}"
     return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
+
+
+def context_size(trained: int) -> int:
+    """Tokens of the context that is opened for a model which was trained with so many."""
+    return min(MAX_CONTEXT, trained)
+
+
+def metadata_of(path: Path) -> dict[str, str] | None:
+    """What a GGUF says about itself (a tenth of a second); None where llama.cpp cannot read it, as when it is torn."""
+    be_quiet()
+    try:
+        llama = llama_cpp.Llama(str(path), vocab_only=True, n_ctx=64, verbose=False)
+    except (ValueError, RuntimeError):
+        return None
+    found = dict(llama.metadata)
+    llama.close()
+    return found
 
 
 def _special(llama: Any, token: int) -> str:

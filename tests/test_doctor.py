@@ -1,0 +1,263 @@
+"""`convagent doctor`: what it says is what the code does, and what is wrong is said with what to do."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent import doctor, speed
+from agent.doctor import Choice, Facts, Model, examine
+from agent.embedders.minilm import converted, embedded_weights
+from agent.llm import open_model, physical_cores
+from agent.llm.embedded import embedded_gguf, repacked_path, sha256
+from agent.speed import EmbeddingPace, Pace
+from cli import app
+from schemas.errors import UsageError
+from tests.conftest import ROOT, needs_embedder, needs_model
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and no other setting."""
+    for name in [name for name in os.environ if name.startswith("CONVAGENT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CONVAGENT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def facts(model: str = "none", embedder: str | None = "none", settings: Mapping[str, Any] | None = None) -> Facts:
+    return examine(model, embedder, settings or {})
+
+
+def told(found: Facts) -> list[tuple[str, bool]]:
+    return [(trouble.what, trouble.stops) for trouble in found.troubles]
+
+
+def chosen(model: Model) -> dict[str, int | str | bool]:
+    assert all(choice.why for choice in model.choices)
+    return {choice.name: choice.value for choice in model.choices}
+
+
+def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, in another directory."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
+    path = os.pathsep.join((*filter(None, [environment.pop("FIRST", "")]), str(ROOT)))
+    command = [sys.executable, str(ROOT / "cli.py"), "doctor", *arguments]
+    env |= {"PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"} | environment
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+
+
+@needs_model
+def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Path) -> None:
+    language = facts("smollm2").language
+    from agent.llm import kv_context  # loads llama.cpp, which reads GOMP_SPINCOUNT then
+
+    model: Any = open_model("smollm2")
+    context = model._context
+    assert chosen(language) == {
+        "threads": context.threads,
+        "GOMP_SPINCOUNT": os.environ["GOMP_SPINCOUNT"],
+        "context": context.size,
+        "batch": kv_context.BATCH,
+        "block": kv_context.BLOCK,
+        "candidates": kv_context.SEQUENCES,
+        "flash attention": kv_context.FLASH_ATTENTION,
+    }
+    model.close()
+    assert (language.source, language.quantisation) == (str(embedded_gguf()), "Q4_1")
+
+
+@needs_model
+def test_the_copy_is_told_before_and_after_it_is_made_and_when_it_is_torn(cache: Path) -> None:
+    def copy() -> tuple[str, int]:
+        found = facts("smollm2").language.copy
+        assert found is not None
+        assert (found.path, found.quantisation) == (str(target), "Q8_0")
+        return found.state, found.bytes
+
+    target = repacked_path(embedded_gguf(), sha256(embedded_gguf()))
+    assert copy() == ("made at first use", 0)
+    assert not cache.exists()
+    open_model("smollm2").close()
+    size = target.stat().st_size
+    assert copy() == ("ready", size)
+    os.truncate(target, size - 1)
+    assert copy() == ("damaged, made anew at first use", size - 1)
+
+
+@needs_embedder
+def test_the_embedding_model_and_what_is_in_the_cache(cache: Path) -> None:
+    found = facts(embedder=None)
+
+    assert found.embedding.copy is not None
+    assert found.embedding.copy.state == "made at first use"
+    assert chosen(found.embedding)["flash attention"] == "on"
+    target = converted(embedded_weights(), sha256(embedded_weights()))
+    found = facts(embedder=None)
+    assert found.embedding.copy is not None
+    assert (found.embedding.copy.state, found.embedding.copy.bytes) == ("ready", target.stat().st_size)
+    assert [(file.name, file.bytes) for file in found.cache.files] == [(target.name, target.stat().st_size)]
+    assert (found.cache.writable, found.usable, told(found)) == (True, True, [])
+
+
+@needs_model
+@needs_embedder
+def test_a_cache_that_cannot_be_written_stops_what_must_be_converted(cache: Path) -> None:
+    cache.write_text("no directory")
+    found = facts("smollm2", None)
+    assert told(found) == [(f"{cache}: the cache cannot be written", True)]
+    assert found.language.copy is not None
+    assert found.language.copy.state == "cannot be kept"
+    assert facts("smollm2").usable  # slower, as the model is
+
+
+def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.llm.embedded.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("agent.embedders.minilm.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr(doctor, "LIBRARIES", ("typer", "not-installed-anywhere"))
+    found = facts("smollm2", None)
+    assert told(found) == [
+        ("the embedded model is not installed", True),
+        ("the embedded embedding model is not installed (passages are found by words alone)", False),
+        ("not-installed-anywhere is not installed", True),
+    ]
+    assert "pip install 'convagent[smollm2]'" in found.language.remedy
+    assert "pip install 'convagent[minilm]'" in found.embedding.remedy
+    assert found.libraries["not-installed-anywhere"] == ""
+    assert told(facts("none", "minilm"))[0] == ("the embedded embedding model is not installed", True)  # asked for
+
+
+def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_MODLE", "none")
+    monkeypatch.setenv("CONVAGENT_THREADS", "99999")
+    found = facts("none", "none", {"answer": {"model": "none", "k": 5}})
+    assert [(setting.name, setting.value, setting.origin) for setting in found.settings] == [
+        ("CONVAGENT_CACHE", str(cache), "environment"),
+        ("CONVAGENT_MODLE", "none", "environment"),
+        ("CONVAGENT_THREADS", "99999", "environment"),
+        ("answer.model", "none", "convagent.toml"),
+        ("answer.k", "5", "convagent.toml"),
+    ]
+    assert told(found) == [
+        ("CONVAGENT_THREADS='99999' is no number from 1 to 512", True),
+        ("CONVAGENT_MODLE is no setting", False),
+    ]
+    monkeypatch.setenv("CONVAGENT_THREADS", "512")
+    assert "more than the" in told(facts())[0][0]
+
+
+@needs_model
+def test_threads_that_were_set_are_told_so(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_THREADS", "1")
+    assert facts("smollm2").language.choices[0] == Choice("threads", 1, "set by CONVAGENT_THREADS")
+
+
+def test_the_machine_and_all_sections_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "convagent.toml").write_text('[answer]\nrun_name = "mine"\n')
+    shown = call("-m", "none", "--embedder", "none", cwd=tmp_path, CONVAGENT_CACHE=str(tmp_path / "[cache]"))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    sections = ["Machine", "Language model", "Embedding model", "Cache", "Libraries", "Settings", "Problems"]
+    assert [line.strip() for line in shown.stdout.splitlines() if line and line[0] != " "] == sections
+    for words in ("OPENMP", f"{physical_cores()} physical", "llama-cpp-python  0.", "answer.run_name", "[cache]"):
+        assert words in shown.stdout
+
+
+def test_a_model_that_is_not_there_has_its_exit_code(tmp_path: Path) -> None:
+    shown = call("--model", "nowhere.gguf", "--bench", "--embedder", "none", cwd=tmp_path)
+    assert shown.returncode == 4
+    assert "nowhere.gguf: no such model file" in shown.stdout
+    assert "Traceback" not in shown.stderr
+    assert json.loads(call("-m", "nowhere.gguf", "--json", cwd=tmp_path).stdout)["usable"] is False
+
+
+def test_a_llama_cpp_for_another_machine_is_told(tmp_path: Path) -> None:
+    """A package of that name whose library the system cannot load, as a wheel for other processors is."""
+    (tmp_path / "llama_cpp").mkdir()
+    (tmp_path / "llama_cpp" / "__init__.py").write_text(f"import ctypes\nctypes.CDLL({str(tmp_path / 'lib.so')!r})\n")
+    (tmp_path / "lib.so").write_text("no library")
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"GGUF")
+    shown = call("-m", str(model), "--embedder", "none", cwd=tmp_path, FIRST=str(tmp_path))
+    assert shown.returncode == 4, shown.stderr
+    assert "llama.cpp cannot be loaded" in shown.stdout
+    assert "--no-binary llama-cpp-python" in shown.stdout
+    assert "Traceback" not in shown.stderr
+
+
+@needs_model
+@needs_embedder
+def test_the_embedded_models_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On less text and in less time than a person's: this is about the figures being there."""
+    for name, value in {"LONGEST": 0.1, "REPEAT": 0.0, "PREFIX": 64, "STATEMENTS": speed.STATEMENTS[:3]}.items():
+        monkeypatch.setattr(speed, name, value)
+    monkeypatch.delenv("CONVAGENT_THREADS", raising=False)
+    result = CliRunner().invoke(app, ["doctor", "--bench", "--json"])
+    assert result.exit_code == 0, result.output
+    speeds = json.loads(result.stdout)["speeds"]
+    counts = sorted({1, physical_cores()})
+    forms = [(row["form"], row["threads"]) for row in speeds["language"]]
+    assert forms == [(form, count) for form in ("as it is", "repacked") for count in counts]
+    assert [row["threads"] for row in speeds["embedding"]] == counts
+    used = [(row["form"], row["threads"]) for row in speeds["language"] if row["in_use"]]
+    assert used == [("repacked", physical_cores())]
+    for row in speeds["language"]:
+        assert min(row[figure] for figure in ("read", "written", "scored", "turn")) > 0
+    assert all(row["sentences"] > 0 for row in speeds["embedding"])
+    assert (speeds["rounds"], speeds["seconds"] > 0) == (1, True)
+
+
+@needs_embedder
+def test_what_is_measured_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "LONGEST", 0.01)
+    monkeypatch.setenv("CONVAGENT_THREADS", "1")
+    result = CliRunner().invoke(app, ["doctor", "--bench", "-m", "none"])
+    assert result.exit_code == 0, result.output
+    assert "sentences/s" in result.stdout
+    assert "read/s" not in result.stdout
+    assert [line.split()[0] for line in result.stdout.splitlines() if line.endswith("in use")] == ["1"]
+
+
+@needs_model
+@needs_embedder
+def test_only_a_language_model_is_measured_as_one() -> None:
+    with pytest.raises(UsageError, match="is no language model, but embedding"):
+        speed.measure("minilm", "none", lambda _doing, _total: pytest.fail("too late"))
+
+
+def pace(threads: int, form: str, times: float, *, in_use: bool = False) -> Pace:
+    return Pace(form, f"{form}.gguf", threads, in_use, 100 * times, 50 * times, 20 * times)
+
+
+def test_what_is_a_tenth_faster_is_advised_with_how_to_set_it() -> None:
+    used = pace(2, "repacked", 1, in_use=True)
+    cases = [
+        ([used, pace(1, "repacked", 1.05)], []),
+        ([used, pace(1, "repacked", 1.5)], ["the language model was 1.5 times as fast with CONVAGENT_THREADS=1"]),
+        ([used, pace(2, "plain", 2)], ["the language model was 2.0 times as fast with CONVAGENT_MODEL=plain.gguf"]),
+        (
+            [used, pace(1, "repacked", 1.2), pace(1, "plain", 3)],
+            ["the language model was 3.0 times as fast with CONVAGENT_THREADS=1 CONVAGENT_MODEL=plain.gguf"],
+        ),
+        ([], []),
+    ]
+    for paces, advice in cases:
+        assert list(speed._advice(paces)) == advice
+    rows = [EmbeddingPace(1, False, 130.0), EmbeddingPace(2, True, 100.0)]
+    assert list(speed._embedding_advice(rows)) == ["the embedding model was 1.3 times as fast with CONVAGENT_THREADS=1"]
+    assert list(speed._embedding_advice(rows[1:])) == []
+
+
+def test_busy_machines_are_told() -> None:
+    assert "load 99.0" in next(speed._caution(99.0))
+    assert list(speed._caution(0.0)) == list(speed._caution(None)) == []
+
+
+def test_of_two_rounds_the_better_figures_count() -> None:
+    one, other = Pace("f", "p", 1, True, 10, 5, 2), Pace("f", "p", 1, True, 9, 6, 2)
+    assert speed._better(one, other) == Pace("f", "p", 1, True, 10, 6, 2)

@@ -1,0 +1,136 @@
+"""The copies of the embedded models that are kept in the cache: whole, of this source, and no others for ever."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.embedders import open_embedder
+from agent.embedders.minilm import converted, embedded_weights
+from agent.llm import open_model, physical_cores, threads_to_use
+from agent.llm.embedded import ABANDONED, embedded_gguf, make_whole, repacked, repacked_path, sha256
+from schemas.errors import RunError, UsageError
+from tests.conftest import ROOT, needs_embedder, needs_model
+
+REPACK = "from agent.llm.embedded import *; source = embedded_gguf(); print(repacked(source, sha256(source)))"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("CONVAGENT_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sound() -> bytes:
+    """A sound copy, from the cache of whoever runs the tests."""
+    source = embedded_gguf()
+    return repacked(source, sha256(source)).read_bytes()
+
+
+@needs_model
+def test_a_copy_is_made_once_with_a_message_and_takes_the_place_of_older_ones(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = embedded_gguf()
+    cache.mkdir()
+    old = [f"{source.stem}-0123456789ab.Q8_0.gguf", f".{source.stem}-0123456789ab.Q8_0.gguf.77.tmp"]
+    recent = f".{source.stem}-0123456789ab.Q8_0.gguf.78.tmp"  # somebody is making it just now
+    others = ["Another-0123456789ab.Q8_0.gguf", "vectors.sqlite", recent]
+    for name in (*old, *others):
+        (cache / name).write_bytes(b"GGUF")
+    long_ago = time.time() - ABANDONED - 60
+    os.utime(cache / old[1], (long_ago, long_ago))
+    with caplog.at_level(logging.INFO, "convagent"):
+        made = repacked(source, "a" * 64)
+        before = made.stat().st_mtime_ns
+        assert repacked(source, "a" * 64) == made
+    assert made == repacked_path(source, "a" * 64)
+    assert made.stat().st_mtime_ns == before
+    assert [line.split(" for ")[0] for line in caplog.messages] == [f"Preparing {source.name}"]
+    assert sorted(path.name for path in cache.iterdir()) == sorted([made.name, *others])
+    assert repacked(source, "b" * 64) != made  # another source
+    assert not made.exists()
+
+
+@needs_model
+@pytest.mark.parametrize("left", [0, 3, 100_000, -1])
+def test_a_torn_copy_of_the_language_model_is_made_anew(
+    left: int, cache: Path, sound: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = embedded_gguf()
+    target = repacked_path(source, sha256(source))
+    cache.mkdir()
+    target.write_bytes(sound[:left])
+    with caplog.at_level(logging.INFO, "convagent"):
+        model = open_model("smollm2")
+    model.close()
+    assert f"{target} is damaged" in caplog.messages
+    assert target.stat().st_size == len(sound)
+
+
+@needs_embedder
+def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
+    source = embedded_weights()
+    target = converted(source, sha256(source))
+    whole = target.read_bytes()
+    target.write_bytes(whole[:-1])
+    embedder = open_embedder("minilm")
+    assert embedder is not None
+    assert embedder.embed(["bread"]).shape == (1, embedder.size)
+    assert target.read_bytes() == whole
+    assert [path.name for path in cache.iterdir()] == [target.name]
+
+
+@needs_model
+def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, sound: bytes) -> None:
+    calls = [subprocess.Popen([sys.executable, "-c", REPACK], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
+    said = [call.communicate(timeout=300)[0].decode().strip() for call in calls]
+    source = embedded_gguf()
+    target = repacked_path(source, sha256(source))
+    assert said == [str(target)] * 2
+    assert target.read_bytes() == sound
+    assert [path.name for path in cache.iterdir()] == [target.name]
+
+
+@needs_model
+def test_where_no_copy_can_be_kept_the_source_is_used(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cache.write_text("no directory")
+    source = embedded_gguf()
+    with caplog.at_level(logging.INFO, "convagent"):
+        assert repacked(source, "a" * 64) == source
+    assert caplog.messages[-1].startswith("The copy cannot be kept (")
+    cache.unlink()
+    not_a_model = cache.with_name("text.gguf")
+    not_a_model.write_text("I am no model.")
+    assert repacked(not_a_model, "a" * 64) == not_a_model  # as when the disk is full: llama.cpp gives up
+    assert list(cache.iterdir()) == []
+
+
+def test_what_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+    def broken(path: Path) -> None:
+        path.write_text("half")
+        raise RunError("the power went")
+
+    with pytest.raises(RunError, match="power"):
+        make_whole(tmp_path / "new" / "file", broken)
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "two", "1.5", "513", "²"])
+def test_a_number_of_threads_that_cannot_be_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_THREADS", wanted)
+    with pytest.raises(UsageError, match=r"CONVAGENT_THREADS=.* is no number from 1 to 512"):
+        threads_to_use()
+
+
+def test_threads_are_the_physical_cores_unless_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_THREADS", "")
+    assert threads_to_use() == physical_cores()
+    monkeypatch.setenv("CONVAGENT_THREADS", "3")
+    assert threads_to_use() == 3
