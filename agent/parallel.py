@@ -25,13 +25,13 @@ def in_parallel(
         return
     ended = threading.Event()
     free: SimpleQueue[Worker] = SimpleQueue()
-    made: SimpleQueue[Made | BaseException | None] = SimpleQueue()  # None: a part is done
+    made: SimpleQueue[tuple[Made] | BaseException | None] = SimpleQueue()  # None: a part is done
 
     def do(part: Part) -> None:
         worker = free.get()
         try:
             for one in () if ended.is_set() else work(worker, part):
-                made.put(one)
+                made.put((one,))
                 if ended.is_set():
                     break
             made.put(None)
@@ -51,7 +51,7 @@ def in_parallel(
                         left -= 1
                     case BaseException() as error:
                         raise error
-                    case one:
+                    case (one,):
                         yield one
         finally:
             ended.set()

@@ -1,0 +1,169 @@
+"""What was computed once: never asked again, exactly as it was, and never in the way."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agent.llm.around import ATTEMPTS, Patient, Remembering
+from agent.llm.scripted import Script, ScriptedModel
+from agent.llm.seam import Conversation, Listener, R, Task
+from indexes.cache import Cache
+from schemas.errors import ModelError, ModelReplyError
+from schemas.records import Call, Message
+
+TALK = Conversation("Be brief.", (Message("user", "Which bread can I eat?"),))
+IMAGINE = Task("imagine", max_tokens=20)
+
+
+class Reply(msgspec.Struct):
+    text: str = ""
+
+
+def scripted(**script: object) -> Callable[[Listener], ScriptedModel]:
+    return lambda listen: ScriptedModel(msgspec.convert(script, Script), listen)
+
+
+def remembering(path: Path | None, calls: list[Call], **script: object) -> Remembering:
+    return Remembering(scripted(**script), calls.append, Cache(path), "1")
+
+
+def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
+    calls: list[Call] = []
+    kept = tmp_path / "replies.sqlite"
+    first = remembering(kept, calls, ask={"imagine": ["Rice bread.", {"text": "Rye."}]}, score={"context": [["rice"]]})
+    said = first.ask(TALK, IMAGINE, str), first.ask(TALK, IMAGINE, Reply)
+    scores = first.score(TALK, Task("context"), ["rice bread", "a car"])
+    assert [call.known for call in calls] == [False] * 3
+    again = remembering(kept, calls)  # a script with no reply at all: whatever it is asked would be an error
+    assert (again.ask(TALK, IMAGINE, str), again.ask(TALK, IMAGINE, Reply)) == said == ("Rice bread.", Reply("Rye."))
+    assert again.score(TALK, Task("context"), ["rice bread", "a car"]) == scores == [-1.0, -50.0]
+    assert [replace(call, known=False) for call in calls[3:]] == calls[:3]  # the trace is whole
+    assert all(call.known for call in calls[3:])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (replace(TALK, system="Be long."), IMAGINE),
+        (replace(TALK, messages=(*TALK.messages, *TALK.messages)), IMAGINE),
+        (TALK, replace(IMAGINE, instruction="Now.")),
+        (TALK, replace(IMAGINE, opening="It")),
+        (TALK, replace(IMAGINE, max_tokens=21)),
+        (TALK, replace(IMAGINE, seed=0)),
+    ],
+)
+def test_whatever_decides_a_reply_is_part_of_what_it_is_kept_by(
+    tmp_path: Path, other: tuple[Conversation, Task]
+) -> None:
+    model = remembering(tmp_path / "replies.sqlite", [], ask={"imagine": ["one", "two"]})
+    assert model.ask(TALK, IMAGINE, str) == "one"
+    assert model.ask(*other, str) == "two"
+    assert model.ask(TALK, IMAGINE, str) == "one"
+
+
+def test_another_model_or_another_way_knows_nothing_of_it(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "replies.sqlite")
+    for name, way in (("a", "1"), ("b", "1"), ("a", "2")):
+
+        def opened(listen: Listener, name: str = name) -> ScriptedModel:
+            return ScriptedModel(Script(ask={"imagine": [name]}), listen, digest=name)
+
+        calls: list[Call] = []
+        assert Remembering(opened, calls.append, cache, way).ask(TALK, IMAGINE, str) == name
+        assert not calls[0].known
+
+
+def test_two_processes_use_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    writes = (
+        "import sys; from pathlib import Path; from indexes.cache import Cache\n"
+        "cache, own = Cache(Path(sys.argv[1])), sys.argv[2].encode()\n"
+        "for n in range(300): cache.put({own + str(n).encode(): own * 100, b'both': own})\n"
+    )
+    started = [subprocess.Popen([sys.executable, "-c", writes, str(path), name]) for name in ("a", "b")]
+    assert [process.wait(60) for process in started] == [0, 0]
+    cache = Cache(path)
+    assert all(
+        cache.get([key]) == {key: name * 100}
+        for name in (b"a", b"b")
+        for key in (name + str(n).encode() for n in range(300))
+    )
+    assert cache.get([b"both"])[b"both"] in (b"a", b"b")
+
+
+def test_it_stays_within_its_bound_and_forgets_the_oldest(tmp_path: Path) -> None:
+    path, bound = tmp_path / "kept.sqlite", 2_000_000
+    cache = Cache(path, bound)
+    for n in range(1000):
+        cache.put({f"key {n}".encode(): bytes(10_000)})
+    cache.close()
+    assert path.stat().st_size < bound * 1.1
+    again = Cache(path, bound)
+    assert again.get([b"key 999"])
+    assert not again.get([b"key 0"])
+
+
+def test_a_file_that_is_no_cache_is_done_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "kept.sqlite"
+    caplog.set_level("INFO", "convagent")
+    path.write_bytes(b"no database at all" * 1000)
+    cache = Cache(path)
+    cache.put({b"key": b"value"})
+    assert cache.get([b"key"]) == {}
+    assert path.read_bytes().startswith(b"no database")
+    assert "cannot be used" in caplog.text
+
+
+def test_a_file_that_is_damaged_later_is_done_without(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    cache = Cache(path)
+    cache.put({str(n).encode(): bytes(5000) for n in range(200)})
+    cache.close()
+    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 500_000)
+    damaged = Cache(path)
+    damaged.get([b"7"])
+    damaged.put({b"8": b"new"})
+    with sqlite3.connect(path) as database, pytest.raises(sqlite3.DatabaseError):
+        database.execute("SELECT * FROM kept").fetchall()
+
+
+class Stubborn(ScriptedModel):
+    """Gives no reply of the asked form until it was asked often enough."""
+
+    seeds: list[int | None]
+    gives_in: int
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+        self.seeds.append(task.seed)
+        if len(self.seeds) < self.gives_in:
+            raise ModelReplyError("cut off")
+        return reply()
+
+
+def stubborn(gives_in: int) -> Stubborn:
+    model = Stubborn(Script(), lambda _call: None)
+    model.seeds, model.gives_in = [], gives_in
+    return model
+
+
+def test_a_reply_that_is_none_is_asked_for_again_with_other_seeds() -> None:
+    model = stubborn(ATTEMPTS)
+    assert Patient(model).ask(TALK, IMAGINE, Reply) == Reply()
+    assert model.seeds[0] is None
+    assert len(set(model.seeds)) == ATTEMPTS
+    again = stubborn(ATTEMPTS)
+    Patient(again).ask(TALK, IMAGINE, Reply)
+    assert again.seeds == model.seeds  # a run repeats itself
+
+
+def test_patience_has_an_end() -> None:
+    model = stubborn(100)
+    with pytest.raises(ModelError, match="cut off"):
+        Patient(model).ask(TALK, IMAGINE, Reply)
+    assert len(model.seeds) == ATTEMPTS

@@ -1,0 +1,124 @@
+"""A model that fails costs its turn the model and nothing else: the run is whole, valid, and says where it was."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent import answering
+from agent.answering import Outputs, Report, Request, answer_file
+from agent.console import turn_progress
+from agent.llm.none import NoModel
+from agent.llm.seam import Conversation, Listener, R, Task
+from agent.sources import Origin
+from agent.trace import read_trace
+from indexes.passages import PassageIndex
+from schemas.errors import ModelError, ModelReplyError
+from schemas.records import Call, Plan
+from tests.conftest import EXAMPLES
+
+Fails = Callable[[Conversation, Task], None]
+
+
+class Failing:
+    """The model that is none, except where it fails."""
+
+    writes, digest = False, "failing"
+
+    def __init__(self, listen: Listener, fails: Fails) -> None:
+        self.name, self._own, self._fails = "failing", NoModel(listen), fails
+
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+        self._fails(conversation, task)
+        return self._own.ask(conversation, task, reply)
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        self._fails(conversation, task)
+        return self._own.score(conversation, task, candidates)
+
+
+def never(_conversation: Conversation, _task: Task) -> None:
+    pass
+
+
+def cut_off(conversation: Conversation, task: Task) -> None:
+    """At every second turn of a conversation, where it imagines an answer."""
+    if task.name == "imagine" and len(conversation.messages) % 4 == 3:
+        raise ModelReplyError("the model's reply was cut off")
+
+
+def unreachable(_conversation: Conversation, _task: Task) -> None:
+    raise ModelError("the server is gone")
+
+
+@pytest.fixture
+def run(example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Report]:
+    def answer(fails: Fails, name: str = "run", jobs: int = 1, *, resume: bool = False) -> Report:
+        def opened(_name: str, listen: Listener, **_: object) -> Failing:
+            return Failing(listen, fails)
+
+        monkeypatch.setattr(answering, "open_model", opened)
+        topics = EXAMPLES / "topics.json"
+        outputs = Outputs.choose(topics, tmp_path / f"{name}.json", None, resume=resume, overwrite=False)
+        origin = Origin(example_index.directory, embedder="none")
+        return answer_file(Request(topics, origin, "failing", Plan(k=20), jobs=jobs), outputs, turn_progress)
+
+    return answer
+
+
+def test_only_the_turns_at_which_it_fails_are_without_it(
+    run: Callable[..., Report], caplog: pytest.LogCaptureFixture
+) -> None:
+    report = run(cut_off)
+    assert report.problems == ()
+    assert 0 < len(report.without_model) < report.turns == 15
+    lines = {line.answered.turn_id: line for line in read_trace(report.trace).lines()}
+    for turn_id, line in lines.items():
+        failed = turn_id in report.without_model
+        assert bool(line.answered.without_model) == failed
+        assert line.answered.response.sentences
+    assert caplog.text.count("is answered without the model: the model's reply was cut off") == len(
+        report.without_model
+    )
+    metadata = report.run.with_name("run.ir_metadata.yml").read_text()
+    assert f"failed: {len(report.without_model)}\n" in metadata.replace("which failed", "failed")
+
+
+def test_a_model_that_is_gone_leaves_a_run_as_without_one(run: Callable[..., Report]) -> None:
+    report = run(unreachable)
+    assert (report.problems, len(report.without_model)) == ((), 15)
+    turns = json.loads(report.run.read_text())["turns"]
+    assert len(turns) == 15
+    assert all(turn["responses"][0]["text"] for turn in turns)
+
+
+def test_resuming_asks_again_where_it_failed_and_ends_as_if_it_never_had(run: Callable[..., Report]) -> None:
+    whole = run(never, "whole").run.read_bytes()
+    failed = run(cut_off)
+    assert failed.without_model
+    again = run(never, resume=True)
+    assert again.without_model == {}
+    assert again.resumed < 15 - len(failed.without_model) + 1
+    assert again.run.read_bytes() == whole
+
+
+def test_several_topics_at_a_time_make_the_same_run(run: Callable[..., Report]) -> None:
+    one, three = run(cut_off, "one"), run(cut_off, "three", jobs=3)
+    assert three.run.read_bytes() == one.run.read_bytes()
+    assert three.without_model.keys() == one.without_model.keys()
+
+
+def test_a_call_that_failed_is_not_mixed_up_between_workers(run: Callable[..., Report]) -> None:
+    traces = [read_trace(run(never, f"run{jobs}", jobs=jobs).trace) for jobs in (1, 4)]
+    calls: list[dict[str, list[Call]]] = [
+        {line.answered.turn_id: [c for c in line.calls if c.verb != "search"] for line in trace.lines()}
+        for trace in traces
+    ]
+    assert calls[0] == calls[1]

@@ -1,0 +1,75 @@
+"""Several topics at a time."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from agent.parallel import in_parallel
+
+
+def count_to(worker: str, part: int) -> Iterator[tuple[str, int, int]]:
+    for n in range(part):
+        yield worker, part, n
+
+
+def test_one_worker_keeps_the_order() -> None:
+    assert list(in_parallel(count_to, ["a"], [2, 1])) == [("a", 2, 0), ("a", 2, 1), ("a", 1, 0)]
+
+
+def test_each_part_is_one_workers_and_in_order() -> None:
+    made = list(in_parallel(count_to, ["a", "b", "c"], [5, 3, 9, 1, 0, 4]))
+    assert len(made) == 22
+    for part in (5, 3, 9, 1, 4):
+        own = [(worker, n) for worker, of, n in made if of == part]
+        assert [n for _, n in own] == list(range(part))
+        assert len({worker for worker, _ in own}) == 1
+
+
+def test_a_worker_has_one_part_at_a_time() -> None:
+    busy: set[str] = set()
+
+    def work(worker: str, _part: int) -> Iterator[None]:
+        assert worker not in busy
+        busy.add(worker)
+        time.sleep(0.002)
+        yield
+        busy.remove(worker)
+
+    assert len(list(in_parallel(work, ["a", "b"], range(20)))) == 20
+
+
+@pytest.mark.parametrize("workers", [["a"], ["a", "b", "c"]])
+def test_an_error_is_raised_and_the_others_stop(workers: list[str]) -> None:
+    begun: list[int] = []
+
+    def work(_worker: str, part: int) -> Iterator[int]:
+        begun.append(part)
+        for n in range(1000):
+            if part == 1 and n == 3:
+                raise ValueError("no more")
+            time.sleep(0.001)
+            yield n
+
+    with pytest.raises(ValueError, match="no more"):
+        list(in_parallel(work, workers, range(50)))
+    assert len(begun) <= 6
+    assert threading.active_count() < 10
+
+
+def test_breaking_off_ends_the_others() -> None:
+    ended: list[int] = []
+
+    def work(_worker: str, part: int) -> Iterator[int]:
+        try:
+            while True:
+                time.sleep(0.001)
+                yield part
+        finally:
+            ended.append(part)
+
+    parallel = in_parallel(work, ["a", "b"], range(10))
+    next(parallel)
+    parallel.close()  # type: ignore[attr-defined]
+    assert sorted(ended) == [0, 1]
