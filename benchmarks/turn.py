@@ -81,14 +81,9 @@ def naive(topics: Sequence[Topic], index: Path) -> Cost:
             said = [(message.role, message.text) for message in turn.heard or ()]
             conversation = [*said, ("user", turn.utterance)]
             started = time.perf_counter()
-            rewrite = ask(
-                "rewrite", "Rewrite the user's last question so that it can be understood alone.", conversation
-            )
-            ask(
-                "statements",
-                f"Which of these statements matter? Reply with numbers.\n{_listed(topic.ptkb)}",
-                conversation,
-            )
+            known = _listed(topic.ptkb)
+            rewrite = ask("rewrite", "Rewrite the last question so that it can be understood alone.", conversation)
+            ask("statements", f"Which of these statements matter? Reply with numbers.\n{known}", conversation)
             found = passages.read([hit.id for hit in passages.search([(rewrite, 1.0)], SHOWN)])
             ask("answer", f"Answer from these passages.\n{_quoted(found)}\n{known}", conversation)
             cost.seconds += time.perf_counter() - started
@@ -147,12 +142,8 @@ def measured(way: str, options: argparse.Namespace) -> Cost:
 def print_costs(costs: dict[str, Cost]) -> None:
     print("| | tokens read | tokens written | seconds | peak memory |\n|---|---|---|---|---|")
     for way, cost in costs.items():
-        a_turn = [
-            f"{cost.read / cost.turns:.0f}",
-            f"{cost.written / cost.turns:.0f}",
-            f"{cost.seconds / cost.turns:.2f}",
-        ]
-        print(f"| {way}, a turn | {' | '.join(a_turn)} | {cost.memory / 2**20:.0f} MB |")
+        read, written, seconds = (total / cost.turns for total in (cost.read, cost.written, cost.seconds))
+        print(f"| {way}, a turn | {read:.0f} | {written:.0f} | {seconds:.2f} | {cost.memory / 2**20:.0f} MB |")
     before, after = costs["naive chain"], costs["convagent"]
     shares = [after.read / before.read, after.written / before.written, after.seconds / before.seconds]
     print(f"| share | {' | '.join(f'{share:.3f}' for share in shares)} | {after.memory / before.memory:.2f} |\n")
@@ -167,9 +158,7 @@ def print_repeated(options: argparse.Namespace) -> dict[str, float]:
     with TemporaryDirectory() as folder:
         topics = _topics_file(options, Path(folder))
         cached = os.environ | {"CONVAGENT_CACHE": f"{folder}/cache"}
-        _answer(
-            topics, options.index, Path(folder) / "warm.json", ["--no-cache", "-k", "1"], cached
-        )  # makes the copies
+        subprocess.run([sys.executable, "-c", PREPARE], env=cached, check=True)
         runs = {}
         for name, flags in {
             "first": [],
