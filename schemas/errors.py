@@ -40,5 +40,9 @@ class RunError(ConvagentError):
     exit_code = 6
 
 
-class ModelReplyError(RunError):
+class ModelError(RunError):
+    """The model could not be asked, or gave nothing that can be used."""
+
+
+class ModelReplyError(ModelError):
     """A model replied with something other than what was asked for. The steps know what to do without a reply."""
