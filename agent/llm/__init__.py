@@ -7,15 +7,15 @@ from agent.hub import PREFIX, fetched
 from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
-__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores"]
+__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores", "served"]
 
-MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.json"
+MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.json"
 
 
 def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None) -> LLM:
     """The model of that name; every call it takes is told to `listen`.
 
-    Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
+    Raises `UsageError` for a name that is none, `MissingError` for a file, package or server that is not there,
     `InvalidInputError` for a file that is no GGUF.
     """
     if name == "none":
@@ -32,6 +32,10 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
         source = embedded_gguf()
         digest = sha256(source)
         return _open_gguf(repacked(source, digest), name, digest, threads, listen)
+    if served(name):
+        from agent.llm.remote import open_remote
+
+        return open_remote(name, listen)
     if name.startswith(PREFIX):
         from agent.llm.embedded import sha256
 
@@ -43,6 +47,11 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
         path = checked_gguf(Path(name).expanduser())
         return _open_gguf(path, path.name, sha256(path), threads, listen)
     raise UsageError(f"unknown model {name!r} (available: {MODELS})")
+
+
+def served(name: str) -> bool:
+    """Whether a name is the address of a server."""
+    return name.startswith(("http://", "https://"))
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LLM:
