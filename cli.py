@@ -34,7 +34,7 @@ ModelOption = Annotated[
         "--model",
         "-m",
         envvar="CONVAGENT_MODEL",
-        help="smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.",
+        help="smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.",
     ),
 ]
 EmbedderOption = Annotated[

@@ -1,8 +1,8 @@
 """Models from the Hugging Face hub, named `hf:user/repo`, `hf:user/repo:quant` or `hf:user/repo/file.gguf`.
 
-The one place that opens a connection, and only for a model that is named so. Files stay in the Hugging Face cache; a
-download that breaks off, or is broken off, is gone on with. With `HF_HUB_OFFLINE=1` nothing is asked of the hub: what
-is in the cache is used.
+Beside `agent/llm/remote.py` the one place that opens a connection, and only for a model that is named so. Files stay
+in the Hugging Face cache; a download that breaks off, or is broken off, is gone on with. With `HF_HUB_OFFLINE=1`
+nothing is asked of the hub: what is in the cache is used.
 """
 
 import errno

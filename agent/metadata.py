@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import prompts
 from agent.files import write_whole
+from agent.llm import served
 from agent.trace import Settings, Trace
 from schemas.records import RunInfo
 
@@ -139,7 +140,7 @@ def _answer(settings: Settings) -> dict[str, Any]:
 
 def _statements(settings: Settings) -> dict[str, Any]:
     """How they are chosen: by what evidence, and how sure of the best one."""
-    words = "word overlap" if settings.model == "none" else "likelihood"
+    words = "word overlap" if settings.model == "none" or served(settings.model) else "likelihood"
     evidence = [words, "cosine"] if settings.embedder else [words]
     return {"evidence": evidence, "embedder": settings.embedder or None, "sure": settings.plan.sure}
 

@@ -38,7 +38,7 @@ class Rule:
         return [float(likely) for likely in 1 / (1 + np.exp(-odds))]
 
 
-# By whether there is a language model, and whether there is an embedding model.
+# By whether a language model judges by likelihood, and whether there is an embedding model.
 RULES = {
     (True, True): Rule(-0.61, (0.97, 2.55, 3.24, 4.09)),
     (True, False): Rule(-0.77, (3.0, 4.93)),
@@ -53,7 +53,7 @@ def choose_statements(
     """The statements that matter, best first, scored by how likely they do; none where it is not sure that any does."""
     if not ptkb:
         return ()
-    rule = RULES[tools.llm.name != "none", tools.embed is not None]
+    rule = RULES[tools.llm.judges, tools.embed is not None]
     likely = rule.likely(weigh(conversation, query, ptkb, tools.llm, tools.embed))
     return tuple(Chosen(ptkb[n], round(likely[n], 4)) for n in best_set(likely, tools.plan.sure))
 

@@ -12,6 +12,7 @@ from agent.flow import Tools
 from agent.llm import LLM, Conversation, Task, open_model
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.likelihood import gains
+from agent.llm.replies import without_thinking
 from agent.llm.scripted import Script, ScriptedModel
 from agent.respond import _draft_type, _write
 from agent.select import Most
@@ -223,10 +224,10 @@ def test_any_chat_template_is_followed(template: str, prompt: str) -> None:
 
 
 def test_thinking_is_no_part_of_a_reply() -> None:
-    from agent.llm.llama_cpp import _without_thinking
-
-    assert _without_thinking("<think>Hm.\nRye?</think>\n\nRice bread.") == "Rice bread."
-    assert _without_thinking("<think>Hm, this never ends") == ""
+    assert without_thinking("<think>Hm.\nRye?</think>\n\nRice bread.") == "Rice bread."
+    assert without_thinking("Hm.\nRye?\n</think>\n\nRice bread.") == "Rice bread."
+    assert without_thinking("Rice <think>or rye?</think>bread.") == "Rice bread."
+    assert without_thinking("<think>Hm, this never ends") == ""
 
 
 def test_no_model_judges_by_shared_words() -> None:

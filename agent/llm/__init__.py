@@ -10,9 +10,19 @@ from agent.llm.seam import LLM, Conversation, Listener, Task, unheard
 from indexes.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
-__all__ = ["LLM", "MODELS", "Conversation", "Listener", "Task", "open_model", "physical_cores", "threads_to_use"]
+__all__ = [
+    "LLM",
+    "MODELS",
+    "Conversation",
+    "Listener",
+    "Task",
+    "open_model",
+    "physical_cores",
+    "served",
+    "threads_to_use",
+]
 
-MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], none, scripted:FILE.json"
+MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.json"
 THREADS = "CONVAGENT_THREADS"  # a setting in the environment
 MOST_THREADS = 512  # llama.cpp takes no more
 MEMORY = 1 << 26  # bytes of replies that are remembered where no cache is given
@@ -21,7 +31,7 @@ MEMORY = 1 << 26  # bytes of replies that are remembered where no cache is given
 def open_model(name: str, listen: Listener = unheard, *, threads: int | None = None, cache: Cache | None = None) -> LLM:
     """The model of that name; every call it takes is told to `listen`. What it replies is kept in `cache`.
 
-    Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
+    Raises `UsageError` for a name that is none, `MissingError` for a file, package or server that is not there,
     `InvalidInputError` for a file that is no GGUF.
     """
     if name == "none":
@@ -32,17 +42,25 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
         from agent.llm.scripted import ScriptedModel, read_script
 
         return ScriptedModel(read_script(Path(name.removeprefix("scripted:"))), listen)
-    rest_threads()
-    opened = _opener(name, threads)
     from agent.llm.around import Patient, Remembering
-    from agent.llm.llama_cpp import way
 
-    return Patient(Remembering(opened, listen, cache or Cache(None, MEMORY), way()))
+    opened, way = _server(name) if served(name) else _gguf(name, threads)
+    return Patient(Remembering(opened, listen, cache or Cache(None, MEMORY), way))
 
 
-def _opener(name: str, threads: int | None) -> Callable[[Listener], LLM]:
-    """What opens the GGUF of a name, once that is found."""
+Opening = tuple[Callable[[Listener], LLM], str]  # what opens a model, and what decides its replies beside its weights
+
+
+def _server(name: str) -> Opening:
+    from agent.llm.remote import open_remote
+
+    return partial(open_remote, name), ""
+
+
+def _gguf(name: str, threads: int | None) -> Opening:
+    rest_threads()
     from agent.llm.embedded import embedded_gguf, open_kept, repacked, sha256
+    from agent.llm.llama_cpp import way
 
     if name == "smollm2":
         source = embedded_gguf()
@@ -50,7 +68,7 @@ def _opener(name: str, threads: int | None) -> Callable[[Listener], LLM]:
         return lambda listen: open_kept(
             lambda anew: repacked(source, digest, anew=anew),
             lambda path: _open_gguf(path, name, digest, threads, listen),
-        )
+        ), way()
     if name.startswith(PREFIX):
         path, called = fetched(name), name
     elif name.endswith(".gguf") or os.sep in name:
@@ -58,7 +76,12 @@ def _opener(name: str, threads: int | None) -> Callable[[Listener], LLM]:
         called = path.name
     else:
         raise UsageError(f"unknown model {name!r} (available: {MODELS})")
-    return partial(_open_gguf, path, called, sha256(path), threads)
+    return partial(_open_gguf, path, called, sha256(path), threads), way()
+
+
+def served(name: str) -> bool:
+    """Whether a name is the address of a server."""
+    return name.startswith(("http://", "https://"))
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LLM:

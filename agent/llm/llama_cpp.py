@@ -2,29 +2,26 @@
 
 import ctypes
 import json
-import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import llama_cpp
-import msgspec
 
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.kv_context import BATCH, BLOCK, SEQUENCES, KvContext
+from agent.llm.replies import TEMPERATURE, parsed, reply_schema, spoken
+from agent.llm.room import ever_shorter, no_room
 from agent.llm.seam import Conversation, Listener, R, Task
-from schemas.errors import InvalidInputError, ModelError, ModelReplyError
+from schemas.errors import InvalidInputError
 from schemas.records import Call
 
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
 WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
 REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
-TEMPERATURE = 0.8  # of a sampled reply
-
-_THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -42,20 +39,22 @@ class LlamaCppModel:
     def writes(self) -> bool:
         return int(llama_cpp.llama_model_n_params(self._llama.model)) >= WRITER_PARAMETERS
 
+    @property
+    def judges(self) -> bool:
+        return True
+
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
 
     def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
         started, before = time.perf_counter(), replace(self._context.usage)
         pieces, tokens, unshown = self._prompt(conversation, task, room=task.max_tokens)
-        schema = None if reply is str else msgspec.json.schema(reply)
+        schema = None if reply is str else reply_schema(reply)
         self._context.read(tokens)
         with self._sampler(schema, task.seed) as sampler:
             text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
         self._tell(Call(task.name, "ask", _joined(pieces), text, unshown=unshown), started, before)
-        if reply is not str:
-            return _parse(text, reply, task)
-        return cast("R", f"{task.opening} {_without_thinking(text)}".strip())
+        return spoken(text, task) if reply is str else parsed(text, reply, task)
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         if not candidates:
@@ -78,18 +77,12 @@ class LlamaCppModel:
         self, conversation: Conversation, task: Task, room: int
     ) -> tuple[list[Piece], list[int], tuple[str, ...]]:
         """The prompt's pieces and tokens, and what it has no room for: the oldest exchanges give way."""
-        unshown, said = task.unshown, len(conversation.messages)
-        while True:
-            pieces = self._template.render(conversation, task)
+        for shorter, unshown in ever_shorter(conversation, task):
+            pieces = self._template.render(shorter, task)
             tokens = self._tokens(pieces)
             if len(tokens) + room <= self._context.size:
                 return pieces, tokens, unshown
-            if len(conversation.messages) < 3:
-                what = f"the prompt of step {task.name!r} takes {len(tokens)} tokens and its reply {room}"
-                remedy = f"The model reads {self._context.size} at once: shorten the turn, or use a larger model."
-                raise ModelError(what, remedy=remedy)
-            conversation = replace(conversation, messages=conversation.messages[2:])
-            unshown = (*unshown, f"exchange {(said - len(conversation.messages)) // 2}")
+        raise no_room(task, len(tokens), room, self._context.size)
 
     def _tokens(self, pieces: Sequence[Piece]) -> list[int]:
         tokens = [token for piece in pieces for token in self._tokenize(piece)]
@@ -194,30 +187,7 @@ def _special(llama: Any, token: int) -> str:
 def _grammar(schema: dict[str, Any]) -> str:
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-    return str(json_schema_to_gbnf(json.dumps(_inlined(schema, schema.get("$defs", {})))))
-
-
-def _inlined(part: Any, definitions: dict[str, Any]) -> Any:
-    """A schema without references: the library's grammar maker fails on a definition that refers to another."""
-    if isinstance(part, list):
-        return [_inlined(item, definitions) for item in part]
-    if not isinstance(part, dict):
-        return part
-    if "$ref" in part:
-        return _inlined(definitions[part["$ref"].rpartition("/")[2]], definitions)
-    return {key: _inlined(value, definitions) for key, value in part.items() if key != "$defs"}
-
-
-def _parse(text: str, reply: type[R], task: Task) -> R:
-    try:
-        return msgspec.json.decode(text, type=reply)
-    except msgspec.DecodeError as error:  # cut off by max_tokens: the grammar allows nothing else
-        raise ModelReplyError(f"the model's reply to step {task.name!r} was cut off ({error})") from error
-
-
-def _without_thinking(text: str) -> str:
-    """A reasoning model's thinking is never part of an answer."""
-    return _THINKING.sub("", text).strip()
+    return str(json_schema_to_gbnf(json.dumps(schema)))
 
 
 def _joined(pieces: Sequence[Piece]) -> str:

@@ -22,6 +22,7 @@ class NoModel:
     name: str = "none"
     digest: str = ""
     writes: bool = False
+    judges: bool = False
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return True

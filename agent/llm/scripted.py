@@ -40,6 +40,7 @@ class ScriptedModel:
     name: str = "scripted"
     digest: str = ""
     writes: bool = False
+    judges: bool = True
     _told: dict[str, int] = field(default_factory=dict)
 
     def fits(self, conversation: Conversation, task: Task) -> bool:

@@ -43,7 +43,7 @@ class Task:
 
 
 class LLM(Protocol):
-    """Implementations: `llama_cpp` (any GGUF), `scripted` (tests tell stories with it), `none` (no model)."""
+    """Implementations: `llama_cpp` (any GGUF), `remote` (a server's), `scripted` (tests), `none` (no model)."""
 
     @property
     def name(self) -> str:
@@ -51,11 +51,15 @@ class LLM(Protocol):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the weights, or of whatever else decides the replies."""
+        """SHA-256 of the weights, or of whatever else is known to decide the replies."""
 
     @property
     def writes(self) -> bool:
         """Whether it is large enough to be trusted with writing an answer freely."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether `score` is a likelihood; else it counts shared words."""
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
@@ -64,11 +68,15 @@ class LLM(Protocol):
         """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
 
         Where not all fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError` when the
-        model gives no such reply, `RunError` where even the newest message and the task do not fit.
+        model gives no such reply, `ModelError` when it cannot be asked, `RunError` where even the newest message and
+        the task do not fit.
         """
 
     def close(self) -> None:
         """Give back the memory. It is not asked again."""
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
-        """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate."""
+        """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate.
+
+        Of a model that does not judge: by shared words, higher is better.
+        """

@@ -1,0 +1,468 @@
+"""A server's model: a stand-in on loopback answers as such servers do, and fails in each of their ways.
+
+One test asks the real server of llama-cpp-python.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import pytest
+from msgspec import Meta, Struct
+
+from agent.flow import Tools
+from agent.llm import open_model
+from agent.llm.embedded import embedded_gguf, repacked, sha256
+from agent.llm.remote import PAUSES, RemoteModel, Server, open_remote
+from agent.llm.seam import Conversation, Task
+from agent.ptkb import choose_statements
+from indexes.passages import PassageIndex
+from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
+from schemas.records import Call, Message, Plan, Query, Statement
+from tests.conftest import EXAMPLES, GUARD, ROOT, needs_model
+
+TALK = Conversation(
+    "Be brief.",
+    (Message("user", "I bake."), Message("assistant", "Nice!"), Message("user", "Which bread is free of gluten?")),
+)
+KEY = "sesame-5178"
+NO_PAUSES = (0.0, 0.0)
+LISTED = {"data": [{"id": "big"}, {"id": "small", "max_model_len": 64}]}
+WORKING = "hangs"  # until the stand-in is closed
+GONE = "closes the connection"
+
+
+class Question(Struct):
+    """What is asked for here."""
+
+    text: Annotated[str, Meta(max_length=40)]
+
+
+def said(text: str | None, finish_reason: str = "stop", **more: Any) -> dict[str, Any]:
+    """A completion."""
+    return {"choices": [{"message": {"content": text}, "finish_reason": finish_reason}], **more}
+
+
+def fault(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "server_error"}}
+
+
+class StandIn(BaseHTTPRequestHandler):
+    """Gives what `replies` holds, in order: a status with a body, or a way to give none."""
+
+    models: tuple[int, Any]
+    replies: list[Any]
+    asked: list[dict[str, Any]]  # the bodies
+    headers_seen: list[str]
+    closed: threading.Event
+
+    def do_GET(self) -> None:
+        self._send(*self.models if self.path == "/v1/models" else (404, {}))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        self.headers_seen.append(self.headers.get("Authorization", ""))
+        reply = self.replies.pop(0) if self.replies else (200, self._usual(body))
+        if reply == WORKING:
+            self.closed.wait(60)
+        if reply in (WORKING, GONE):
+            self.close_connection = True
+        else:
+            self._send(*reply)
+
+    def _usual(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A reply of the form that is asked for."""
+        usage = {"prompt_tokens": 40, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 30}}
+        wanted = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+        if "sentences" in wanted:
+            draft = {"sentences": [{"text": "The sea is made of old lemonade.", "passages": ["1"]}]}
+            return said(json.dumps(draft), usage=usage)
+        return said('{"text": "Which bread has no gluten?"}' if wanted else "Rice bread.", usage=usage)
+
+    def _send(self, status: int, body: Any) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    StandIn.models, StandIn.replies, StandIn.asked, StandIn.headers_seen = (200, LISTED), [], [], []
+    StandIn.closed = threading.Event()
+    monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    StandIn.closed.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def calls() -> list[Call]:
+    return []
+
+
+@pytest.fixture
+def model(address: str, calls: list[Call]) -> Iterator[RemoteModel]:
+    with closing(open_remote(address, calls.append, NO_PAUSES)) as opened:
+        yield opened
+
+
+def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """The command line, where it cannot reach more than loopback."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
+    command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
+    env |= environment | {"PYTHONPATH": str(GUARD)}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def test_a_reply_in_plain_text(model: RemoteModel, calls: list[Call], address: str) -> None:
+    task = Task("imagine", "Which?", "I say:", max_tokens=20, seed=7)
+    assert model.ask(TALK, task, str) == "I say: Rice bread."
+    (body,) = StandIn.asked
+    system, *talk, last = body.pop("messages")
+    assert system == {"role": "system", "content": "Be brief."}
+    assert talk == [{"role": "user", "content": "I bake."}, {"role": "assistant", "content": "Nice!"}]
+    assert last == {"role": "user", "content": "Which bread is free of gluten?\n\nWhich?"}
+    assert body == {"model": "big", "max_tokens": 20, "temperature": 0.8, "seed": 7}
+    assert StandIn.headers_seen == [f"Bearer {KEY}"]
+    (call,) = calls
+    assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("imagine", "Rice bread.", 10, 7)
+    assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich?")
+    assert (model.name, len(model.digest), model.writes) == (f"{address}#big", 64, True)
+
+
+def test_without_a_seed_the_likeliest_is_asked_for(model: RemoteModel) -> None:
+    model.ask(TALK, Task("imagine"), str)
+    assert (StandIn.asked[0]["temperature"], "seed" in StandIn.asked[0]) == (0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"), [("<think>Rye?</think>\n\nRice.", "Rice."), ("Rye?</think>Rice.", "Rice."), (None, "")]
+)
+def test_what_is_no_answer_is_left_out(reply: str | None, text: str, model: RemoteModel) -> None:
+    StandIn.replies = [(200, said(reply))]
+    assert model.ask(TALK, Task("imagine"), str) == text
+
+
+def test_a_reply_of_a_type(model: RemoteModel) -> None:
+    StandIn.replies = [(200, said('<think>Hm, {"text"?</think>{"text": "Which bread?"}'))]
+    assert model.ask(TALK, Task("rewrite"), Question) == Question("Which bread?")
+    text = {"type": "string", "maxLength": 40}
+    wanted = StandIn.asked[0]["response_format"]
+    assert (wanted["type"], wanted["json_schema"]["strict"]) == ("json_schema", True)
+    assert wanted["json_schema"]["schema"]["properties"]["text"] == text
+    assert "$ref" not in json.dumps(wanted)
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, model: RemoteModel) -> None:
+    """The 500 is that of llama-cpp-python's server."""
+    StandIn.replies = [(status, fault("'loc': ('body', 'response_format', 'type')"))]
+    StandIn.replies += [(200, said('{"text": "a"}')), (200, said('{"text": "b"}'))]
+    assert [model.ask(TALK, Task("rewrite"), Question).text for _ in "ab"] == ["a", "b"]
+    forms = [body["response_format"]["type"] for body in StandIn.asked]
+    assert forms == ["json_schema", "json_object", "json_object"]
+    assert StandIn.asked[1]["response_format"]["schema"]["properties"]["text"]["maxLength"] == 40
+
+
+def test_a_request_that_is_too_much_is_no_reason_for_the_older_form(model: RemoteModel) -> None:
+    StandIn.replies = [(400, fault("maximum context length is 64 tokens"))] * 2
+    with pytest.raises(ModelError, match="maximum context length is 64 tokens"):
+        model.ask(TALK, Task("rewrite"), Question)
+    model.ask(TALK, Task("rewrite"), Question)
+    assert StandIn.asked[-1]["response_format"]["type"] == "json_schema"
+
+
+PASSING = [(500, fault("boom")), (503, b"loading"), (429, fault("slow down")), GONE]
+
+
+@pytest.mark.parametrize("trouble", PASSING)
+def test_what_passes_is_waited_for(trouble: Any, model: RemoteModel) -> None:
+    StandIn.replies = [trouble, trouble]
+    assert model.ask(TALK, Task("imagine"), str) == "Rice bread."
+    assert len(StandIn.asked) == 3
+
+
+@pytest.mark.parametrize("trouble", PASSING)
+def test_what_does_not_pass_is_told(trouble: Any, model: RemoteModel, address: str) -> None:
+    StandIn.replies = [trouble] * 4
+    with pytest.raises(ModelError) as caught:
+        model.ask(TALK, Task("imagine"), str)
+    assert (caught.value.where, bool(caught.value.remedy), len(StandIn.asked)) == (address, True, 3)
+    assert not isinstance(caught.value, ModelReplyError)
+
+
+def test_it_is_waited_longer_each_time(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    StandIn.models = (503, b"")
+    with httpx.Client(trust_env=False) as client, pytest.raises(ModelError):
+        Server(address, client, PAUSES).ask("models")
+    assert waited == [1.0, 2.0]
+
+
+def test_a_reply_has_so_many_seconds(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.2")
+    StandIn.replies = [WORKING] * 3
+    with (
+        closing(open_remote(address, print, NO_PAUSES)) as model,
+        pytest.raises(ModelError, match=r"no reply within 0.2 s\n.*CONVAGENT_TIMEOUT"),
+    ):
+        model.ask(TALK, Task("imagine"), str)
+    assert len(StandIn.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (b"<html>Welcome!</html>", "cannot be read"),
+        (b'{"choices": [{"message": {"content": "\xff"}}]}', "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+        ({"choices": []}, "cannot be read"),
+        ({"error": "none"}, "cannot be read"),
+        (said('{"text": "Which', "length"), "was cut off after 128 tokens"),
+        (said('{"text": "Which'), "is of another form"),
+        (said('{"text": 5}'), "is of another form"),
+        (said(f'{{"text": "{"a" * 41}"}}'), "is of another form"),
+        (said("Which bread?"), "is of another form"),
+        (said(None), "is of another form"),
+    ],
+)
+def test_a_reply_that_cannot_be_used(reply: Any, message: str, model: RemoteModel) -> None:
+    StandIn.replies = [(200, reply)]
+    with pytest.raises(ModelReplyError, match=message):
+        model.ask(TALK, Task("rewrite"), Question)
+    assert len(StandIn.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "told"),
+    [
+        (401, UsageError, "does not let us in (HTTP 401)"),
+        (403, UsageError, "CONVAGENT_API_KEY"),
+        (404, MissingError, "no such model or path (HTTP 404: bad bad)"),
+        (301, ModelError, "something else (HTTP 301: bad bad)"),
+    ],
+)
+def test_what_does_not_help_to_ask_again_is_told_at_once(
+    status: int, error: type[ConvagentError], told: str, model: RemoteModel
+) -> None:
+    StandIn.replies = [(status, fault("bad\x1b \n bad"))]
+    with pytest.raises(error) as caught:
+        model.ask(TALK, Task("imagine"), str)
+    assert told in str(caught.value)
+    assert len(StandIn.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("models", "name", "error", "told"),
+    [
+        ((200, LISTED), "#huge", MissingError, "no model 'huge'\n  It has: big, small"),
+        ((200, {"data": []}), "", MissingError, "cannot be read"),
+        ((200, b"<html>"), "", MissingError, "cannot be read"),
+        ((404, b""), "", MissingError, "up to /v1"),
+        ((503, fault("loading")), "", MissingError, "HTTP 503: loading"),
+        ((401, fault(f"no {KEY}")), "", UsageError, "Set CONVAGENT_API_KEY"),
+    ],
+)
+def test_a_server_that_does_not_have_it(
+    models: tuple[int, Any], name: str, error: type[ConvagentError], told: str, address: str
+) -> None:
+    StandIn.models = models
+    with pytest.raises(error) as caught:
+        open_remote(address + name, print, NO_PAUSES)
+    assert told in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "a..b", f"{'a' * 70}.invalid"])
+def test_a_server_that_is_not_there(host: str) -> None:
+    with pytest.raises(MissingError, match="cannot be reached") as caught:
+        open_remote(f"http://{host.format(port=free_port())}/v1#big", print, NO_PAUSES)
+    assert "Is the server running" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "http://anna:sesame@127.0.0.1:1/v1#big",
+        "https://sesame@127.0.0.1:1/v1",
+        "http://127.0.0.1:1/v1?key=sesame#big",
+        "http://anna:sesame@127.0.0.1:port/v1",
+        "http://anna:sesame@",
+        "http://#sesame",
+    ],
+)
+def test_a_password_is_not_repeated(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_model(name)
+    assert "sesame" not in f"{caught.value} {caught.value.__cause__}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("CONVAGENT_TIMEOUT", "soon"),
+        ("CONVAGENT_TIMEOUT", "0"),
+        ("CONVAGENT_TIMEOUT", "nan"),
+        ("CONVAGENT_API_KEY", "a\nb"),
+        ("CONVAGENT_API_KEY", "clé"),
+    ],
+)
+def test_settings_that_are_none(setting: str, value: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(setting, value)
+    with pytest.raises(UsageError, match=setting):
+        open_remote(address, print, NO_PAUSES)
+
+
+def test_proxies_of_the_environment(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loopback is asked past them; where one cannot be used, that is said without its password."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("ALL_PROXY", "gopher://anna:sesame@127.0.0.1:1")
+    open_remote(address, print, NO_PAUSES).close()
+    with pytest.raises(UsageError, match="proxy") as caught:
+        open_remote("http://192.0.2.1/v1", print, NO_PAUSES)
+    assert "sesame" not in str(caught.value)
+
+
+def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
+    """The model `small` reads 64 tokens: the conversation is 35 long, without its first exchange 21."""
+    with closing(open_remote(f"{address}#small", calls.append, NO_PAUSES)) as model:
+        assert not model.fits(TALK, Task("imagine", max_tokens=40))
+        assert model.fits(TALK, Task("imagine", max_tokens=20))
+        model.ask(TALK, Task("imagine", max_tokens=40, unshown=("p1",)), str)
+        assert [message["role"] for message in StandIn.asked[0]["messages"]] == ["system", "user"]
+        assert calls[0].unshown == ("p1", "exchange 1")
+        with pytest.raises(RunError, match="step 'imagine' takes 21 tokens and its reply 60"):
+            model.ask(TALK, Task("imagine", max_tokens=60), str)
+
+
+@pytest.mark.parametrize(
+    ("about", "size"),
+    [
+        ({}, 8192),
+        ({"max_model_len": 32768}, 32768),
+        ({"meta": {"n_ctx_train": 2048, "n_vocab": 9}}, 2048),
+        ({"meta": {"n_ctx_train": 131072}}, 8192),
+    ],
+)
+def test_how_much_it_reads(about: dict[str, Any], size: int, address: str) -> None:
+    StandIn.models = (200, {"data": [{"id": "m", **about}]})
+    with closing(open_remote(address, print, NO_PAUSES)) as model:
+        rest = size - 5 - 3 - 5 - 1
+        talk = Conversation("Be brief.", (Message("user", "Hm."),))
+        assert model.fits(talk, Task("imagine", max_tokens=rest))
+        assert not model.fits(talk, Task("imagine", max_tokens=rest + 1))
+
+
+def test_it_judges_as_no_model_does(model: RemoteModel) -> None:
+    ptkb = (Statement("1", "I cannot eat gluten."), Statement("2", "My car is red."))
+    query = Query("Which bread is free of gluten?")
+    chosen = [
+        choose_statements(TALK, query, ptkb, Tools(llm, lambda _query, _personal: (), lambda _hits: (), Plan(sure=0.0)))
+        for llm in (model, open_model("none"))
+    ]
+    assert chosen[0] == chosen[1] != ()
+    assert StandIn.asked == []
+
+
+def test_half_a_character_is_sent_as_a_whole_one(model: RemoteModel) -> None:
+    model.ask(Conversation("", (Message("user", "bread \ud83c?"),)), Task("imagine"), str)
+    assert StandIn.asked[0]["messages"][-1]["content"] == "bread ??"
+
+
+def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> None:
+    """The whole example; the key is nowhere, and a written sentence that no passage supports gives way."""
+    topics, index = str(EXAMPLES / "topics.json"), str(example_index.directory)
+    arguments = ("answer", topics, "-i", index, "-m", f"{address}#big", "--embedder", "none", "-o", "run.json")
+    result = convagent(*arguments, cwd=tmp_path, CONVAGENT_API_KEY=KEY)
+    assert result.returncode == 0, result.stderr
+    assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).stdout == "run.json: valid (15 turns)\n"
+    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert "lemonade" not in written["run.json"]
+    assert "lemonade" in written["run.trace.jsonl"]
+    assert f"name: {address}#big" in written["run.ir_metadata.yml"]
+    assert "- word overlap" in written["run.ir_metadata.yml"]
+    assert KEY not in "".join(written.values())
+    wanted = [body.get("response_format", {}).get("json_schema", {}).get("name") for body in StandIn.asked]
+    assert set(wanted) == {None, "rewrite", "write"}
+
+
+def test_a_run_whose_server_is_not_there(tmp_path: Path, example_index: PassageIndex) -> None:
+    name = f"http://127.0.0.1:{free_port()}/v1"
+    topics, index = str(EXAMPLES / "topics.json"), str(example_index.directory)
+    result = convagent("answer", topics, "-i", index, "-m", name, cwd=tmp_path)
+    assert (result.returncode, "Is the server running" in result.stderr) == (4, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def real_server(tmp_path: Path) -> Iterator[str]:
+    """The embedded model behind llama-cpp-python's own server."""
+    port, source = free_port(), embedded_gguf()
+    gguf = repacked(source, sha256(source))
+    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(gguf), "--model_alias", "smollm2"]
+    with (tmp_path / "server.log").open("w") as log:
+        command += ["--port", str(port), "--n_ctx", "4096"]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as process:
+            try:
+                _wait_for(f"http://127.0.0.1:{port}/v1/models", process)
+                yield f"http://127.0.0.1:{port}/v1"
+            finally:
+                process.kill()
+
+
+def _wait_for(url: str, process: "subprocess.Popen[bytes]") -> None:
+    for _ in range(600):
+        assert process.poll() is None
+        try:
+            httpx.get(url, trust_env=False)
+            return
+        except httpx.ConnectError:
+            time.sleep(0.1)
+
+
+@needs_model
+@pytest.mark.skipif(find_spec("fastapi") is None, reason="llama-cpp-python[server] is not installed (extra dev)")
+def test_a_real_server(real_server: str, tmp_path: Path, example_index: PassageIndex) -> None:
+    (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
+    arguments = ("-m", real_server, "--embedder", "none", "--answer", "select", "-o", "run.json")
+    result = convagent("answer", topics, "-i", example_index.directory, *arguments, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).stdout == "run.json: valid (2 turns)\n"
+    settings, *lines = [json.loads(line) for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()]
+    assert settings["model"] == f"{real_server}#smollm2"
+    asked = [call for line in lines for call in line["calls"] if call["verb"] == "ask"]
+    assert {call["step"] for call in asked} == {"imagine", "rewrite"}
+    for call in asked:
+        assert min(call["tokens_read"], call["tokens_written"], len(call["reply"])) > 0
+    assert json.loads(next(call["reply"] for call in asked if call["step"] == "rewrite")).keys() == {"text"}
