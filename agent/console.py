@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -123,14 +124,20 @@ def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
 
 @contextmanager
 def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
-    """A bar over the bytes of a corpus; nothing where stderr is no terminal."""
+    """A bar over the bytes of a corpus, with passages a second; nothing where stderr is no terminal."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("indexing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (TextColumn("indexing"), BarColumn(), DownloadColumn(), TextColumn("{task.fields[pace]}"))
     console = _stderr()
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("indexing", total=corpus.bytes_total)
-        yield lambda: bar.update(task, completed=corpus.bytes_read)
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("indexing", total=corpus.bytes_total, pace="")
+        started = time.perf_counter()
+
+        def on_block() -> None:
+            pace = corpus.passages_read / max(time.perf_counter() - started, 1e-3)
+            bar.update(task, completed=corpus.bytes_read, pace=f"{pace:,.0f} passages/s")
+
+        yield on_block
 
 
 @contextmanager
@@ -188,7 +195,7 @@ def show_built(built: "Built", corpus: "Corpus", path: Path) -> None:
         log.warning("%s: not a kind of passage file, left out", file)
     info = built.info
     skipped = f", {info.skipped} skipped" if info.skipped else ""
-    pace = f" ({info.passages / info.seconds:.0f} a second)" if info.seconds >= 1 else ""
+    pace = f" ({info.passages / info.seconds:,.0f} passages/s)" if info.seconds >= 1 else ""
     log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
 
 

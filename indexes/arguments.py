@@ -33,6 +33,7 @@ class Arguments(Corpus):
                 try:
                     for number, found in enumerate(ijson.items(raw, "arguments.item"), start=1):
                         self.bytes_read = done + raw.tell()
+                        self.passages_read += 1
                         yield path, number, _passage(found, number)
                     if not number:
                         yield path, number, "holds no list `arguments`, or an empty one"

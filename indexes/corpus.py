@@ -21,31 +21,34 @@ from schemas.records import Passage
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".xml": "markup", ".sgml": "markup"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+TOLD = 256  # lines between two looks at how far in a file they are: each is a call of the system
 Cut = Callable[[Passage], Iterable[Passage]]
 Parse = Callable[[bytes, int], Passage | None]
+Item = tuple[Path, int, Passage | str]  # file, line number and passage; where a line holds none, what is wrong with it
 
 
 @dataclass(slots=True)
 class Corpus:
-    """Files in a fixed order, read as a stream. `bytes_read` of `bytes_total` counts bytes on disk, for progress."""
+    """Files in a fixed order, read as a stream. For progress: bytes on disk, and passages with what is not one."""
 
     files: tuple[Path, ...]
     bytes_total: int
     bytes_read: int = 0
+    passages_read: int = 0
     skipped_files: tuple[Path, ...] = field(default=())
     cut: Cut | None = None  # documents into passages
 
-    def __iter__(self) -> Iterator[tuple[Path, int, Passage | str]]:
-        """File, line number and passage, in file order; where a line holds none, what is wrong with it instead."""
+    def __iter__(self) -> Iterator[Item]:
+        """What the files hold, in their order."""
         done = 0
         for path in self.files:
             with path.open("rb") as raw:
-                for number, found in _read(_lines(raw, path), _kind(path)):
-                    self.bytes_read = done + raw.tell()
-                    if isinstance(found, Passage) and self.cut is not None:
-                        yield from ((path, number, passage) for passage in self.cut(found))
-                    else:
-                        yield path, number, found
+                for read, (number, found) in enumerate(_read(_lines(raw, path), _kind(path))):
+                    if read % TOLD == 0:
+                        self.bytes_read = done + raw.tell()
+                    for passage in (found,) if self.cut is None or isinstance(found, str) else self.cut(found):
+                        self.passages_read += 1
+                        yield path, number, passage
             done += path.stat().st_size
             self.bytes_read = done
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexes.feedback import expanded
-from indexes.passages import DECIMALS, PassageIndex, Ranked, Weighted, strictly_decreasing, weighted, whole_text
+from indexes.passages import DECIMALS, PassageIndex, Ranked, Weighted, weighted, whole_text
 from indexes.statistics import Score
 from indexes.vectors import Embed, Vectors, direction
 from indexes.words import stems
@@ -42,7 +42,7 @@ class Finder:
         ranked = self._by_words(words, max(k, DEPTH) if wanted else k)
         if self.embed is not None and wanted:
             ranked = self._with_meaning(ranked, direction(self.embed, meaning), self.embed)
-        return strictly_decreasing([(self.index.id(number), score) for number, score in ranked[:k]])
+        return self.index.hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id."""
@@ -65,7 +65,7 @@ class Finder:
         return best_first((number, self.score(weights, held)) for (number, _), held in zip(ranked, words, strict=True))
 
     def _texts(self, ranked: Ranked) -> list[str]:
-        passages = self.index.read([self.index.id(number) for number, _ in ranked])
+        passages = self.index.read(self.index.ids([number for number, _ in ranked]))
         return [whole_text(passage) for passage in passages]
 
     def _with_meaning(self, ranked: Ranked, meant: Vectors, embed: Embed) -> Ranked:

@@ -5,7 +5,7 @@ carry: a thousand hits are named without fetching a thousand texts), and `convag
 """
 
 import array
-import hashlib
+import math
 import os
 import shutil
 import time
@@ -15,20 +15,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import numpy as np
 import tantivy
 
-from indexes.corpus import Corpus
+from indexes.corpus import Corpus, Item
+from indexes.seen import SeenIds
 from indexes.vectors import Vectors, read_about, read_vectors
 from indexes.words import ANALYZER, analyzer, stems
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Hit, IndexInfo, Passage, Problem
 
 INFO_FILE = "convagent-index.json"
+SEEN_FILE = "ids.seen"  # while it is built
 MAX_PROBLEMS_KEPT = 1000
+BLOCK, BLOCK_CHARACTERS = 4096, 8_000_000  # passages that are in memory at once, at most
 WRITER_BYTES_PER_THREAD = 64_000_000
 DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
 
@@ -60,8 +63,8 @@ def build_index(
     """Index a corpus into the directory `out`, which appears whole or not at all.
 
     Bad lines, empty texts and ids seen before stop the build (`InvalidInputError`), or are counted and skipped.
-    `progress` is called now and then; `seen` is told each passage that goes in. Memory: 8 bytes an id to know
-    duplicates, and the writer's fixed buffers.
+    `progress` is called now and then; `seen` is told each passage that goes in. Memory does not grow with the corpus:
+    a block of it, the writer's buffers, and what `SeenIds` keeps to know duplicates.
     """
     if out.exists() and not overwrite:
         raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
@@ -99,25 +102,50 @@ def _write_all(
 ) -> tuple[int, int, list[Problem]]:
     index = tantivy.Index(_schema(), path=str(directory))
     _register(index)
-    digests: set[int] = set()
     problems: list[Problem] = []
     skipped = 0
-    with _IdFile(directory) as ids, _writer(index) as writer:
-        for path, line, found in corpus:
-            wrong = found if isinstance(found, str) else _duplicate(found, digests)
-            if wrong is None and isinstance(found, Passage):
-                writer.add_document(_document(found, ids.count))
-                ids.append(found.id)
-                seen(found)
-            elif wrong is not None and not skip_problems:
-                remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
-                raise InvalidInputError(wrong, where=f"{path}:{line}", remedy=remedy)
-            elif wrong is not None:
-                skipped += 1
-                problems.extend([Problem(f"{path}:{line}", wrong)] if skipped <= MAX_PROBLEMS_KEPT else [])
-            if ids.count % 256 == 0:
-                progress()
+    with _IdFile(directory) as ids, SeenIds(directory / SEEN_FILE) as before, _writer(index) as writer:
+        for block in _blocks(corpus):
+            for path, line, found in _judged(block, before):
+                if isinstance(found, Passage):
+                    writer.add_document(_document(found, ids.count))
+                    ids.append(found.id)
+                    seen(found)
+                elif not skip_problems:
+                    remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
+                    raise InvalidInputError(found, where=f"{path}:{line}", remedy=remedy)
+                else:
+                    skipped += 1
+                    problems.extend([Problem(f"{path}:{line}", found)] if skipped <= MAX_PROBLEMS_KEPT else [])
+            progress()
     return ids.count, skipped, problems
+
+
+def _blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
+    """The corpus in blocks of a few thousand passages, fewer where they are long."""
+    block: list[Item] = []
+    characters = 0
+    try:
+        for item in corpus:
+            block.append(item)
+            characters += len(item[2].text) if isinstance(item[2], Passage) else 0
+            if len(block) >= BLOCK or characters >= BLOCK_CHARACTERS:
+                yield block
+                block, characters = [], 0
+    except InvalidInputError:
+        yield block  # what is wrong with these comes first
+        raise
+    yield block
+
+
+def _judged(block: Sequence[Item], before: SeenIds) -> Iterator[Item]:
+    """The same, with what is wrong in the place of a passage whose id was there before."""
+    old = iter(before.add([found.id for _, _, found in block if isinstance(found, Passage)]).tolist())
+    for path, line, found in block:
+        if isinstance(found, Passage) and next(old):
+            yield path, line, f"the id {found.id!r} was seen before"
+        else:
+            yield path, line, found
 
 
 @contextmanager
@@ -133,14 +161,6 @@ def _writer(index: Any) -> Iterator[Any]:
         raise
     finally:
         writer.wait_merging_threads()
-
-
-def _duplicate(passage: Passage, seen: set[int]) -> str | None:
-    digest = int.from_bytes(hashlib.blake2b(passage.id.encode("utf-8", "replace"), digest_size=8).digest())
-    if digest in seen:
-        return f"the id {passage.id!r} was seen before"
-    seen.add(digest)
-    return None
 
 
 def _document(passage: Passage, number: int) -> tantivy.Document:
@@ -242,7 +262,12 @@ class PassageIndex:
 
         Scores decrease strictly; ties go by corpus order.
         """
-        return strictly_decreasing([(self.id(number), score) for number, score in self.rank(weighted(parts), k)])
+        return self.hits(self.rank(weighted(parts), k))
+
+    def hits(self, ranked: Ranked) -> tuple[Hit, ...]:
+        """A ranking by ids."""
+        ids = self.ids([number for number, _ in ranked])
+        return strictly_decreasing(zip(ids, (score for _, score in ranked), strict=True))
 
     def rank(self, weights: Mapping[str, float], k: int) -> Ranked:
         """The same for weighted stems, as numbers of passages with their scores, which may be equal."""
@@ -258,9 +283,9 @@ class PassageIndex:
         ]
         found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
         numbers = self._searcher.fast_field_values("number", [address for _, address in found])
-        scored = zip(found, numbers, strict=True)
-        ranked = sorted((-round(score, DECIMALS), cast("int", number)) for (score, _), number in scored)
-        return [(number, -score) for score, number in ranked[:k]]
+        steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
+        order = np.lexsort((numbers, -steps))[:k]
+        return list(zip(np.array(numbers)[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
@@ -284,8 +309,14 @@ class PassageIndex:
 
     def id(self, number: int) -> str:
         """The id of a passage by its number."""
-        start, end = int(self._offsets[number]), int(self._offsets[number + 1])
-        return self._ids[start:end].tobytes().decode("utf-8")
+        return self.ids([number])[0]
+
+    def ids(self, numbers: Sequence[int]) -> list[str]:
+        """The ids of passages by their numbers."""
+        places = np.asarray(numbers, dtype=np.int64)
+        starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
+        text = self._ids.data
+        return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
 
 def weighted(parts: Iterable[Weighted]) -> dict[str, float]:
@@ -322,8 +353,9 @@ def strictly_decreasing(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
     be reordered. A score that does not fall below the one before is lowered by one step.
     """
     hits: list[Hit] = []
-    step = 10**-DECIMALS
+    step, ceiling = 10**-DECIMALS, math.inf
     for id, score in ranked:
-        lowered = round(min(score, hits[-1].score - step), DECIMALS) if hits else round(score, DECIMALS)
+        lowered = round(min(score, ceiling), DECIMALS)
         hits.append(Hit(id, lowered))
+        ceiling = lowered - step
     return tuple(hits)

@@ -24,7 +24,7 @@ Fails = Callable[[Conversation, Task], None]
 class Failing:
     """The model that is none, except where it fails."""
 
-    writes, digest = False, "failing"
+    writes, judges, digest = False, False, "failing"
 
     def __init__(self, listen: Listener, fails: Fails) -> None:
         self.name, self._own, self._fails = "failing", NoModel(listen), fails

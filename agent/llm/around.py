@@ -36,6 +36,10 @@ class Around:
     def writes(self) -> bool:
         return self._llm.writes
 
+    @property
+    def judges(self) -> bool:
+        return self._llm.judges
+
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return self._llm.fits(conversation, task)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agent.llm.seam import Conversation, Task
-from schemas.errors import RunError
+from schemas.errors import ModelError
 
 
 def ever_shorter(conversation: Conversation, task: Task) -> Iterator[tuple[Conversation, tuple[str, ...]]]:
@@ -16,7 +16,7 @@ def ever_shorter(conversation: Conversation, task: Task) -> Iterator[tuple[Conve
         yield replace(conversation, messages=conversation.messages[2 * left_out :]), unshown
 
 
-def no_room(task: Task, prompt: int, reply: int, size: int) -> RunError:
+def no_room(task: Task, prompt: int, reply: int, size: int) -> ModelError:
     """The error where even the newest message and the task do not fit: tokens of both, and what the model reads."""
     what = f"the prompt of step {task.name!r} takes {prompt} tokens and its reply {reply}"
-    return RunError(what, remedy=f"The model reads {size} at once: shorten the turn, or use a larger model.")
+    return ModelError(what, remedy=f"The model reads {size} at once: shorten the turn, or use a larger model.")

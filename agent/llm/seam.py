@@ -68,8 +68,8 @@ class LLM(Protocol):
         """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
 
         Where not all fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError` when the
-        model gives no such reply, `ModelError` when it cannot be asked, `RunError` where even the newest message and
-        the task do not fit.
+        model gives no such reply, `ModelError` when it cannot be asked, or even the newest message and the task do
+        not fit.
         """
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent.touche.quality import quality, shortness
 from indexes.finder import best_first
-from indexes.passages import PassageIndex, Ranked, Weighted, strictly_decreasing, weighted, whole_text
+from indexes.passages import PassageIndex, Ranked, Weighted, weighted, whole_text
 from indexes.statistics import Dirichlet, Statistics
 from indexes.words import stems
 from schemas.records import Hit, Passage
@@ -47,12 +47,12 @@ class Ranker:
             return self.index.search(query, k)
         weights = weighted(query)
         numbers = [number for number, _ in self.index.rank(weights, CANDIDATES)]
-        texts = self.index.read([self.index.id(number) for number in numbers])
+        texts = self.index.read(self.index.ids(numbers))
         found = dict(zip(numbers, texts, strict=True))
         ranked = best_first((number, self._score(weights, argument)) for number, argument in found.items())
         if self.ways.quality:
             ranked = _well_written_up(ranked, found, QUALITY * sum(weights.values()))
-        return strictly_decreasing((self.index.id(number), score) for number, score in ranked[:k])
+        return self.index.hits(ranked[:k])
 
     def _score(self, weights: Mapping[str, float], argument: Passage) -> float:
         words = fielded(argument, CONCLUSION if self.ways.conclusion else 1)

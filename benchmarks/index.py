@@ -1,0 +1,325 @@
+"""How fast passages are indexed and searched, in how much memory, beside bm25s and rank_bm25, as a corpus grows.
+
+    python benchmarks/index.py [--sizes 10k,100k,1m] [--json FILE] [--plot FILE.png]
+
+The passages are made up, the same every time: words of a Zipf vocabulary, English function words first, some 80 to a
+passage, in JSON lines as the tracks have them. Every system reads that file in a process of its own. bm25s is used as
+its README has it: its tokenizer with English stop words, a PyStemmer stemmer, `BM25.index` (writing to disk is not
+counted for it), and `retrieve` one query at a time; rank_bm25 as its own has it, with words as they stand. What a build
+takes includes reading the file. Memory is the highest sum of the resident memory of the process and its children, 50
+times a second. Where other work runs beside this, seconds grow, and those of the processor say by how much.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import psutil
+
+from indexes.corpus import find_corpus
+from indexes.passages import PassageIndex, build_index
+
+FUNCTION_WORDS = "the of and to in a is that for it as was with be by on not this are at but or they no if there into"
+BEGINNINGS = [*"bcdfghjklmnprstvwz", "ch", "dr", "gl", "pl", "sh", "st", "th", "tr"]
+SYLLABLES = [beginning + vowel for beginning in BEGINNINGS for vowel in "aeiou"]
+ENDINGS = ["", "", "", "s", "ed", "ing", "n", "r", "ly"]
+WORDS, MEDIAN_LENGTH, SPREAD, PER_DOCUMENT = 200_000, 72, 0.45, 5
+AT_ONCE = 10_000  # passages that are made up together
+QUERIES, WARMING = 200, 10
+DEPTHS = (10, 1000)
+LARGEST = {"rank_bm25": 100_000}  # above that it takes hours
+MEASURED = {
+    "seconds": "s to build",
+    "peak_megabytes": "MB peak",
+    "disk_megabytes": "MB on disk",
+    "median_10": "ms, k=10",
+    "median_1000": "ms, k=1000",
+}
+Find = Callable[[str, int], object]
+
+
+class System(Protocol):
+    """What is measured."""
+
+    def build(self, passages: Path, out: Path) -> None:
+        """Index a file of passages."""
+
+    def open(self, out: Path) -> Find:
+        """What finds the best passages for a query; the index is in `out` from now on, if it is ever kept."""
+
+
+class Convagent:
+    def build(self, passages: Path, out: Path) -> None:
+        build_index(find_corpus([passages]), out, skip_problems=False, progress=lambda: None)
+
+    def open(self, out: Path) -> Find:
+        index = PassageIndex(out)
+        return lambda query, k: index.search([(query, 1.0)], k)
+
+
+class Bm25s:
+    def build(self, passages: Path, out: Path) -> None:
+        import bm25s
+
+        self.index = bm25s.BM25()
+        self.index.index(self._words(_texts(passages)), show_progress=False)
+
+    def open(self, out: Path) -> Find:
+        self.index.save(out, show_progress=False)
+        return lambda query, k: self.index.retrieve(self._words([query]), k=k, show_progress=False)
+
+    def _words(self, texts: list[str]) -> Any:
+        import bm25s
+        import Stemmer
+
+        return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
+
+
+class RankBm25:
+    def build(self, passages: Path, out: Path) -> None:
+        from rank_bm25 import BM25Okapi
+
+        self.index = BM25Okapi([text.split(" ") for text in _texts(passages)])
+
+    def open(self, out: Path) -> Find:
+        numbers = list(range(self.index.corpus_size))
+        return lambda query, k: self.index.get_top_n(query.split(" "), numbers, n=k)
+
+
+SYSTEMS: dict[str, Callable[[], System]] = {"convagent": Convagent, "bm25s": Bm25s, "rank_bm25": RankBm25}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one system took for one corpus. Milliseconds are those of a query, at both depths."""
+
+    system: str
+    passages: int
+    seconds: float
+    processor_seconds: float
+    peak_megabytes: float
+    disk_megabytes: float
+    median_10: float
+    slow_10: float  # the 95th percentile
+    median_1000: float
+    slow_1000: float
+
+    @property
+    def pace(self) -> float:
+        """Passages a second."""
+        return self.passages / self.seconds
+
+
+class MadeUp:
+    """English as far as an index is concerned."""
+
+    def __init__(self) -> None:
+        self._words = np.array(list(_vocabulary(np.random.default_rng(1))), dtype=object)
+        weights = 1 / (np.arange(len(self._words)) + 3.7)  # Zipf's law as Mandelbrot has it
+        self._upto = np.cumsum(weights / weights.sum())
+
+    def write(self, path: Path, count: int) -> None:
+        """A file of passages; a larger one begins with the same ones."""
+        rng = np.random.default_rng(2)
+        encode = msgspec.json.Encoder().encode
+        with path.open("wb") as file:
+            for start in range(0, count, AT_ONCE):
+                lengths = np.clip(rng.lognormal(math.log(MEDIAN_LENGTH), SPREAD, AT_ONCE), 5, 400).astype(int)
+                texts = self._texts(rng, lengths)
+                rows = ({**_id(start + n), "passage_text": text} for n, text in enumerate(texts[: count - start]))
+                file.writelines(encode(row) + b"\n" for row in rows)
+
+    def queries(self) -> list[str]:
+        """Of 3 to 10 words each."""
+        rng = np.random.default_rng(3)
+        return self._texts(rng, rng.integers(3, 11, QUERIES + WARMING))
+
+    def _texts(self, rng: np.random.Generator, lengths: Any) -> list[str]:
+        places = np.searchsorted(self._upto, rng.random(int(lengths.sum())))
+        words = self._words[np.minimum(places, len(self._words) - 1)].tolist()
+        return [" ".join(words[start:end]) for start, end in pairwise([0, *np.cumsum(lengths).tolist()])]
+
+
+def _vocabulary(rng: np.random.Generator) -> dict[str, None]:
+    words = dict.fromkeys(FUNCTION_WORDS.split())
+    while len(words) < WORDS:
+        syllables = "".join(SYLLABLES[n] for n in rng.integers(0, len(SYLLABLES), rng.integers(1, 5)))
+        words[syllables + ENDINGS[rng.integers(0, len(ENDINGS))]] = None
+    return words
+
+
+def _id(number: int) -> dict[str, str]:
+    document, passage = divmod(number, PER_DOCUMENT)
+    file, place = divmod(document, 100_000)
+    return {"doc_id": f"clueweb22-en{file // 100:04d}-{file % 100:02d}-{place:05d}", "passage_id": str(passage)}
+
+
+def _texts(passages: Path) -> list[str]:
+    decode = msgspec.json.Decoder(dict[str, str]).decode
+    with passages.open("rb") as file:
+        return [decode(line)["passage_text"] for line in file]
+
+
+def run(connection: Connection, name: str, passages: Path, out: Path, queries: list[str]) -> None:
+    """The whole life of a measured process: it tells what building took, and then what each query takes."""
+    system = SYSTEMS[name]()
+    connection.send("ready")
+    connection.recv()
+    started, busy = time.perf_counter(), time.process_time()
+    system.build(passages, out)
+    connection.send((time.perf_counter() - started, time.process_time() - busy))
+    find = system.open(out)
+    connection.send([list(_milliseconds(find, queries, k)) for k in DEPTHS])
+
+
+def _milliseconds(find: Find, queries: Sequence[str], k: int) -> Iterator[float]:
+    for number, query in enumerate(queries):
+        started = time.perf_counter()
+        find(query, k)
+        if number >= WARMING:
+            yield 1000 * (time.perf_counter() - started)
+
+
+def measure(name: str, passages: Path, count: int, queries: list[str]) -> Row:
+    """A system in a fresh process."""
+    out = passages.with_name(name)
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=run, args=(theirs, name, passages, out, queries))
+    process.start()
+    theirs.close()
+    ours.recv()
+    ours.send("go")
+    peak = 0
+    while not ours.poll(0.02):
+        peak = max(peak, _resident(process.pid))
+    seconds, busy = ours.recv()
+    times = [(statistics.median(spent), float(np.percentile(spent, 95))) for spent in ours.recv()]
+    process.join()
+    disk = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    shutil.rmtree(out, ignore_errors=True)
+    return Row(name, count, seconds, busy, peak / 1e6, disk / 1e6, *times[0], *times[1])
+
+
+def _resident(pid: int | None) -> int:
+    total = 0
+    process = psutil.Process(pid)
+    for each in (process, *process.children(recursive=True)):
+        try:
+            total += each.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def measured(sizes: Sequence[int]) -> Iterator[Row]:
+    """All systems, the small corpora first. Each row is printed when it is there."""
+    made_up = MadeUp()
+    queries = made_up.queries()
+    print(
+        "|  passages | system    | build s | CPU s | passages/s | MB peak | MB disk | ms, k=10 (95%) | k=1000 (95%) |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    for count in sizes:
+        with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
+            passages = Path(place) / "passages.jsonl"
+            made_up.write(passages, count)
+            for name in SYSTEMS:
+                if count > LARGEST.get(name, count):
+                    print(f"| {count:9,} | {name:9} | not measured above {LARGEST[name]:,} |", flush=True)
+                else:
+                    row = measure(name, passages, count, queries)
+                    print_row(row)
+                    yield row
+
+
+def print_row(row: Row) -> None:
+    disk = f"{row.disk_megabytes:7.1f}" if row.disk_megabytes else "   none"
+    print(
+        f"| {row.passages:9,} | {row.system:9} | {row.seconds:7.1f} | {row.processor_seconds:5.1f} | {row.pace:10,.0f} "
+        f"| {row.peak_megabytes:7.0f} | {disk} | {row.median_10:6.2f} ({row.slow_10:.2f}) "
+        f"| {row.median_1000:6.2f} ({row.slow_1000:.2f}) |",
+        flush=True,
+    )
+
+
+def print_ratios(rows: Sequence[Row]) -> None:
+    """Ours beside theirs, for each size."""
+    print("\n| passages  | convagent beside | passages/s | MB peak | ms k=10 | ms k=1000 |\n|---|---|---|---|---|---|")
+    ours = {row.passages: row for row in rows if row.system == "convagent"}
+    for row in rows:
+        if row.system != "convagent":
+            mine = ours[row.passages]
+            cells = [mine.pace / row.pace, mine.peak_megabytes / row.peak_megabytes]
+            cells += [mine.median_10 / row.median_10, mine.median_1000 / row.median_1000]
+            print(f"| {row.passages:9,} | {row.system:16} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
+
+
+def print_growth(rows: Sequence[Row]) -> None:
+    """The exponent with which each figure grows from a size to the next: 1 is in proportion, 0 not at all."""
+    print(f"\n| growth | passages | {' | '.join(MEASURED.values())} |\n|---|---|{'---|' * len(MEASURED)}")
+    for name in SYSTEMS:
+        for small, large in pairwise(row for row in rows if row.system == name):
+            cells = (_exponent(small, large, field) for field in MEASURED)
+            print(f"| {name:9} | {small.passages:,} to {large.passages:,} | {' | '.join(cells)} |")
+
+
+def _exponent(small: Row, large: Row, field: str) -> str:
+    before, after = getattr(small, field), getattr(large, field)
+    grown = math.log(large.passages / small.passages)
+    return f"{math.log(after / before) / grown:.2f}" if before and after else "-"
+
+
+def plot(rows: Sequence[Row], path: Path) -> None:
+    """A panel a figure, all on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(MEASURED), figsize=(4 * len(MEASURED), 3.6), layout="constrained")
+    for axis, (field, title) in zip(axes, MEASURED.items(), strict=True):
+        for name in SYSTEMS:
+            points = [(row.passages, getattr(row, field)) for row in rows if row.system == name and getattr(row, field)]
+            if points:
+                axis.loglog(*zip(*points, strict=True), "o-", label=name)
+        axis.set(title=title, xlabel="passages")
+        axis.grid(alpha=0.3)
+    axes[0].legend()
+    figure.savefig(path, dpi=120)
+
+
+def _size(text: str) -> int:
+    number = text.strip().lower()
+    return int(number.rstrip("km")) * {"k": 1000, "m": 1_000_000}.get(number[-1:], 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sizes", default="10k,100k,1m", type=lambda text: [_size(size) for size in text.split(",")])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png")
+    options = parser.parse_args()
+    rows = list(measured(sorted(options.sizes)))
+    print_ratios(rows)
+    print_growth(rows)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
+    if options.plot:
+        plot(rows, options.plot)
+
+
+if __name__ == "__main__":
+    main()
