@@ -284,7 +284,7 @@ class PassageIndex:
         found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
         numbers = self._searcher.fast_field_values("number", [address for _, address in found])
         steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
-        order = np.lexsort((numbers, -steps))[:k]
+        order = np.lexsort((np.asarray(numbers, dtype=np.int64), -steps))[:k]
         return list(zip(np.array(numbers)[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:

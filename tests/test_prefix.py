@@ -1,0 +1,102 @@
+"""How much a turn may read: every prompt of a turn begins with the conversation, which is read once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import cast
+
+from agent.flow import Tools, answer_topic
+from agent.llm.around import Around
+from agent.llm.chat_template import CHATML, ChatTemplate
+from agent.llm.kv_context import BLOCK
+from agent.llm.none import NoModel
+from agent.llm.seam import Conversation, R, Task, unheard
+from agent.search import Searcher
+from agent.tracks import read_topics
+from indexes.finder import Finder
+from indexes.passages import PassageIndex
+from schemas.records import Call, Message, Plan, Topic, Turn
+from tests.conftest import EXAMPLES, needs_model
+
+SAID = "It keeps for some days in a tin and longer where it is cool and dry."
+
+
+class Counting(Around):
+    """Counts in words what a model would read, as `KvContext` does: what two prompts share is free, by whole blocks."""
+
+    def __init__(self) -> None:
+        super().__init__(NoModel(unheard))
+        self.before: list[str] = []
+        self.prompts: list[int] = []  # words of each
+        self.read: list[int] = []
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+        self._reads(conversation, task)
+        return cast("R", SAID) if reply is str else reply()
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        self._reads(conversation, task, sum(len(text.split()) for text in candidates))
+        return super().score(conversation, task, candidates)
+
+    def _reads(self, conversation: Conversation, task: Task, more: int = 0) -> None:
+        prompt = "".join(piece.text for piece in ChatTemplate(CHATML).render(conversation, task)).split()
+        shared = next((n for n, (a, b) in enumerate(zip(self.before, prompt, strict=False)) if a != b), None)
+        kept = min(len(self.before), len(prompt) - 1) if shared is None else min(shared, len(prompt) - 1)
+        self.prompts.append(len(prompt) + more)
+        self.read.append(len(prompt) - kept // BLOCK * BLOCK + more)
+        self.before = prompt
+
+
+def long_conversation(turns: int) -> Topic:
+    """One in which everything that was said is long: what is read again would show."""
+
+    def heard(n: int) -> Iterator[Message]:
+        for k in range(n):
+            yield Message("user", f"Question {k}, " + f"which is long, {k} " * 20)
+            yield Message("assistant", f"Answer {k}. " + f"Rice bread {k} keeps. " * 40)
+
+    said = (Turn(f"1_{n}", f"And how long does loaf {n} keep?", tuple(heard(n))) for n in range(turns))
+    return Topic("1", (), tuple(said))
+
+
+def answered(topic: Topic, index: PassageIndex, model: Counting) -> Counting:
+    searcher = Searcher.over(Finder(index), Plan(k=10))
+    list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
+    return model
+
+
+def test_a_turn_reads_what_is_new_and_its_tasks(example_index: PassageIndex) -> None:
+    model = answered(long_conversation(12), example_index, Counting())
+    conversation = model.prompts[-1]
+    assert sum(model.prompts) > 10 * conversation  # what prompts that share nothing would read
+    assert sum(model.read) < 3 * conversation
+
+
+def test_the_longer_a_conversation_the_smaller_the_share(example_index: PassageIndex) -> None:
+    models = [answered(long_conversation(turns), example_index, Counting()) for turns in (4, 8, 16)]
+    shares = [sum(model.read) / sum(model.prompts) for model in models]
+    assert shares[0] > shares[1] > shares[2]
+    assert shares[2] < 0.2
+
+
+def test_a_task_before_the_conversation_would_be_noticed(example_index: PassageIndex) -> None:
+    """The count is not blind: a system message that changes with the step costs the whole conversation each time."""
+
+    class TaskFirst(Counting):
+        def _reads(self, conversation: Conversation, task: Task, more: int = 0) -> None:
+            super()._reads(replace(conversation, system=task.name), task, more)
+
+    read = sum(answered(long_conversation(12), example_index, Counting()).read)
+    assert sum(answered(long_conversation(12), example_index, TaskFirst()).read) > 2 * read
+
+
+@needs_model
+def test_the_embedded_model_reads_no_more_than_that(example_index: PassageIndex) -> None:
+    from agent.llm import open_model
+
+    calls: list[Call] = []
+    topic = read_topics(EXAMPLES / "topics.json").topics[0]
+    searcher = Searcher.over(Finder(example_index), Plan(k=10))
+    model = open_model("smollm2", calls.append)
+    list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
+    model.close()
+    assert sum(call.tokens_read for call in calls) / len(topic.turns) < 330
