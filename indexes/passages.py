@@ -282,10 +282,12 @@ class PassageIndex:
             for term, weight in weights.items()
         ]
         found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
-        numbers = self._searcher.fast_field_values("number", [address for _, address in found])
+        numbers = np.array(
+            self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
+        )
         steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
         order = np.lexsort((numbers, -steps))[:k]
-        return list(zip(np.array(numbers)[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
+        return list(zip(numbers[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
