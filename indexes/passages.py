@@ -63,8 +63,8 @@ def build_index(
     """Index a corpus into the directory `out`, which appears whole or not at all.
 
     Bad lines, empty texts and ids seen before stop the build (`InvalidInputError`), or are counted and skipped.
-    `progress` is called now and then; `seen` is told each passage that goes in. Memory does not grow with the corpus:
-    a block of it, the writer's buffers, and what `SeenIds` keeps to know duplicates.
+    `progress` is called now and then; `seen` is told each passage that goes in. Memory: a block of the corpus, the
+    writer's buffers, what `SeenIds` keeps to know duplicates, and what Tantivy holds of the segments that it merges.
     """
     if out.exists() and not overwrite:
         raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
