@@ -63,8 +63,8 @@ def build_index(
     """Index a corpus into the directory `out`, which appears whole or not at all.
 
     Bad lines, empty texts and ids seen before stop the build (`InvalidInputError`), or are counted and skipped.
-    `progress` is called now and then; `seen` is told each passage that goes in. Memory does not grow with the corpus:
-    a block of it, the writer's buffers, and what `SeenIds` keeps to know duplicates.
+    `progress` is called now and then; `seen` is told each passage that goes in. Memory: a block of the corpus, the
+    writer's buffers, what `SeenIds` keeps to know duplicates, and what Tantivy holds of the segments that it merges.
     """
     if out.exists() and not overwrite:
         raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
@@ -282,10 +282,12 @@ class PassageIndex:
             for term, weight in weights.items()
         ]
         found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
-        numbers = self._searcher.fast_field_values("number", [address for _, address in found])
+        numbers = np.array(
+            self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
+        )
         steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
-        order = np.lexsort((np.asarray(numbers, dtype=np.int64), -steps))[:k]
-        return list(zip(np.array(numbers)[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
+        order = np.lexsort((numbers, -steps))[:k]
+        return list(zip(numbers[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
