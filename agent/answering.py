@@ -9,6 +9,7 @@ from typing import get_args
 from agent.files import check_writable
 from agent.job import OnTurn, prepare, run, run_info, write_run
 from agent.llm import open_model
+from agent.llm.scripted import ScriptedModel
 from agent.metadata import metadata_path, write_metadata
 from agent.sources import Origin, open_sources
 from agent.trace import empty, resume
@@ -84,6 +85,8 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     job = prepare(topics, sources, llm, mode, plan, calls)
     info = run_info(job.settings, request.run_name, request.team)
     before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
+    if isinstance(llm, ScriptedModel):
+        llm.go_on_after(call for line in before.lines() for call in line.calls)
     with progress(len(topics.turn_ids()), len(before.places)) as on_turn:
         trace = run(job, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)

@@ -7,7 +7,6 @@ carry: a thousand hits are named without fetching a thousand texts), and `convag
 import array
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ import numpy as np
 import tantivy
 
 from indexes.corpus import Corpus
-from indexes.vectors import Vectors, read_about, read_vectors
+from indexes.vectors import About, Vectors, read_about, read_vectors
+from indexes.whole import in_place, making_directory
 from indexes.words import ANALYZER, analyzer, stems
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Hit, IndexInfo, Passage, Problem
@@ -63,31 +63,35 @@ def build_index(
     `progress` is called now and then; `seen` is told each passage that goes in. Memory: 8 bytes an id to know
     duplicates, and the writer's fixed buffers.
     """
-    if out.exists() and not overwrite:
-        raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
+    _check_replaceable(in_place(out), overwrite)
     started = time.perf_counter()
-    building = out.with_name(f".{out.name}.building-{os.getpid()}")
-    shutil.rmtree(building, ignore_errors=True)
     try:
-        building.mkdir(parents=True)
-        count, skipped, problems = _write_all(corpus, building, skip_problems, progress, seen)
-        if not count:
-            raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
-        info = IndexInfo(
-            passages=count,
-            skipped=skipped,
-            sources=tuple(map(str, corpus.files)),
-            analyzer=ANALYZER,
-            seconds=round(time.perf_counter() - started, 2),
-            made_by=f"tantivy {version('tantivy')}",
-        )
-        (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
-        _move_into_place(building, out)
+        with making_directory(out) as building:
+            count, skipped, problems = _write_all(corpus, building, skip_problems, progress, seen)
+            if not count:
+                raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
+            info = IndexInfo(
+                passages=count,
+                skipped=skipped,
+                sources=tuple(map(str, corpus.files)),
+                analyzer=ANALYZER,
+                seconds=round(time.perf_counter() - started, 2),
+                made_by=f"tantivy {version('tantivy')}",
+            )
+            (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(out)) from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
     return Built(info, problems)
+
+
+def _check_replaceable(out: Path, overwrite: bool) -> None:
+    """Only an index, or an empty directory, may be replaced by one: nobody means to lose a folder of something else."""
+    if not out.exists():
+        return
+    if not overwrite:
+        raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
+    if not out.is_dir() or (any(out.iterdir()) and not (out / INFO_FILE).exists()):
+        raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
 
 
 def _write_all(
@@ -165,16 +169,6 @@ def _register(index: Any) -> None:
     index.register_tokenizer("convagent", analyzer())
 
 
-def _move_into_place(building: Path, out: Path) -> None:
-    if out.exists():
-        old = out.with_name(f".{out.name}.old-{os.getpid()}")
-        out.rename(old)
-        building.rename(out)
-        shutil.rmtree(old)
-    else:
-        building.rename(out)
-
-
 class _IdFile:
     """Ids in the order of their numbers, written as a stream and read by memory map."""
 
@@ -210,7 +204,7 @@ class PassageIndex:
     """An index opened for searching. Safe to share between threads; opens no file for writing."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
+        self.directory = directory = in_place(directory)
         self.info = read_info(directory)
         try:
             self._index = tantivy.Index.open(str(directory))
@@ -221,12 +215,16 @@ class PassageIndex:
         except (ValueError, OSError) as error:
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
-        self.embedded = read_about(directory)
         _register(self._index)
         self._searcher = self._index.searcher()
 
     def __len__(self) -> int:
         return self.info.passages
+
+    @cached_property
+    def embedded(self) -> About | None:
+        """What is known of its vectors; None where it has none. Raises `InvalidInputError` where that is damaged."""
+        return read_about(self.directory)
 
     @cached_property
     def vectors(self) -> Vectors | None:
@@ -305,6 +303,7 @@ def whole_text(passage: Passage) -> str:
 def read_info(directory: Path) -> IndexInfo:
     """What an index says about itself. Raises `MissingError` where there is none."""
     remedy = "Build one with `convagent index build PASSAGES... -o DIR`."
+    directory = in_place(directory)
     if not directory.exists():
         raise MissingError("no such index directory", where=str(directory), remedy=remedy)
     try:

@@ -23,9 +23,9 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
 
         return NoModel(listen)
     if name.startswith("scripted:"):
-        from agent.llm.scripted import ScriptedModel, read_script
+        from agent.llm.scripted import open_script
 
-        return ScriptedModel(read_script(Path(name.removeprefix("scripted:"))), listen)
+        return open_script(Path(name.removeprefix("scripted:")), listen)
     if name == "smollm2":
         from agent.llm.embedded import embedded_gguf, repacked, sha256
 

