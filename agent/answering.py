@@ -85,7 +85,7 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     job = prepare(topics, sources, llm, mode, plan, calls)
     info = run_info(job.settings, request.run_name, request.team)
     before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
-    if isinstance(llm, ScriptedModel):
+    if isinstance(llm, ScriptedModel) and before.places:
         llm.go_on_after(call for line in before.lines() for call in line.calls)
     with progress(len(topics.turn_ids()), len(before.places)) as on_turn:
         trace = run(job, before, on_turn)

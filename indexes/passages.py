@@ -30,6 +30,7 @@ from schemas.records import Hit, IndexInfo, Passage, Problem
 INFO_FILE = "convagent-index.json"
 MAX_PROBLEMS_KEPT = 1000
 WRITER_BYTES_PER_THREAD = 64_000_000
+OF_A_FULL_DISK = "os error", "writer was killed"  # in the ValueError that Tantivy has for everything
 DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
 
 Weighted = tuple[str, float]  # a text to search with, and what its words weigh
@@ -81,6 +82,10 @@ def build_index(
             (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(out)) from error
+    except ValueError as error:
+        if not any(sign in str(error) for sign in OF_A_FULL_DISK):
+            raise
+        raise RunError(f"could not be written ({error})", where=str(out), remedy="Is the disk full?") from error
     return Built(info, problems)
 
 
@@ -90,7 +95,7 @@ def _check_replaceable(out: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
-    if not out.is_dir() or (any(out.iterdir()) and not (out / INFO_FILE).exists()):
+    if not out.is_dir() or (any(out.iterdir()) and not (out / INFO_FILE).is_file()):
         raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
 
 
@@ -213,6 +218,11 @@ class PassageIndex:
             if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
                 raise ValueError("its ids are not whole")
         except (ValueError, OSError) as error:
+            if "acquire Lockfile" in str(error):
+                what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
+                raise RunError(
+                    what, where=str(directory), remedy="Copy it to one, or have it opened to you."
+                ) from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
         _register(self._index)
