@@ -64,7 +64,8 @@ class KindGroup(TyperGroup):
         except OSError as error:
             if _shown["verbose"] > 1:
                 raise
-            _close_stdout()
+            if error.filename is None:
+                _close_stdout()
             typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
             raise typer.Exit(ConvagentError.exit_code) from error
         return result

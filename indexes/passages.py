@@ -220,9 +220,7 @@ class PassageIndex:
         except (ValueError, OSError) as error:
             if "acquire Lockfile" in str(error):
                 what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
-                raise RunError(
-                    what, where=str(directory), remedy="Copy it to one, or have it opened to you."
-                ) from error
+                raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
         _register(self._index)

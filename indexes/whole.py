@@ -39,6 +39,13 @@ def making_directory(target: Path) -> Iterator[Path]:
         _take_place(made, target)
 
 
+@contextmanager
+def scratch_directory(target: Path) -> Iterator[Path]:
+    """An empty directory beside `target` for what is needed to make it, gone at the end."""
+    with _unfinished(target, Path.mkdir) as made:
+        yield made
+
+
 def in_place(target: Path) -> Path:
     """The directory `target`, or what it was before where a process was ended while it was replaced."""
     return target if target.exists() else next(iter(_beside(target.resolve(), "old")), target)
