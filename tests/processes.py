@@ -21,9 +21,15 @@ def environment(**more: str) -> dict[str, str]:
 
 def start(*arguments: str | Path, before: Callable[[], None] | None = None, **more: str) -> subprocess.Popen[str]:
     """The command, begun. `before` runs in the new process."""
+
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell has its background processes ignore
+        if before:
+            before()
+
     command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment(**more), stdout=pipe, stderr=pipe, text=True, preexec_fn=before)
+    return subprocess.Popen(command, env=environment(**more), stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
 
 
 def run(
