@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.conftest import ROOT
 
@@ -42,14 +43,20 @@ def run(
 
 
 def signalled(
-    at: int, sent: str, directory: Path, *arguments: str | Path, events: str = "", **more: str
+    at: int, sent: str, directory: Path, *arguments: str | Path, events: str = ""
 ) -> "subprocess.CompletedProcess[str]":
     """The command, sent a signal just before its `at`-th change in a directory."""
-    fault = {"FAULT_IN": str(directory), "FAULT_AT": str(at), "FAULT_SIGNAL": sent, "PYTHONPATH": str(FAULTS)}
-    return run(*arguments, **fault, **({"FAULT_EVENTS": events} if events else {}), **more)
+    fault: dict[str, Any] = {
+        "FAULT_IN": str(directory),
+        "FAULT_AT": str(at),
+        "FAULT_SIGNAL": sent,
+        "PYTHONPATH": str(FAULTS),
+    }
+    fault |= {"FAULT_EVENTS": events} if events else {}
+    return run(*arguments, **fault)
 
 
-def killed_after(seconds: float, *arguments: str | Path, **more: str) -> bool:
+def killed_after(seconds: float, *arguments: str | Path, **more: Any) -> bool:
     """Begin the command and kill it after so many seconds; False where it had ended well by then."""
     with start(*arguments, **more) as process:
         try:
