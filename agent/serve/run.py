@@ -55,8 +55,8 @@ def serve(serving: Serving, ready: Ready) -> None:
         pages = Pages(assistant, store, desk, index.info, serving.incognito)
         server = uvicorn.Server(_configured(make_app(pages, serving.host)))
         host = f"[{serving.host}]" if ":" in serving.host else serving.host
-        ready(f"http://{host}:{listening.getsockname()[1]}/")
-        with suppress(KeyboardInterrupt, SystemExit):  # uvicorn has ended by then, and passes the signal on
+        with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
+            ready(f"http://{host}:{listening.getsockname()[1]}/")
             server.run(sockets=[listening])
 
 
