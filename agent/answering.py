@@ -12,6 +12,7 @@ from agent.files import check_writable
 from agent.job import OnTurn, Worker, prepare, run, run_info, write_run
 from agent.llm import open_model, threads_to_use
 from agent.llm.embedded import cache_directory
+from agent.llm.scripted import ScriptedModel
 from agent.metadata import metadata_path, write_metadata
 from agent.sources import Origin, open_sources
 from agent.trace import empty, resume
@@ -90,6 +91,8 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     job = prepare(topics, sources, workers[0], mode, plan)
     info = run_info(job.settings, request.run_name, request.team)
     before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
+    if isinstance(workers[0].llm, ScriptedModel):
+        workers[0].llm.go_on_after(call for line in before.lines(before.replies) for call in line.calls)
     with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
         trace = run(job, workers, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)

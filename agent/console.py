@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import time
 import tomllib
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from schemas.records import Answered, Hit, Passage, Problem
 
 SETTINGS_FILE = "convagent.toml"
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 LISTED = 10  # files of a folder that are named, of each kind
 log = logging.getLogger("convagent")
 _shown = {"quiet": False, "verbose": 0}
@@ -45,19 +46,53 @@ class KindGroup(TyperGroup):
     """Turns our errors into a message and an exit code, in this one place for all commands."""
 
     def invoke(self, ctx: Any) -> Any:
+        signal.signal(signal.SIGTERM, _terminate)
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # not at exit, where it is too late to say that it failed
         except ConvagentError as error:
             if _shown["verbose"] > 1:
                 raise
             typer.echo(f"convagent: {error}", err=True)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
-            typer.echo("\nconvagent: interrupted (what was answered is kept: `answer --resume` goes on)", err=True)
+            _show_ended("interrupted", ctx)
             raise typer.Exit(INTERRUPTED) from error
-        except BrokenPipeError as error:
-            sys.stderr.close()
+        except _TerminatedError as error:
+            _show_ended("terminated", ctx)
+            raise typer.Exit(TERMINATED) from error
+        except BrokenPipeError as error:  # whoever read has read enough
+            _close_stdout()
             raise typer.Exit(0) from error
+        except OSError as error:
+            if _shown["verbose"] > 1:
+                raise
+            if error.filename is None:
+                _close_stdout()
+            typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
+            raise typer.Exit(ConvagentError.exit_code) from error
+        return result
+
+
+class _TerminatedError(SystemExit):
+    """SIGTERM: everything is tidied up as after Ctrl-C, but nobody takes it for a wish to go on with the next thing."""
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise _TerminatedError(TERMINATED)
+
+
+def _show_ended(how: str, ctx: Any) -> None:
+    """That it was, and how to go on where something is to be gone on with."""
+    kept = ": what was answered is kept, and the same command with --resume goes on"
+    typer.echo(f"\nconvagent: {how}{kept if ctx.invoked_subcommand == 'answer' else ''}", err=True)
+
+
+def _close_stdout() -> None:
+    """What is still to be written goes nowhere, without a complaint when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def configure(*, quiet: bool, verbose: int) -> dict[str, Any]:
@@ -100,7 +135,12 @@ def _stderr() -> Any:
 def _stdout() -> Any:
     from rich.console import Console
 
-    return Console(highlight=False)
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to `KindGroup`: rich would exit with a code of its own."""
+            raise BrokenPipeError
+
+    return Piped(highlight=False)
 
 
 @contextmanager

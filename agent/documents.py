@@ -153,9 +153,7 @@ def _embedded(index: PassageIndex, cache: Path, embedder: Embedder | None, progr
 
 
 def _has_vectors(index: PassageIndex, embedder: Embedder) -> bool:
-    if index.embedded is None or index.embedded.digest != embedder.digest:
-        return False
     try:
-        return index.vectors is not None
+        return bool(index.embedded and index.embedded.digest == embedder.digest and index.vectors is not None)
     except (InvalidInputError, OSError):
         return False

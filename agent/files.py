@@ -3,9 +3,9 @@
 import mmap
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
+from indexes.whole import make_whole
 from schemas.errors import MissingError, RunError, UsageError
 
 
@@ -23,6 +23,8 @@ def check_writable(path: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, an output that is there already or cannot be made."""
     if path.is_dir():
         raise UsageError("is a directory; an output file is needed", where=str(path))
+    if path.exists() and not path.is_file():  # a device, say, that a file would take the place of
+        raise UsageError("is no ordinary file", where=str(path), remedy="Give another name with -o.")
     if path.exists() and not overwrite:
         raise UsageError("exists already", where=str(path), remedy="Give --overwrite, or another name with -o.")
     if not path.parent.is_dir():
@@ -33,18 +35,15 @@ def check_writable(path: Path, overwrite: bool) -> None:
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
     """Write through a temporary file beside `path`: the old contents stay until the new ones are safely on disk."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+
+    def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
             file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+
+    try:
+        make_whole(path, write)
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(path)) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def mapped(path: Path) -> memoryview:

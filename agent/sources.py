@@ -16,6 +16,7 @@ from indexes.corpus import Corpus, find_corpus
 from indexes.finder import Finder
 from indexes.passages import PassageIndex
 from indexes.vectors import Embedder
+from indexes.whole import in_place
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Chosen, Hit, Passage, Plan, Problem, Query, Topics
 
@@ -83,7 +84,7 @@ def _given(ranking: Ranking, origin: Origin, topics: Topics, plan: Plan) -> Sour
 
 def _index(origin: Origin, ranking: Ranking, corpus: Corpus | None) -> PassageIndex | None:
     """The index that was named; the one in `index` where there is no other source of texts."""
-    if origin.index is None and (corpus is not None or ranking.texts or not DEFAULT_INDEX.is_dir()):
+    if origin.index is None and (corpus is not None or ranking.texts or not in_place(DEFAULT_INDEX).is_dir()):
         return None
     return PassageIndex(origin.index or DEFAULT_INDEX)
 

@@ -13,6 +13,7 @@ from typing import IO, TypeVar
 
 import msgspec
 
+from indexes.whole import sync
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Answered, Call, Mode, Plan, Response
 
@@ -178,22 +179,29 @@ def _flat(settings: Settings) -> dict[str, object]:
 @contextmanager
 def writing(trace: Trace) -> Iterator[IO[bytes]]:
     """The trace file opened to go on after what `trace` holds. Only one process at a time may write it."""
-    with trace.path.open("ab") as file:
+    try:
+        file = trace.path.open("ab", buffering=0)  # what a full disk did not take is not tried again on closing
+    except OSError as error:
+        raise RunError(f"could not be written ({error.strerror})", where=str(trace.path)) from error
+    with file:
         _lock(file, trace.path)
-        os.truncate(trace.path, trace.size)
+        file.truncate(trace.size)
         if not trace.size:
             append(file, trace.settings)
+            sync(trace.path.parent)
         yield file
 
 
 def append(file: IO[bytes], line: Line | Settings) -> None:
     """Write one line and hand it to the disk."""
+    data = memoryview(msgspec.json.encode(line) + b"\n")
     try:
-        file.write(msgspec.json.encode(line) + b"\n")
-        file.flush()
+        while data:
+            data = data[file.write(data) :]
         os.fsync(file.fileno())
     except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(file.name)) from error
+        remedy = "What was answered is kept. Make room, and the same command with --resume goes on."
+        raise RunError(f"could not be written ({error.strerror})", where=str(file.name), remedy=remedy) from error
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

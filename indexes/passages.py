@@ -7,7 +7,6 @@ carry: a thousand hits are named without fetching a thousand texts), and `convag
 import array
 import math
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,8 @@ import tantivy
 
 from indexes.corpus import Corpus, Item
 from indexes.seen import SeenIds
-from indexes.vectors import Vectors, read_about, read_vectors
+from indexes.vectors import About, Vectors, read_about, read_vectors
+from indexes.whole import in_place, making_directory
 from indexes.words import ANALYZER, analyzer, stems
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Hit, IndexInfo, Passage, Problem
@@ -33,6 +33,7 @@ SEEN_FILE = "ids.seen"  # while it is built
 MAX_PROBLEMS_KEPT = 1000
 BLOCK, BLOCK_CHARACTERS = 4096, 8_000_000  # passages that are in memory at once, at most
 WRITER_BYTES_PER_THREAD = 64_000_000
+OF_A_FULL_DISK = "os error", "writer was killed"  # in the ValueError that Tantivy has for everything
 DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
 
 Weighted = tuple[str, float]  # a text to search with, and what its words weigh
@@ -66,31 +67,39 @@ def build_index(
     `progress` is called now and then; `seen` is told each passage that goes in. Memory: a block of the corpus, the
     writer's buffers, what `SeenIds` keeps to know duplicates, and what Tantivy holds of the segments that it merges.
     """
-    if out.exists() and not overwrite:
-        raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
+    _check_replaceable(in_place(out), overwrite)
     started = time.perf_counter()
-    building = out.with_name(f".{out.name}.building-{os.getpid()}")
-    shutil.rmtree(building, ignore_errors=True)
     try:
-        building.mkdir(parents=True)
-        count, skipped, problems = _write_all(corpus, building, skip_problems, progress, seen)
-        if not count:
-            raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
-        info = IndexInfo(
-            passages=count,
-            skipped=skipped,
-            sources=tuple(map(str, corpus.files)),
-            analyzer=ANALYZER,
-            seconds=round(time.perf_counter() - started, 2),
-            made_by=f"tantivy {version('tantivy')}",
-        )
-        (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
-        _move_into_place(building, out)
+        with making_directory(out) as building:
+            count, skipped, problems = _write_all(corpus, building, skip_problems, progress, seen)
+            if not count:
+                raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
+            info = IndexInfo(
+                passages=count,
+                skipped=skipped,
+                sources=tuple(map(str, corpus.files)),
+                analyzer=ANALYZER,
+                seconds=round(time.perf_counter() - started, 2),
+                made_by=f"tantivy {version('tantivy')}",
+            )
+            (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(out)) from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    except ValueError as error:
+        if not any(sign in str(error) for sign in OF_A_FULL_DISK):
+            raise
+        raise RunError(f"could not be written ({error})", where=str(out), remedy="Is the disk full?") from error
     return Built(info, problems)
+
+
+def _check_replaceable(out: Path, overwrite: bool) -> None:
+    """Only an index, or an empty directory, may be replaced by one: nobody means to lose a folder of something else."""
+    if not out.exists():
+        return
+    if not overwrite:
+        raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
+    if not out.is_dir() or (any(out.iterdir()) and not (out / INFO_FILE).is_file()):
+        raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
 
 
 def _write_all(
@@ -185,16 +194,6 @@ def _register(index: Any) -> None:
     index.register_tokenizer("convagent", analyzer())
 
 
-def _move_into_place(building: Path, out: Path) -> None:
-    if out.exists():
-        old = out.with_name(f".{out.name}.old-{os.getpid()}")
-        out.rename(old)
-        building.rename(out)
-        shutil.rmtree(old)
-    else:
-        building.rename(out)
-
-
 class _IdFile:
     """Ids in the order of their numbers, written as a stream and read by memory map."""
 
@@ -230,7 +229,7 @@ class PassageIndex:
     """An index opened for searching. Safe to share between threads; opens no file for writing."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
+        self.directory = directory = in_place(directory)
         self.info = read_info(directory)
         try:
             self._index = tantivy.Index.open(str(directory))
@@ -239,14 +238,21 @@ class PassageIndex:
             if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
                 raise ValueError("its ids are not whole")
         except (ValueError, OSError) as error:
+            if "acquire Lockfile" in str(error):
+                what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
+                raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
-        self.embedded = read_about(directory)
         _register(self._index)
         self._searcher = self._index.searcher()
 
     def __len__(self) -> int:
         return self.info.passages
+
+    @cached_property
+    def embedded(self) -> About | None:
+        """What is known of its vectors; None where it has none. Raises `InvalidInputError` where that is damaged."""
+        return read_about(self.directory)
 
     @cached_property
     def vectors(self) -> Vectors | None:
@@ -338,6 +344,7 @@ def whole_text(passage: Passage) -> str:
 def read_info(directory: Path) -> IndexInfo:
     """What an index says about itself. Raises `MissingError` where there is none."""
     remedy = "Build one with `convagent index build PASSAGES... -o DIR`."
+    directory = in_place(directory)
     if not directory.exists():
         raise MissingError("no such index directory", where=str(directory), remedy=remedy)
     try:

@@ -5,7 +5,6 @@ A vector is a row of 32-bit floats of length 1; on disk 16 bits are enough. What
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexes.cache import Cache
+from indexes.whole import make_whole, sync
 from schemas.errors import InvalidInputError, RunError
 
 Vectors = npt.NDArray[np.float32]  # one row a text
@@ -65,20 +65,22 @@ def write_vectors(directory: Path, texts: Sequence[str], embedder: Embedder, pro
 
     `progress` is told how many texts are done.
     """
-    temporary = directory / f".{VECTORS_FILE}.{os.getpid()}.tmp"
-    try:
+
+    def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
             for start in range(0, len(texts), CHUNK):
-                embedder.embed(texts[start : start + CHUNK]).astype(np.float16).tofile(file)
+                file.write(embedder.embed(texts[start : start + CHUNK]).astype(np.float16).tobytes())
                 progress(min(start + CHUNK, len(texts)))
-        (directory / ABOUT_FILE).unlink(missing_ok=True)
-        temporary.replace(directory / VECTORS_FILE)
-        about = About(embedder.name, embedder.digest, embedder.size, len(texts))
-        (directory / ABOUT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(about)))
+        sync(temporary)
+        (directory / ABOUT_FILE).unlink(missing_ok=True)  # between one model's and the next there are none
+
+    about = About(embedder.name, embedder.digest, embedder.size, len(texts))
+    try:
+        make_whole(directory / VECTORS_FILE, write)
+        described = msgspec.json.format(msgspec.json.encode(about))
+        make_whole(directory / ABOUT_FILE, lambda temporary: temporary.write_bytes(described))
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_about(directory: Path) -> About | None:

@@ -171,7 +171,9 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
         _ = PassageIndex(index.directory).vectors
     (index.directory / "vectors.json").write_text("{")
     with pytest.raises(InvalidInputError, match="damaged vectors"):
-        PassageIndex(index.directory)
+        _ = PassageIndex(index.directory).embedded
+    embed_index(index.directory, Counted(), lambda _total: Progress())  # as the remedy has it
+    assert PassageIndex(index.directory).vectors is not None
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")

@@ -1,10 +1,8 @@
 """The copies of the embedded models that are kept in the cache: whole, of this source, and no others for ever."""
 
 import logging
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,8 @@ import pytest
 from agent.embedders import open_embedder
 from agent.embedders.minilm import converted, embedded_weights
 from agent.llm import open_model, physical_cores, threads_to_use
-from agent.llm.embedded import ABANDONED, embedded_gguf, make_whole, repacked, repacked_path, sha256
+from agent.llm.embedded import embedded_gguf, repacked, repacked_path, sha256
+from indexes.whole import make_whole
 from schemas.errors import RunError, UsageError
 from tests.conftest import ROOT, needs_embedder, needs_model
 
@@ -39,13 +38,9 @@ def test_a_copy_is_made_once_with_a_message_and_takes_the_place_of_older_ones(
 ) -> None:
     source = embedded_gguf()
     cache.mkdir()
-    old = [f"{source.stem}-0123456789ab.Q8_0.gguf", f".{source.stem}-0123456789ab.Q8_0.gguf.77.tmp"]
-    recent = f".{source.stem}-0123456789ab.Q8_0.gguf.78.tmp"  # somebody is making it just now
-    others = ["Another-0123456789ab.Q8_0.gguf", "vectors.sqlite", recent]
-    for name in (*old, *others):
+    others = ["Another-0123456789ab.Q8_0.gguf", "vectors.sqlite"]
+    for name in (f"{source.stem}-0123456789ab.Q8_0.gguf", *others):
         (cache / name).write_bytes(b"GGUF")
-    long_ago = time.time() - ABANDONED - 60
-    os.utime(cache / old[1], (long_ago, long_ago))
     with caplog.at_level(logging.INFO, "convagent"):
         made = repacked(source, "a" * 64)
         before = made.stat().st_mtime_ns

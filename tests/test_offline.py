@@ -3,6 +3,7 @@
 The servers of `test_serve.py` and `test_browser.py` run behind the same guard.
 """
 
+import ast
 import os
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from tests.conftest import EXAMPLES, GUARD, ROOT
 @pytest.fixture
 def offline(tmp_path: Path) -> dict[str, str]:
     """An environment in which Python cannot get out, tracing of LangChain is asked for, and the home is new."""
-    wanted = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "none", "CONVAGENT_DATA": str(tmp_path / "data")}
-    return os.environ | wanted | {"PYTHONPATH": str(GUARD)}
+    tracing = {"LANGSMITH_TRACING": "true", "LANGCHAIN_TRACING_V2": "true", "LANGSMITH_API_KEY": "none"}
+    telemetry = {"HF_HUB_DISABLE_TELEMETRY": "0", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318"}
+    own = {"CONVAGENT_DATA": str(tmp_path / "data"), "PYTHONPATH": str(GUARD)}
+    return os.environ | tracing | telemetry | own
 
 
 def run(offline: dict[str, str], *arguments: str, text: str = "") -> "subprocess.CompletedProcess[str]":
@@ -58,3 +61,57 @@ def test_the_embedded_models_stay_here(offline: dict[str, str]) -> None:
     result = run(offline, "chat", "--docs", str(EXAMPLES / "documents"), "-m", model, text="How long does jam keep?\n")
     assert result.returncode == 0, result.stderr
     assert "plum-jam.txt" in result.stdout
+
+
+@pytest.mark.parametrize(("variable", "code"), [({"HF_HUB_OFFLINE": "1"}, 4), ({}, 99)])
+def test_a_model_of_the_hub_is_not_asked_for_where_one_is_offline(
+    variable: dict[str, str], code: int, offline: dict[str, str], tmp_path: Path
+) -> None:
+    """Named explicitly, it alone would open a connection, which the guard then ends; nothing else is named so."""
+    result = run(offline | {"HF_HOME": str(tmp_path)} | variable, "model", "pull", "hf:nobody/nothing:q8_0")
+    assert result.returncode == code, result.stderr
+    assert ("TRIED TO" in result.stderr) == (code == 99)
+
+
+PACKAGES = ("agent", "indexes", "prompts", "schemas")
+FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "subprocess"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "yaml.load", "yaml.unsafe_load"}
+
+
+def forbidden(source: str) -> set[str]:
+    """What runs what it reads, in the text of a module: imports and calls by name, and some arguments."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names} & FORBIDDEN_MODULES
+        elif isinstance(node, ast.ImportFrom):
+            found |= {(node.module or "").partition(".")[0]} & FORBIDDEN_MODULES
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            found |= {called} & FORBIDDEN_CALLS
+            found |= {called} if called.startswith("os.") and called.removeprefix("os.") in FORBIDDEN_CALLS else set()
+            found |= {word.arg for word in node.keywords if word.arg in ("shell", "allow_pickle")}
+    return found
+
+
+FOUND = [
+    ("import pickle", {"pickle"}),
+    ("from shelve import open", {"shelve"}),
+    ("eval('1')", {"eval"}),
+    ("import os; os.system('ls')", {"os.system"}),
+    ("run('ls', shell=True)", {"shell"}),
+    ("np.load(path, allow_pickle=True)", {"allow_pickle"}),
+    ("yaml.load(text)", {"yaml.load"}),
+    ("re.compile('x'); yaml.safe_load(text)", set()),
+]
+
+
+@pytest.mark.parametrize(("source", "found"), FOUND)
+def test_what_would_be_found(source: str, found: set[str]) -> None:
+    assert forbidden(source) == found
+
+
+def test_nothing_that_is_read_is_run() -> None:
+    files = [ROOT / "cli.py", *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))]
+    assert len(files) > 80
+    assert {path: found for path in files if (found := forbidden(path.read_text(encoding="utf-8")))} == {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import msgspec
+import psutil
 import pytest
 
 from agent.chat.cited import sources
@@ -159,6 +160,42 @@ def test_other_sites_are_turned_away(
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]:80", "LOCALHOST:8080"])
 def test_this_machine_has_several_names(host: str, client: httpx.Client) -> None:
     assert client.get("/", headers={"host": host}).status_code == 200
+
+
+def test_only_this_machine_is_listened_to(server: Server) -> None:
+    listening = [c for c in psutil.Process(server.process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
+    assert [connection.laddr.ip for connection in listening] == ["127.0.0.1"]
+
+
+def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path, example_index: PassageIndex) -> None:
+    arguments = ("--model", "none", "--embedder", "none", "--incognito")
+    with serving(example_index.directory, tmp_path, *arguments) as running:
+        running.process.terminate()
+        assert running.process.wait(30) == 0
+        assert running.process.stderr
+        assert "Traceback" not in running.process.stderr.read()
+
+
+OUTSIDE = ["/etc/passwd", "//etc/passwd", "/../pages.py", "/%2e%2e/pages.py", "/..%2fpages.py", "/..%5cpages.py"]
+OUTSIDE += [
+    "/....//pages.py",
+    "/%2e%2e%2f%2e%2e%2f%2e%2e%2fpyproject.toml",
+    "/page.css%00.txt",
+    "/" + "../" * 20 + "etc/passwd",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_no_file_but_its_own_can_be_read(path: str, server: Server) -> None:
+    """Asked for byte by byte: a client of good manners would mend the path."""
+    host = httpx.URL(server.address).netloc.decode()
+    for folder in ("/static", ""):
+        with socket.create_connection(tuple(host.split(":"))) as connection:  # type: ignore[arg-type]
+            connection.sendall(f"GET {folder}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            reply = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert reply.startswith((b"HTTP/1.1 404 ", b"HTTP/1.1 400 ")), reply[:200]
+        for secret in (b"root:", b"def ", b"[project]"):
+            assert secret not in reply
 
 
 def test_a_request_may_be_so_large(client: httpx.Client) -> None:

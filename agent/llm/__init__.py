@@ -39,9 +39,9 @@ def open_model(name: str, listen: Listener = unheard, *, threads: int | None = N
 
         return NoModel(listen)
     if name.startswith("scripted:"):
-        from agent.llm.scripted import ScriptedModel, read_script
+        from agent.llm.scripted import open_script
 
-        return ScriptedModel(read_script(Path(name.removeprefix("scripted:"))), listen)
+        return open_script(Path(name.removeprefix("scripted:")), listen)
     from agent.llm.around import Patient, Remembering
 
     opened, way = _server(name) if served(name) else _gguf(name, threads)

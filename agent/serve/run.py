@@ -44,7 +44,10 @@ class Serving:
 
 
 def serve(serving: Serving, ready: Ready) -> None:
-    """Answer until Ctrl-C. Raises `RunError` where the port is taken, and what opening index, model and store does."""
+    """Answer until Ctrl-C or SIGTERM.
+
+    Raises `RunError` where the port is taken, and what opening index, model and store does.
+    """
     with _listening(serving.host, serving.port) as listening, Desk() as desk:
         embedder = open_embedder(serving.embedder)
         if embedder and not serving.incognito:
@@ -55,8 +58,8 @@ def serve(serving: Serving, ready: Ready) -> None:
         pages = Pages(assistant, store, desk, index.info, serving.incognito)
         server = uvicorn.Server(_configured(make_app(pages, serving.host)))
         host = f"[{serving.host}]" if ":" in serving.host else serving.host
-        ready(f"http://{host}:{listening.getsockname()[1]}/")
-        with suppress(KeyboardInterrupt):  # uvicorn has ended by then, and passes the signal on
+        with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
+            ready(f"http://{host}:{listening.getsockname()[1]}/")
             server.run(sockets=[listening])
 
 

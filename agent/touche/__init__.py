@@ -5,7 +5,6 @@ run, in a place of its own that is gone afterwards: no run can rest on an index 
 """
 
 import logging
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from agent.touche.topics import Question, read_questions
 from indexes.arguments import Arguments, find_arguments
 from indexes.passages import Built, PassageIndex, Weighted, build_index, weighted, whole_text
 from indexes.statistics import Counting
+from indexes.whole import scratch_directory
 from schemas.errors import RunError, UsageError
 from schemas.records import Hit
 
@@ -63,8 +63,8 @@ def write_run(task: Task, output: Path, progress: Progress, *, overwrite: bool) 
     except OSError as error:
         raise RunError(f"could not be made ({error.strerror})", where=str(output)) from error
     check_writable(output / RUN_FILE, overwrite)
-    with tempfile.TemporaryDirectory(prefix=".convagent-", dir=output) as place:
-        ranked = ranked_for(queries(questions, task.model), arguments, task, Path(place) / "index", progress)
+    with scratch_directory(output / RUN_FILE) as place:
+        ranked = ranked_for(queries(questions, task.model), arguments, task, place / "index", progress)
     lines = (trec_lines(number, hits, task.name).encode() for number, hits in ranked.hits.items())
     write_whole(output / RUN_FILE, lines)
     return ranked

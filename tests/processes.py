@@ -1,0 +1,96 @@
+"""The command line as a process of its own, to which things happen."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import ROOT
+
+FAULTS = ROOT / "tests" / "faults"  # on PYTHONPATH: a process that gets a signal at a change of its own
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Nothing of the person's own settings, and `more`."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("CONVAGENT_", "PYTHONPATH"))}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | more
+
+
+def start(*arguments: str | Path, before: Callable[[], None] | None = None, **more: str) -> subprocess.Popen[str]:
+    """The command, begun. `before` runs in the new process."""
+
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell has its background processes ignore
+        if before:
+            before()
+
+    command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment(**more), stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
+
+
+def run(
+    *arguments: str | Path, before: Callable[[], None] | None = None, **more: str
+) -> "subprocess.CompletedProcess[str]":
+    """The command, finished."""
+    with start(*arguments, before=before, **more) as process:
+        out, error = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, error)
+
+
+def signalled(
+    at: int, sent: str, directory: Path, *arguments: str | Path, events: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """The command, sent a signal just before its `at`-th change in a directory."""
+    fault: dict[str, Any] = {
+        "FAULT_IN": str(directory),
+        "FAULT_AT": str(at),
+        "FAULT_SIGNAL": sent,
+        "PYTHONPATH": str(FAULTS),
+    }
+    fault |= {"FAULT_EVENTS": events} if events else {}
+    return run(*arguments, **fault)
+
+
+def killed_after(seconds: float, *arguments: str | Path, **more: Any) -> bool:
+    """Begin the command and kill it after so many seconds; False where it had ended well by then."""
+    with start(*arguments, **more) as process:
+        try:
+            _, error = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            return True
+    assert process.returncode == 0, error
+    return False
+
+
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+TREES = ("alder", "birch")
+
+
+def write_passages(path: Path, tree: str, count: int) -> Path:
+    """A file of generated passages, each of which names the tree."""
+    numbered = (
+        {"id": f"p{n}", "text": f"The {tree} number {n} stands in row {n % 97} of plot {n % 89}."} for n in range(count)
+    )
+    path.write_text("".join(f"{json.dumps(passage)}\n" for passage in numbered))
+    return path
+
+
+def write_script(path: Path) -> Path:
+    """A script for up to sixty turns, no two of them alike: who goes on at the wrong place in it is found out."""
+    things = ("rice bread", "the oven", "shade plants", "a night train", "the cat", "water", "Lisbon")
+    likes = [[thing.split()[-1]] for thing in things]
+    told = [f"It is about {things[n % 7]}, and {things[n % 5]} number {n}." for n in range(60)]
+    liked = [likes[(n * n + 3) % 7] for n in range(60)]
+    script = {"ask": {"imagine": told}, "score": {"statements": liked, "context": liked[::-1]}}
+    path.write_text(json.dumps(script))
+    return path
