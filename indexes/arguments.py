@@ -10,11 +10,11 @@ An argument is a passage: its conclusion is the title, its premises are the text
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
-from indexes.corpus import Corpus
+from indexes.corpus import Corpus, opened
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 
@@ -29,14 +29,14 @@ class Arguments(Corpus):
         done = 0
         for path in self.files:
             number = 0
-            with _opened(path) as raw:
+            with opened(path) as raw:
                 try:
                     for number, found in enumerate(ijson.items(raw, "arguments.item"), start=1):
                         self.bytes_read = done + raw.tell()
                         yield path, number, _passage(found, number)
                     if not number:
                         yield path, number, "holds no list `arguments`, or an empty one"
-                except ijson.JSONError as error:
+                except (ijson.JSONError, ValueError) as error:  # of broken text, and of numbers beyond all bounds
                     yield path, number + 1, f"broken JSON ({_reason(error)}): nothing can be read from here on"
             done += path.stat().st_size
             self.bytes_read = done
@@ -54,13 +54,6 @@ def find_arguments(directory: Path) -> Arguments:
         remedy = "Expected files of args.me, unpacked: debateorg.json, idebate.json, ... or args-me.json."
         raise InvalidInputError("holds no .json file of a debate portal", where=str(directory), remedy=remedy)
     return Arguments(files, sum(path.stat().st_size for path in files))
-
-
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
 
 
 class _Premise(msgspec.Struct):
@@ -87,6 +80,6 @@ def _passage(found: Any, number: int) -> Passage | str:
 
 def _reason(error: Exception) -> str:
     """The first line of what ijson says, which may be bytes; the others point into the text."""
-    said = error.args[0] if error.args else error
+    said = error.args[0] if error.args and not isinstance(error, ValueError) else error
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     return text.strip().partition("\n")[0].removeprefix("parse error: ").removeprefix("lexical error: ").rstrip(".")

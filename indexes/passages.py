@@ -29,6 +29,7 @@ from schemas.records import Hit, IndexInfo, Passage, Problem
 
 INFO_FILE = "convagent-index.json"
 MAX_PROBLEMS_KEPT = 1000
+LONGEST_ID = 1000  # characters: Tantivy leaves a term of more than 64 KB out, without a word
 WRITER_BYTES_PER_THREAD = 64_000_000
 DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
 
@@ -104,7 +105,7 @@ def _write_all(
     skipped = 0
     with _IdFile(directory) as ids, _writer(index) as writer:
         for path, line, found in corpus:
-            wrong = found if isinstance(found, str) else _duplicate(found, digests)
+            wrong = found if isinstance(found, str) else _unusable(found.id) or _duplicate(found, digests)
             if wrong is None and isinstance(found, Passage):
                 writer.add_document(_document(found, ids.count))
                 ids.append(found.id)
@@ -133,6 +134,12 @@ def _writer(index: Any) -> Iterator[Any]:
         raise
     finally:
         writer.wait_merging_threads()
+
+
+def _unusable(id: str) -> str | None:
+    if len(id) <= LONGEST_ID:
+        return None
+    return f"an id of {len(id)} characters, at most {LONGEST_ID} are allowed: {id[:40]!r}..."
 
 
 def _duplicate(passage: Passage, seen: set[int]) -> str | None:

@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.llm.seam import Conversation, Listener, R, Task
 from schemas.errors import InvalidInputError, RunError
 from schemas.records import Call
+from schemas.wire import decode
 
 LIKED, PRIOR, DISLIKED = -1.0, -25.0, -50.0
 
@@ -73,7 +74,7 @@ class ScriptedModel:
 def read_script(path: Path) -> Script:
     """A script from a file."""
     try:
-        return msgspec.json.decode(read_bytes(path), type=Script)
+        return decode(read_utf8(path), Script)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is no script ({error})", where=str(path)) from error
 

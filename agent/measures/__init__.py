@@ -6,13 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.tracks.run_files import detect_run, read_run
 from agent.tracks.runs import RunTurn
 from schemas.errors import InvalidInputError
 
 Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
 Ranked = Mapping[str, Mapping[str, float]]  # by turn id: passage or statement id to score
+HIGHEST = 1000  # level of a label
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +55,27 @@ def with_relevant(judged: Qrels) -> Qrels:
 def read_qrels(path: Path) -> Qrels:
     """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is none."""
     found: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
+    for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         try:
             turn_id, _, id, level = line.split()
-            found.setdefault(turn_id, {})[id] = int(level)
+            found.setdefault(turn_id, {})[id] = _level(level)
         except ValueError:
             raise InvalidInputError(f"is not `turn 0 id level`: {line[:80]!r}", where=f"{path}:{number}") from None
     return found
 
 
+def _level(text: str) -> int:
+    """A level; trec_eval makes room for every level up to the highest."""
+    if abs(level := int(text)) > HIGHEST:
+        raise ValueError("a level that no labels have")
+    return level
+
+
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
     """A run's edition and turns. Raises `InvalidInputError` for what is none."""
-    data = read_bytes(path)
+    data = read_utf8(path)
     try:
         edition = detect_run(data)
         return edition, list(read_run(edition, data)[1])

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from agent.files import check_writable, read_bytes, write_whole
+from agent.files import check_writable, read_utf8, write_whole
 from agent.rcd.topics import Dialogue, Group, RcdTopics, read_topics
 from indexes.words import stop_words
 from schemas.errors import InvalidInputError
@@ -60,7 +60,7 @@ def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
     unread = {dialogue.id for dialogue in topics.dialogues}
     found: dict[str, str] = {}
     wrong = []
-    for number, line in enumerate(read_bytes(path).decode("utf-8-sig", "replace").splitlines(), start=1):
+    for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         id, _, span = (part.strip() for part in line.partition("\t"))
