@@ -8,15 +8,21 @@ The form (args.me corpus, Ajjour et al. 2019; one file a debate portal, or all i
 An argument is a passage: its conclusion is the title, its premises are the text. The context is not kept.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
 from indexes.corpus import Corpus, opened
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
+
+DEEPEST = 10_000  # brackets of an argument that are open at a time
+LONGEST = 2000  # digits of a number in one block: one that crosses into the next has as many in one of the two
+DIGITS = re.compile(rb"\d\d")
+NUMBER = re.compile(rb"(?:\A|[:,\[]\s*-?)\d{%d}" % LONGEST)
 
 
 class Arguments(Corpus):
@@ -30,8 +36,10 @@ class Arguments(Corpus):
         for path in self.files:
             number = 0
             with opened(path) as raw:
+                guarded = _Guarded(raw)
                 try:
-                    for number, found in enumerate(ijson.items(raw, "arguments.item"), start=1):
+                    for number, found in enumerate(ijson.items(guarded, "arguments.item"), start=1):
+                        guarded.depth = 0
                         self.bytes_read = done + raw.tell()
                         yield path, number, _passage(found, number)
                     if not number:
@@ -54,6 +62,26 @@ def find_arguments(directory: Path) -> Arguments:
         remedy = "Expected files of args.me, unpacked: debateorg.json, idebate.json, ... or args-me.json."
         raise InvalidInputError("holds no .json file of a debate portal", where=str(directory), remedy=remedy)
     return Arguments(files, sum(path.stat().st_size for path in files))
+
+
+class _Guarded:
+    """A file without what makes the C library that reads it end the process: 100,000 brackets, a number of 4,300 digits.
+
+    Brackets in texts are counted too: `depth` is to be set to 0 after each argument.
+    """
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw, self.depth = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """As of any file. Raises `ValueError` for what is nested too deeply."""
+        data = self._raw.read(size)
+        self.depth += data.count(b"[") + data.count(b"{") - data.count(b"]") - data.count(b"}")
+        if self.depth > DEEPEST:
+            raise ValueError("it is nested too deeply")
+        if DIGITS.search(data[:: LONGEST // 2]) and NUMBER.search(data):
+            raise ValueError("it holds a number of thousands of digits")
+        return data
 
 
 class _Premise(msgspec.Struct):

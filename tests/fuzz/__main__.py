@@ -22,7 +22,7 @@ def main() -> int:
     started = time.perf_counter()
     with planted() as seeds:
         for number in numbers:
-            print(number, end="\r", file=sys.stderr, flush=True)
+            print(f"\r{number}", end="", file=sys.stderr, flush=True)
             begun = time.perf_counter()
             outcome = attempt(number, seeds, options.keep)
             took = time.perf_counter() - begun
