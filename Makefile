@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check schemas clean
+.PHONY: demo test soak check schemas clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -15,6 +15,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+soak: $(READY)
+	$(BIN)/python -m tests.fuzz --cases 20000
 
 check: $(READY)
 	$(BIN)/ruff format --check .

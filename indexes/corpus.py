@@ -23,6 +23,9 @@ from schemas.wire import decode, utf8
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".xml": "markup", ".sgml": "markup"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+EXPECTED = (
+    f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}. Archives (.tar, .zip) are not unpacked."
+)
 LONGEST_LINE = 1 << 28  # bytes: a small archive can unpack to a line that no memory holds
 Cut = Callable[[Passage], Iterable[Passage]]
 Parse = Callable[[bytes, int], Passage | None]
@@ -67,13 +70,11 @@ def find_corpus(paths: Iterable[Path], cut: Cut | None = None) -> Corpus:
         elif not path.exists():
             raise MissingError("no such file or directory", where=str(path))
         elif not _kind(path):
-            remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
-            raise InvalidInputError("not a kind of passage file that can be read", where=str(path), remedy=remedy)
+            raise InvalidInputError("not a kind of passage file that can be read", where=str(path), remedy=EXPECTED)
         else:
             files.append(path)
     if not files:
-        remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
-        raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=remedy)
+        raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=EXPECTED)
     files = list(dict.fromkeys(files))
     size = sum(path.stat().st_size for path in files)
     return Corpus(tuple(files), size, skipped_files=tuple(skipped), cut=cut)

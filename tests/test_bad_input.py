@@ -66,13 +66,19 @@ BAD_TOPICS = {
     "UTF-16": (json.dumps([TOPIC]).encode("utf-16"), "is not UTF-8"),
     "UTF-16 without a mark": (json.dumps([TOPIC]).encode("utf-16-le"), "is not UTF-8"),
     "UTF-32": (json.dumps([TOPIC]).encode("utf-32"), "is not UTF-8"),
-    "Latin-1": (json.dumps(with_utterance("Wo gibt es Brötchen?"), ensure_ascii=False).encode("latin-1"), "is not UTF-8"),
+    "Latin-1": (
+        json.dumps(with_utterance("Wo gibt es Brötchen?"), ensure_ascii=False).encode("latin-1"),
+        "is not UTF-8",
+    ),
     "NUL": (b"\0" + json.dumps([TOPIC]).encode(), "is not UTF-8"),
     "NUL within": (json.dumps([TOPIC]).encode().replace(b"bread", b"br\0ad"), "is not JSON"),
     "a high surrogate": (json.dumps(with_utterance("bread \ud800 rolls")), "surrogate"),
     "a low surrogate": (json.dumps(with_utterance("bread \udc00 rolls")), "surrogate"),
     "NaN": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": NaN'), "is not JSON"),
-    "a large number": (json.dumps([TOPIC]).replace('"turn_id": 1', f'"turn_id": {2**70}'), "turn 0_"),
+    "a large number": (
+        [{"Conversation_no": 2**70, "Turn_no": 1, "Question": "Which bread may I eat?"}],
+        f"turn {2**70}_1: qrecc cannot express it",
+    ),
     "a huge number": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": ' + "9" * 5000), "is not JSON"),
     "true as a text": ([TOPIC | {"ptkb": {"1": True}}], "$[0].ptkb"),
     "null as a text": ([TOPIC | {"turns": [{"turn_id": 1, "utterance": None}]}], "$[0].turns[0].utterance"),
@@ -144,7 +150,12 @@ def test_a_byte_order_mark_is_no_part_of_a_file(example_index: PassageIndex, tmp
 
 @pytest.mark.parametrize("replies", [True, False], ids=["the track's replies", "its own replies"])
 def test_a_conversation_of_300_turns(replies: bool, example_index: PassageIndex, tmp_path: Path) -> None:
-    asked = ("Which bread may I eat?", "And tomatoes on a balcony?", "Why is that?", "Thank you. How long does it keep?")
+    asked = (
+        "Which bread may I eat?",
+        "And tomatoes on a balcony?",
+        "Why is that?",
+        "Thank you. How long does it keep?",
+    )
     said = {"response": "Rice bread holds no gluten."} if replies else {}
     turns = [{"turn_id": n, "utterance": asked[n % 4]} | said for n in range(1, 301)]
     topics = written(tmp_path / "topics.json", [TOPIC | {"turns": turns}])
@@ -258,7 +269,9 @@ def test_bad_xml_is_named(case: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("odd", ["<![x[ ]]>", "<![ x", "<!x", "<?x", "&l9;", "&#xD800;", "<!DOCTYPE x [<!ENTITY y 'z'>]>"])
+@pytest.mark.parametrize(
+    "odd", ["<![x[ ]]>", "<![ x", "<!x", "<?x", "&l9;", "&#xD800;", "<!DOCTYPE x [<!ENTITY y 'z'>]>"]
+)
 def test_markup_that_stops_a_parser_does_not_stop_the_reader(odd: str, tmp_path: Path) -> None:
     text = f"<topics>\n<top><num>1</num><desc><p>Rye bread from Harnby.</p></desc></top>\n{odd}\n</topics>\n"
     topics = written(tmp_path / "topics.xml", text)
@@ -301,7 +314,9 @@ def test_a_trace_that_says_odd_things(example_index: PassageIndex, tmp_path: Pat
         shown = call("show", trace)
         assert (shown.code, shown.crash) == (0, "")
         assert "\x1b" not in shown.out
-    trace.write_text(f"{head}\n{json.dumps(said | {'answered': said['answered'] | {'responses': []}})}\n", encoding="utf-8")
+    trace.write_text(
+        f"{head}\n{json.dumps(said | {'answered': said['answered'] | {'responses': []}})}\n", encoding="utf-8"
+    )
     for edition in ("ikat-2023", "ikat-2024", "ikat-2025"):
         ended = call("export", trace, "--format", edition, "-o", tmp_path / "again.json")
         assert (ended.code, ended.crash) == (5, "")

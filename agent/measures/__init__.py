@@ -35,12 +35,18 @@ class Scores:
 
 
 def ranking_measures(measures: Sequence[str], ranked: Ranked, judged: Qrels) -> dict[str, dict[str, float]]:
-    """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant."""
+    """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant.
+
+    Raises `InvalidInputError` for an id with a NUL: the C library beneath takes it for the end, and two ids for one.
+    """
     import ir_measures
 
     named = {ir_measures.parse_measure(name): name for name in measures}
     relevant = with_relevant(judged)
     turns = {turn_id: dict.fromkeys(measures, 0.0) for turn_id in relevant}
+    for turn_id, found in (*relevant.items(), *ranked.items()):
+        if any("\0" in id for id in (turn_id, *found)):
+            raise InvalidInputError("has an id with a NUL in it", where=f"turn {turn_id}")
     run = {turn_id: dict(found) for turn_id in relevant if (found := ranked.get(turn_id))}
     for value in ir_measures.iter_calc(list(named), relevant, run) if run else ():
         turns[value.query_id][named[value.measure]] = float(value.value)

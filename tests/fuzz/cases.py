@@ -77,7 +77,9 @@ def _valid(run: Path, topics: Path, edition: str | None = None) -> None:
 def topics(case: Case) -> Iterator[Step]:
     """Topics of the four editions."""
     found = case.broken(case.seeds.topics(case.rng.choice(EDITIONS)), [restructured])
-    mode = case.rng.choice(((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous,history,switch")))
+    mode = case.rng.choice(
+        ((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous,history,switch"))
+    )
     yield _answered(case, found, "-i", case.seeds["index"], *mode)
 
 
@@ -104,7 +106,14 @@ def given_passages(case: Case) -> Iterator[Step]:
     """Passage files as the texts of a ranking."""
     name = case.rng.choice(("few.jsonl", "ikat.jsonl", "few.tsv"))
     found = case.broken(name, LINE_WAYS if name == "few.tsv" else [restructured], case.rng.choice(("", "", *PACKED)))
-    more = ("--ranking", case.seeds["ikat-2024.trec"], "--passages", found, "--on-error", case.rng.choice(("stop", "skip")))
+    more = (
+        "--ranking",
+        case.seeds["ikat-2024.trec"],
+        "--passages",
+        found,
+        "--on-error",
+        case.rng.choice(("stop", "skip")),
+    )
     yield _answered(case, case.seeds.topics("ikat-2024"), *more)
 
 
@@ -220,7 +229,18 @@ def touche(case: Case) -> Iterator[Step]:
     name, way = case.rng.choice((("topics.xml", retagged), ("portal.json", restructured)))
     (given / name).write_bytes(broken(case.rng, (given / name).read_bytes(), (way,)))
     out = case.place / "out"
-    arguments = ("touche", "-i", given, "-o", out, "-k", "5", "--no-quality", "--on-error", case.rng.choice(("stop", "skip")))
+    arguments = (
+        "touche",
+        "-i",
+        given,
+        "-o",
+        out,
+        "-k",
+        "5",
+        "--no-quality",
+        "--on-error",
+        case.rng.choice(("stop", "skip")),
+    )
     yield Step(arguments, (out / "run.txt", out), lambda: _ranked(out / "run.txt"))
 
 
@@ -231,7 +251,9 @@ def labels(case: Case) -> Iterator[Step]:
     if way == 0:
         yield Step(("eval", "search", seeds["ikat-2024.trec"], "--qrels", case.broken("qrels.txt", LINE_WAYS)))
     elif way == 1:
-        yield Step(("eval", "ptkb", seeds.run("ikat-2024"), "--qrels", case.broken("ptkb.qrels", LINE_WAYS), "--per-turn"))
+        yield Step(
+            ("eval", "ptkb", seeds.run("ikat-2024"), "--qrels", case.broken("ptkb.qrels", LINE_WAYS), "--per-turn")
+        )
     elif way == 2:
         found = case.broken("rcd.qrels", LINE_WAYS)
         yield Step(("eval", "rcd-passages", seeds["rcd.trec"], "--qrels", found, "-t", seeds["rcd.xml"]))
@@ -244,15 +266,15 @@ def labels(case: Case) -> Iterator[Step]:
 
 Kind = Callable[[Case], Iterator[Step]]
 KINDS: dict[Kind, int] = {  # and how often each is tried
-    topics: 6,
+    topics: 12,
     passages: 3,
-    given_passages: 2,
-    rankings: 4,
-    traces: 4,
-    runs: 6,
-    dialogues: 4,
-    touche: 1,
-    labels: 4,
+    given_passages: 5,
+    rankings: 12,
+    traces: 8,
+    runs: 16,
+    dialogues: 12,
+    touche: 2,
+    labels: 12,
 }
 
 

@@ -154,7 +154,20 @@ PROLOGUES = (
     '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">',
 )
 BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00")
-BYTES = (b"\x00", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\r", b"\n", b"\x1a", b'"', b"\\", b"{", b"[")
+BYTES = (
+    b"\x00",
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\r",
+    b"\n",
+    b"\x1a",
+    b'"',
+    b"\\",
+    b"{",
+    b"[",
+)
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1", "utf-7", "cp037")
 
 
@@ -213,13 +226,17 @@ def recoded(rng: Random, data: bytes) -> bytes:
 
 def emptied(rng: Random, _data: bytes) -> bytes:
     """Nothing, or next to nothing."""
-    return rng.choice((b"", b" ", b"\n", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>"))
+    return rng.choice(
+        (b"", b" ", b"\n", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>")
+    )
 
 
 def lengthened(rng: Random, data: bytes) -> bytes:
     """A very long line in the midst of it, or at its end."""
-    size = LONG if rng.random() < 0.05 else rng.choice((70_000, 300_000))
-    filling = rng.choice((b"x", b"word ", b"\x00", b"[", b'{"a":', b"<", b"<p ", b"\t", b" ", b'"', b"\xf0\x9f\x98\x80"))
+    size = LONG if rng.random() < 0.01 else rng.choice((5_000, 70_000))
+    filling = rng.choice(
+        (b"x", b"word ", b"\x00", b"[", b'{"a":', b"<", b"<p ", b"\t", b" ", b'"', b"\xf0\x9f\x98\x80")
+    )
     place = rng.choice((rng.randint(0, len(data)), len(data)))
     return data[:place] + filling * (size // len(filling)) + data[place:]
 
@@ -240,7 +257,9 @@ def relined(rng: Random, data: bytes) -> bytes:
     elif way == 3:
         lines[place] = lines[place].rstrip(b"\r\n")
     elif way == 4:
-        lines = [line.rstrip(b"\r\n") + rng.choice((b"\r\n", b"\r", b"\n\n", b"\x0b", b"\xe2\x80\xa8")) for line in lines]
+        lines = [
+            line.rstrip(b"\r\n") + rng.choice((b"\r\n", b"\r", b"\n\n", b"\x0b", b"\xe2\x80\xa8")) for line in lines
+        ]
     else:
         lines[place] = b"\n" * 1000
     return b"".join(lines)
@@ -307,7 +326,7 @@ def _change_one(rng: Random, holder: dict[str, Any], raw: dict[str, str], name: 
 
 def _values(rng: Random, old: Any) -> tuple[str, ...]:
     """Mostly of the same type: a file whose shape is right gets further."""
-    if rng.random() < 0.02:
+    if rng.random() < 0.01:
         return LARGE_VALUES
     return TEXTS if isinstance(old, str) and rng.random() < 0.5 else RAW_VALUES
 
@@ -331,7 +350,7 @@ def retagged(rng: Random, data: bytes) -> bytes:
     way = rng.randrange(5)
     if way == 0 or not tags:
         place = rng.randint(0, len(text))
-        times = rng.choice((1, 1, 1, 20_000)) if rng.random() < 0.2 else 1
+        times = 20_000 if rng.random() < 0.02 else 1
         text = text[:place] + rng.choice(MARKUP) * times + text[place:]
     elif way == 1:
         start, end = rng.choice(tags)

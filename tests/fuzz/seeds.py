@@ -120,7 +120,8 @@ def _passages(seeds: Seeds) -> None:
         "ikat.jsonl": [json.dumps({"doc_id": "p", "passage_id": n, "passage_text": text}) for n, _, text in told],
         "few.tsv": ["id\ttext\ttitle", *(f"p:{n}\t{' '.join(text.split())}\t{title}" for n, title, text in told)],
         "few.xml": [
-            f'<doc>\n<docno>p</docno>\n<title>{title}</title>\n<p pno="{n}">{text}</p>\n</doc>' for n, title, text in told
+            f'<doc>\n<docno>p</docno>\n<title>{title}</title>\n<p pno="{n}">{text}</p>\n</doc>'
+            for n, title, text in told
         ],
     }
     for name, content in forms.items():
