@@ -65,9 +65,10 @@ def find_arguments(directory: Path) -> Arguments:
 
 
 class _Guarded:
-    """A file without what makes the C library that reads it end the process: 100,000 brackets, a number of 4,300 digits.
+    """A file without what crashes the C library that reads it: 100,000 open brackets, a number of 4,300 digits.
 
-    Brackets in texts are counted too: `depth` is to be set to 0 after each argument.
+    A block that has it is not handed on at all. Brackets in texts are counted too: `depth` is to be set to 0 after each
+    argument.
     """
 
     def __init__(self, raw: IO[bytes]) -> None:

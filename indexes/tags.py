@@ -1,4 +1,4 @@
-"""Markup as a stream of tags, whatever stands in it: the HTML parser of the standard library made safe for any input."""
+"""Markup as a stream of tags, whatever stands in it: the standard library's HTML parser made safe for any input."""
 
 from html.parser import HTMLParser
 

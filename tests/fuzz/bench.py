@@ -1,4 +1,4 @@
-"""Commands run in this process, as the command line runs them: what they say, how they end, and how long it may take."""
+"""Commands run in this process as the command line runs them: what they say, how they end, how long it may take."""
 
 import faulthandler
 import io
