@@ -75,10 +75,6 @@ BAD_TOPICS = {
     "a high surrogate": (json.dumps(with_utterance("bread \ud800 rolls")), "surrogate"),
     "a low surrogate": (json.dumps(with_utterance("bread \udc00 rolls")), "surrogate"),
     "NaN": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": NaN'), "is not JSON"),
-    "a large number": (
-        [{"Conversation_no": 2**70, "Turn_no": 1, "Question": "Which bread may I eat?"}],
-        f"turn {2**70}_1: qrecc cannot express it",
-    ),
     "a huge number": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": ' + "9" * 5000), "is not JSON"),
     "true as a text": ([TOPIC | {"ptkb": {"1": True}}], "$[0].ptkb"),
     "null as a text": ([TOPIC | {"turns": [{"turn_id": 1, "utterance": None}]}], "$[0].turns[0].utterance"),
@@ -159,7 +155,7 @@ def test_a_conversation_of_300_turns(replies: bool, example_index: PassageIndex,
     said = {"response": "Rice bread holds no gluten."} if replies else {}
     turns = [{"turn_id": n, "utterance": asked[n % 4]} | said for n in range(1, 301)]
     topics = written(tmp_path / "topics.json", [TOPIC | {"turns": turns}])
-    ended = answered(example_index, topics, "--query", "context,previous,history,switch")
+    ended = answered(example_index, topics)
     assert ended.out.endswith(": valid (300 turns)\n"), ended.err or ended.out or ended.crash
 
 
@@ -181,7 +177,7 @@ BAD_PASSAGES = {
     "nothing.jsonl": (b"\n\n \n", "holds no passage"),
     "array.jsonl": (b"[]", "array.jsonl:1: bad line"),
     "object.jsonl": (b"{}", "object.jsonl:1: bad line"),
-    "nested.jsonl": (NESTED.encode(), "nested.jsonl:1: bad line: is nested too deeply"),
+    "nested.jsonl": (NESTED.encode(), "nested.jsonl:1: bad line"),
     "within.jsonl": (b'{"id": "a", "text": "b", "x": ' + NESTED.encode(), "within.jsonl:1: bad line"),
     "surrogate.jsonl": (b'{"id": "a", "text": "\\ud800 and more"}', "surrogate.jsonl:1: bad line"),
     "boolean.jsonl": (b'{"id": true, "text": "a"}', "boolean.jsonl:1: bad line"),
@@ -310,7 +306,8 @@ def test_a_trace_that_says_odd_things(example_index: PassageIndex, tmp_path: Pat
     trace = tmp_path / "out.trace.jsonl"
     head, line = trace.read_text(encoding="utf-8").splitlines()
     said = json.loads(line)
-    for change in ({"hits": []}, {"responses": []}, {"turn_id": "[/x]\x1b[31m_1"}):
+    changes: tuple[dict[str, Any], ...] = ({"hits": []}, {"responses": []}, {"turn_id": "[/x]\x1b[31m_1"})
+    for change in changes:
         trace.write_text(f"{head}\n{json.dumps(said | {'answered': said['answered'] | change})}\n", encoding="utf-8")
         shown = call("show", trace)
         assert (shown.code, shown.crash) == (0, "")

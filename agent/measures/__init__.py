@@ -44,8 +44,8 @@ def ranking_measures(measures: Sequence[str], ranked: Ranked, judged: Qrels) -> 
     named = {ir_measures.parse_measure(name): name for name in measures}
     relevant = with_relevant(judged)
     turns = {turn_id: dict.fromkeys(measures, 0.0) for turn_id in relevant}
-    for turn_id, found in (*relevant.items(), *ranked.items()):
-        if any("\0" in id for id in (turn_id, *found)):
+    for turn_id, ids in (*relevant.items(), *ranked.items()):
+        if any("\0" in id for id in (turn_id, *ids)):
             raise InvalidInputError("has an id with a NUL in it", where=f"turn {turn_id}")
     run = {turn_id: dict(found) for turn_id in relevant if (found := ranked.get(turn_id))}
     for value in ir_measures.iter_calc(list(named), relevant, run) if run else ():

@@ -75,7 +75,7 @@ def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> tuple[bytes, A
     try:
         data = msgspec.json.encode(module.entry(turn, info))
         return data, decode(data, module.RunEntry)
-    except (ValueError, OverflowError) as error:  # msgspec's own errors are ValueErrors, save of large integers
+    except ValueError as error:  # msgspec's own errors are ValueErrors
         what = f"{module.EDITION} cannot express it ({error})"
         raise InvalidInputError(what, where=f"turn {turn.turn_id}") from error
 

@@ -379,7 +379,7 @@ BYTE_WAYS: tuple[Mutator, ...] = (
     lengthened,
 )
 LINE_WAYS: tuple[Mutator, ...] = (relined, recolumned, recolumned, recolumned)
-PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 
 
 def broken(rng: Random, data: bytes, ways: tuple[Mutator, ...]) -> bytes:
