@@ -173,10 +173,13 @@ def _by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
 def trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:
     """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`.
 
-    Raises `InvalidInputError` for what has no place in such a line: a turn or passage whose id is no single word.
+    Raises `InvalidInputError` for what a TREC run cannot say: an id that is no single word, a passage twice.
     """
     hits = tuple(hits)
-    for id in (qid, *(hit.id for hit in hits)):
+    ids = [hit.id for hit in hits]
+    if len(set(ids)) < len(ids):
+        raise InvalidInputError("lists a passage twice", where=f"turn {qid}")
+    for id in (qid, *ids):
         if id.split() != [id]:
             raise InvalidInputError(f"a TREC run cannot name {id!r}: an id there is one word", where=f"turn {qid}")
     tag = "_".join(name.split()) or "run"

@@ -11,6 +11,7 @@ from schemas.records import Passage
 
 MAX_TOKENS = 250
 LONGEST_WORD = re.compile(r"\S{1000}")  # spaCy's time grows with the square of a word's length: minutes for 100,000
+BLOCK = re.compile(r"\S.{0,1000000}(?=\s|$)")  # as much as spaCy is given at a time: it refuses texts of ten million
 
 
 @cache
@@ -26,7 +27,8 @@ def _nlp() -> Any:
 def split_sentences(text: str) -> list[str]:
     """Sentences by spaCy's rules, white space folded, words of more than 1,000 characters cut."""
     folded = " ".join(text.split())
-    return [sentence for span in _nlp()(_cut(folded)).sents if (sentence := span.text.strip())]
+    blocks = BLOCK.findall(_cut(folded))
+    return [sentence for block in blocks for span in _nlp()(block).sents if (sentence := span.text.strip())]
 
 
 def _cut(text: str) -> str:

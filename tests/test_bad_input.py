@@ -322,10 +322,17 @@ def test_a_trace_that_says_odd_things(example_index: PassageIndex, tmp_path: Pat
         assert not (tmp_path / "again.json").exists()
 
 
-@pytest.mark.parametrize("odd", [{"turn_id": "0_1 and more"}, {"id": "a b"}, {"id": "a\nb"}, {"twice": True}])
+@pytest.mark.parametrize(
+    "odd", [{"turn_id": "0_1 and more"}, {"id": "a b"}, {"id": "a\nb"}, {"twice": True}, {"listed": 2}]
+)
 def test_a_run_that_has_no_form_in_trec(odd: dict[str, Any], tmp_path: Path) -> None:
     passage = {"id": odd.get("id", "a"), "score": 1.0, "used": True, "text": ""}
-    response = {"rank": 1, "text": "Bread.", "ptkb_provenance": [], "passage_provenance": [passage]}
+    response = {
+        "rank": 1,
+        "text": "Bread.",
+        "ptkb_provenance": [],
+        "passage_provenance": [passage] * odd.get("listed", 1),
+    }
     turn = {"turn_id": odd.get("turn_id", "0_1"), "responses": [response]}
     run = {"run_name": "x", "run_type": "automatic", "turns": [turn] * (2 if "twice" in odd else 1)}
     ended = call("convert", written(tmp_path / "run.json", run), "-o", tmp_path / "run.trec")
