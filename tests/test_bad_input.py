@@ -159,9 +159,8 @@ def test_a_conversation_of_300_turns(replies: bool, example_index: PassageIndex,
     assert ended.out.endswith(": valid (300 turns)\n"), ended.err or ended.out or ended.crash
 
 
-@pytest.mark.parametrize("filling", ["word ", "🍞"])
-def test_a_line_of_ten_megabytes_is_a_passage(filling: str, tmp_path: Path) -> None:
-    text = "Rice bread keeps for a week. " + filling * (10_000_000 // len(filling))
+def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
+    text = "Rice bread keeps for a week. " + "🍞" * 10_000_000
     rows = [{"id": "long", "text": text}, {"id": "short", "text": "Rye bread keeps for two weeks."}]
     passages = written(tmp_path / "passages.jsonl", "\n".join(map(json.dumps, rows)))
     assert call("index", "build", passages, "-o", tmp_path / "index").code == 0
