@@ -18,6 +18,7 @@ test: $(READY)
 
 soak: $(READY)
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m tests.fuzz --cases 20000
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -53,7 +53,7 @@ class KindGroup(TyperGroup):
         except ConvagentError as error:
             if _shown["verbose"] > 1:
                 raise
-            typer.echo(f"convagent: {error}", err=True)
+            typer.echo(plain_text(f"convagent: {error}"), err=True)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
             _show_ended("interrupted", ctx)
@@ -95,11 +95,18 @@ def _close_stdout() -> None:
     os.close(nowhere)
 
 
+class _Plain(logging.Formatter):
+    """Messages quote files."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain_text(super().format(record))
+
+
 def configure(*, quiet: bool, verbose: int) -> dict[str, Any]:
     """Set up logging; the defaults that `convagent.toml` in the current directory gives, by command."""
     _shown.update(quiet=quiet, verbose=verbose)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(_Plain("%(message)s"))
     log.handlers[:] = [handler]
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
     if quiet:
@@ -447,7 +454,7 @@ def show_chats(chats: "Sequence[Chat]") -> None:
 
 def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
     """A row a measure that a run has; two runs side by side with the p-value of their difference."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from agent.measures import p_value
 
@@ -462,9 +469,10 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     if per_turn:
         for turn_id in runs[0].turns:
             values = "  ".join(_value(run.turns[turn_id].get(measure)) for run in runs for measure in measures)
-            typer.echo(f"{turn_id}\t{values}")
+            typer.echo(plain_text(f"{turn_id}\t{values}"))
     pair = len(runs) == 2
-    table = Table("", *(run.name for run in runs), "turns", *(["p"] if pair else []), box=None, pad_edge=False)
+    names = [Column(plain(run.name)) for run in runs]
+    table = Table("", *names, "turns", *(["p"] if pair else []), box=None, pad_edge=False)
     for measure in measures:
         turns = " / ".join(dict.fromkeys(str(len(run.of(measure))) for run in runs))
         shown = [f"{run.mean(measure):.3f}" if run.of(measure) else "-" for run in runs]
@@ -490,7 +498,7 @@ def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
         typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
     else:
         for problem in verdict.problems:
-            typer.echo(str(problem))
+            typer.echo(plain_text(str(problem)))
     if verdict.problems:
         raise InvalidInputError(f"{len(verdict.problems)} problems", where=str(verdict.run))
 
@@ -536,7 +544,7 @@ def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:
     console = _stdout()
     settings = trace.settings
     about = f"{settings.model}, {settings.edition}, {settings.mode}"
-    console.print(f"[bold]Conversation {wanted}[/] [dim]({about})[/]\n")
+    console.print(plain(f"Conversation {wanted}", "bold"), plain(f"({about})\n", "dim"))
     for line in trace.lines(turn_id for turn_id in trace.places if _topic_of(turn_id) == wanted):
         _show_turn(console, line.answered)
 
@@ -557,7 +565,7 @@ def _show_turn(console: Any, turn: "Answered") -> None:
         line.add_row(escape(label), text)
         console.print(line)
 
-    console.rule(f"[dim]{turn.turn_id}[/]", align="left", style="dim")
+    console.rule(plain(turn.turn_id, "dim"), align="left", style="dim")
     row("asked", escape(turn.query.utterance), "bold")
     row("searched for", escape(turn.query.standalone))
     for chosen in turn.personal:
@@ -574,5 +582,6 @@ def _show_turn(console: Any, turn: "Answered") -> None:
     row("answer", marked or f"[dim]({'none was wanted' if turn.hits else 'nothing was found'})[/]")
     ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
     for id, number in sources.items():
-        row(f"[{number}]", escape(f"{id}  (rank {ranks[id]} of {len(turn.hits)})"), "green")
+        rank = f"rank {ranks[id]} of {len(turn.hits)}" if id in ranks else "not in the ranking"
+        row(f"[{number}]", escape(f"{id}  ({rank})"), "green")
     console.print()

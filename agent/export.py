@@ -10,9 +10,10 @@ from agent.files import check_writable, mapped, write_whole
 from agent.job import run_info
 from agent.rankings import trec_lines
 from agent.trace import read_trace
-from agent.tracks.run_files import Data, detect_run, make_run, read_run
+from agent.tracks.run_files import detect_run, make_run, read_run
 from schemas.errors import InvalidInputError
 from schemas.records import Hit
+from schemas.wire import Data
 
 log = logging.getLogger("convagent")
 
@@ -42,8 +43,9 @@ def convert_run(path: Path, out: Path, *, overwrite: bool) -> int:
     try:
         rows = list(_trec(data))
     except InvalidInputError as error:
-        raise InvalidInputError(error.what, where=str(path)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        what = f"{error.where}: {error.what}" if error.where else error.what
+        raise InvalidInputError(what, where=str(path), remedy=error.remedy) from error
+    except msgspec.DecodeError as error:
         remedy = "`convagent validate` lists all that is wrong with it."
         raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
     write_whole(out, rows)
@@ -53,6 +55,10 @@ def convert_run(path: Path, out: Path, *, overwrite: bool) -> int:
 def _trec(data: Data) -> Iterator[bytes]:
     """The lines of each turn."""
     run, turns = read_run(detect_run(data), data)
+    seen: set[str] = set()
     for turn in turns:
+        if turn.turn_id in seen:
+            raise InvalidInputError(f"has turn {turn.turn_id} twice")
+        seen.add(turn.turn_id)
         hits = (Hit(passage.id, passage.score) for passage in turn.responses[0].passages or ())
         yield trec_lines(turn.turn_id, hits, (turn.info or run).name).encode()

@@ -7,6 +7,12 @@ from pathlib import Path
 
 from indexes.whole import make_whole
 from schemas.errors import MissingError, RunError, UsageError
+from schemas.wire import utf8
+
+
+def read_utf8(path: Path) -> bytes:
+    """A text file's contents without a byte order mark, or an error that names it."""
+    return bytes(utf8(read_bytes(path), str(path)))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -47,13 +53,14 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def mapped(path: Path) -> memoryview:
-    """A file's contents, of which only what is looked at is in memory."""
+    """A text file's contents without a byte order mark, of which only what is looked at is in memory."""
     try:
         with path.open("rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except ValueError:  # an empty file cannot be mapped
         return memoryview(b"")
     except FileNotFoundError as error:
         raise MissingError("no such file", where=str(path)) from error
     except OSError as error:
         raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+    return memoryview(utf8(data, str(path)))

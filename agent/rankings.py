@@ -17,12 +17,13 @@ from typing import Any
 
 import msgspec
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.tracks import detect_edition, read_topics
 from agent.tracks.run_files import detect_run, read_run
 from indexes.passages import strictly_decreasing
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
+from schemas.wire import decode
 
 TEXT_FIELDS = ("segment", "contents", "text", "passage", "body", "passage_text")
 
@@ -43,7 +44,7 @@ def read_ranking(path: Path) -> Ranking:
     Raises `InvalidInputError` with the place for a file that is none, for a broken line, and for a passage listed
     twice for one turn.
     """
-    data = read_bytes(path)
+    data = read_utf8(path)
     try:
         found, texts, labels = _parsed(data, path)
     except InvalidInputError as error:
@@ -76,8 +77,8 @@ def _parsed(data: bytes, path: Path) -> tuple[Found, dict[str, Passage], bool]:
 
 def _json(data: bytes) -> Any:
     try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode(data)
+    except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})") from error
 
 
@@ -99,7 +100,7 @@ def _of_run(data: bytes) -> tuple[Found, dict[str, Passage]]:
             passages = turn.responses[0].passages or ()
             found[turn.turn_id] = _by_score([(passage.id, passage.score) for passage in passages])
             texts |= {p.id: Passage(p.id, p.text.strip()) for p in passages if p.text.strip()}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         remedy = "`convagent validate` lists what is wrong with it."
         raise InvalidInputError(f"is no valid {edition} run ({error})", remedy=remedy) from error
     return found, texts
@@ -127,8 +128,8 @@ def _of_candidates(data: bytes) -> tuple[Found, dict[str, Passage]]:
         if not line.strip():
             continue
         try:
-            read = msgspec.json.decode(line, type=_Candidates)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            read = decode(line, _Candidates)
+        except msgspec.DecodeError as error:
             raise InvalidInputError(f"line {number}: {error}") from error
         found[str(read.query.qid)] = _by_score([(str(c.docid), c.score) for c in read.candidates])
         texts |= {p.id: p for c in read.candidates if (p := _candidate(c)).text}
@@ -138,7 +139,8 @@ def _of_candidates(data: bytes) -> tuple[Found, dict[str, Passage]]:
 def _candidate(candidate: _Candidate) -> Passage:
     doc = candidate.doc if isinstance(candidate.doc, dict) else {"text": candidate.doc}
     text = next((value for name in TEXT_FIELDS if isinstance(value := doc.get(name), str) and value.strip()), "")
-    return Passage(str(candidate.docid), text.strip(), str(doc.get("title") or ""), str(doc.get("url") or ""))
+    title, url = (value if isinstance(value := doc.get(name), str) else "" for name in ("title", "url"))
+    return Passage(str(candidate.docid), text.strip(), title, url)
 
 
 def _of_trec(data: bytes) -> Found:
@@ -169,7 +171,17 @@ def _by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:
-    """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`."""
+    """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`.
+
+    Raises `InvalidInputError` for what a TREC run cannot say: an id that is no single word, a passage twice.
+    """
+    hits = tuple(hits)
+    ids = [hit.id for hit in hits]
+    if len(set(ids)) < len(ids):
+        raise InvalidInputError("lists a passage twice", where=f"turn {qid}")
+    for id in (qid, *ids):
+        if id.split() != [id]:
+            raise InvalidInputError(f"a TREC run cannot name {id!r}: an id there is one word", where=f"turn {qid}")
     tag = "_".join(name.split()) or "run"
     return "".join(f"{qid} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
 

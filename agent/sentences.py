@@ -1,5 +1,6 @@
 """Sentences and phrases, and the two official ways to measure a response, both of which hold in every edition."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -9,6 +10,8 @@ from indexes.segments import segments
 from schemas.records import Passage
 
 MAX_TOKENS = 250
+LONGEST_WORD = re.compile(r"\S{1000}")  # spaCy's time grows with the square of a word's length: minutes for 100,000
+BLOCK = re.compile(r"\S.{0,1000000}(?=\s|$)")  # as much as spaCy is given at a time: it refuses texts of ten million
 
 
 @cache
@@ -22,9 +25,14 @@ def _nlp() -> Any:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences by spaCy's rules, white space folded."""
+    """Sentences by spaCy's rules, white space folded, words of more than 1,000 characters cut."""
     folded = " ".join(text.split())
-    return [sentence for span in _nlp()(folded).sents if (sentence := span.text.strip())]
+    blocks = BLOCK.findall(_cut(folded))
+    return [sentence for block in blocks for span in _nlp()(block).sents if (sentence := span.text.strip())]
+
+
+def _cut(text: str) -> str:
+    return LONGEST_WORD.sub(r"\g<0> ", text)
 
 
 def into_passages(document: Passage) -> Iterator[Passage]:
@@ -35,7 +43,7 @@ def into_passages(document: Passage) -> Iterator[Passage]:
 def phrases(text: str, longest: int = 3) -> list[str]:
     """Runs of words between stop words and punctuation, in order; of a long run its beginning and its end."""
     runs: list[list[str]] = [[]]
-    for token in _nlp().tokenizer(" ".join(text.split())):
+    for token in _nlp().tokenizer(_cut(" ".join(text.split()))):
         if token.is_stop or not token.text[0].isalnum() or (len(token.text) < 3 and not token.is_upper):
             runs.append([])
         else:
@@ -46,7 +54,7 @@ def phrases(text: str, longest: int = 3) -> list[str]:
 
 def spacy_tokens(text: str) -> int:
     """Length as iKAT 2023 and 2024 count it: tokens of spaCy's English tokenizer (track guidelines)."""
-    return len(_nlp().tokenizer(text))
+    return len(_nlp().tokenizer(_cut(text)))
 
 
 def whitespace_words(text: str) -> int:

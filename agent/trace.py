@@ -16,6 +16,7 @@ import msgspec
 from indexes.whole import sync
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Answered, Call, Mode, Plan, Response
+from schemas.wire import decode
 
 VERSION = 3
 T = TypeVar("T")
@@ -115,15 +116,15 @@ def read_trace(path: Path) -> Trace:
 
 def _settings(line: bytes, path: Path) -> Settings:
     try:
-        return msgspec.json.decode(line, type=Settings)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode(line, Settings)
+    except msgspec.DecodeError as error:
         raise InvalidInputError(f"is no trace of this version ({error})", where=f"{path}:1") from error
 
 
 def _decoded(line: bytes, shape: type[T], where: str) -> T:
     try:
-        return msgspec.json.decode(line, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode(line, shape)
+    except msgspec.DecodeError as error:
         raise InvalidInputError(f"damaged line ({error})", where=where) from error
 
 

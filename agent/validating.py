@@ -35,7 +35,7 @@ def repair_run(run: Path, topics_file: Path, edition: str | None, out: Path, *, 
     topics = read_topics(topics_file)
     try:
         chunks, changes = repaired(mapped(run), topics, edition or topics.edition)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         remedy = "Without --repair, `convagent validate` lists all that is wrong with it."
         raise InvalidInputError(f"cannot be mended ({error})", where=str(run), remedy=remedy) from error
     write_whole(out, chunks)

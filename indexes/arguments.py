@@ -8,15 +8,21 @@ The form (args.me corpus, Ajjour et al. 2019; one file a debate portal, or all i
 An argument is a passage: its conclusion is the title, its premises are the text. The context is not kept.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from indexes.corpus import Corpus
+from indexes.corpus import Corpus, opened
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
+
+DEEPEST = 10_000  # brackets of an argument that are open at a time
+LONGEST = 2000  # digits of a number in one block: one that crosses into the next has as many in one of the two
+DIGITS = re.compile(rb"\d\d")
+NUMBER = re.compile(rb"(?:\A|[:,\[]\s*-?)\d{%d}" % LONGEST)
 
 
 class Arguments(Corpus):
@@ -29,15 +35,17 @@ class Arguments(Corpus):
         done = 0
         for path in self.files:
             number = 0
-            with _opened(path) as raw:
+            with opened(path) as raw:
+                guarded = _Guarded(raw)
                 try:
-                    for number, found in enumerate(ijson.items(raw, "arguments.item"), start=1):
+                    for number, found in enumerate(ijson.items(guarded, "arguments.item"), start=1):
+                        guarded.depth = 0
                         self.bytes_read = done + raw.tell()
                         self.passages_read += 1
                         yield path, number, _passage(found, number)
                     if not number:
                         yield path, number, "holds no list `arguments`, or an empty one"
-                except ijson.JSONError as error:
+                except (ijson.JSONError, ValueError) as error:  # of broken text, and of numbers beyond all bounds
                     yield path, number + 1, f"broken JSON ({_reason(error)}): nothing can be read from here on"
             done += path.stat().st_size
             self.bytes_read = done
@@ -57,11 +65,25 @@ def find_arguments(directory: Path) -> Arguments:
     return Arguments(files, sum(path.stat().st_size for path in files))
 
 
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+class _Guarded:
+    """A file without what crashes the C library that reads it: 100,000 open brackets, a number of 4,300 digits.
+
+    A block that has it is not handed on at all. Brackets in texts are counted too: `depth` is to be set to 0 after each
+    argument.
+    """
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw, self.depth = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """As of any file. Raises `ValueError` for what is nested too deeply."""
+        data = self._raw.read(size)
+        self.depth += data.count(b"[") + data.count(b"{") - data.count(b"]") - data.count(b"}")
+        if self.depth > DEEPEST:
+            raise ValueError("it is nested too deeply")
+        if DIGITS.search(data[:: LONGEST // 2]) and NUMBER.search(data):
+            raise ValueError("it holds a number of thousands of digits")
+        return data
 
 
 class _Premise(msgspec.Struct):
@@ -88,6 +110,6 @@ def _passage(found: Any, number: int) -> Passage | str:
 
 def _reason(error: Exception) -> str:
     """The first line of what ijson says, which may be bytes; the others point into the text."""
-    said = error.args[0] if error.args else error
+    said = error.args[0] if error.args and not isinstance(error, ValueError) else error
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     return text.strip().partition("\n")[0].removeprefix("parse error: ").removeprefix("lexical error: ").rstrip(".")

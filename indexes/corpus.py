@@ -8,6 +8,7 @@ lines (`{"id", "contents" or "text"}`, optional `title` and `url`, other fields 
 import bz2
 import gzip
 import io
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +19,15 @@ import msgspec
 from indexes.markup import Found, read_markup
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
+from schemas.wire import decode, utf8
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".xml": "markup", ".sgml": "markup"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 TOLD = 256  # lines between two looks at how far in a file they are: each is a call of the system
+EXPECTED = (
+    f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}. Archives (.tar, .zip) are not unpacked."
+)
+LONGEST_LINE = 1 << 28  # bytes: a small archive can unpack to a line that no memory holds
 Cut = Callable[[Passage], Iterable[Passage]]
 Parse = Callable[[bytes, int], Passage | None]
 Item = tuple[Path, int, Passage | str]  # file, line number and passage; where a line holds none, what is wrong with it
@@ -49,6 +55,13 @@ class Corpus:
                     for passage in (found,) if self.cut is None or isinstance(found, str) else self.cut(found):
                         self.passages_read += 1
                         yield path, number, passage
+            with opened(path) as raw:
+                for number, found in _read(_lines(raw, path), _kind(path)):
+                    self.bytes_read = done + raw.tell()
+                    if isinstance(found, Passage) and self.cut is not None:
+                        yield from ((path, number, passage) for passage in self.cut(found))
+                    else:
+                        yield path, number, found
             done += path.stat().st_size
             self.bytes_read = done
 
@@ -67,13 +80,11 @@ def find_corpus(paths: Iterable[Path], cut: Cut | None = None) -> Corpus:
         elif not path.exists():
             raise MissingError("no such file or directory", where=str(path))
         elif not _kind(path):
-            remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
-            raise InvalidInputError("not a kind of passage file that can be read", where=str(path), remedy=remedy)
+            raise InvalidInputError("not a kind of passage file that can be read", where=str(path), remedy=EXPECTED)
         else:
             files.append(path)
     if not files:
-        remedy = f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}."
-        raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=remedy)
+        raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=EXPECTED)
     files = list(dict.fromkeys(files))
     size = sum(path.stat().st_size for path in files)
     return Corpus(tuple(files), size, skipped_files=tuple(skipped), cut=cut)
@@ -82,6 +93,14 @@ def find_corpus(paths: Iterable[Path], cut: Cut | None = None) -> Corpus:
 def _kind(path: Path) -> str | None:
     name = path.name.lower()
     return next((kind for end, kind in FORMATS.items() for pack in COMPRESSIONS if name.endswith(end + pack)), None)
+
+
+def opened(path: Path) -> IO[bytes]:
+    """A file to read from, or an error that names it."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
 
 
 def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -98,9 +117,11 @@ def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
         frames = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         stream = io.BufferedReader(cast("io.RawIOBase", frames), buffer_size=1 << 20)
     try:
-        for number, line in enumerate(stream):
-            yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
-    except (OSError, EOFError, zstandard.ZstdError) as error:
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
+            if len(line) == LONGEST_LINE:
+                raise InvalidInputError(f"a line of more than {LONGEST_LINE} bytes", where=f"{path}:{number}")
+            yield bytes(utf8(line, str(path))) if number == 1 else line
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise InvalidInputError(f"cannot be read ({error})", where=str(path), remedy="Is it complete?") from error
 
 
@@ -139,11 +160,8 @@ class _Line(msgspec.Struct):
     url: str | None = None
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
-
-
 def _parse_json(line: bytes, _number: int) -> Passage:
-    found = _decode_line(line)
+    found = decode(line, _Line)
     if found.passage_text is not None:
         if not found.doc_id or found.passage_id == "":
             raise _BadLineError("`passage_text` without `doc_id` and `passage_id`")

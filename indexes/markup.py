@@ -11,9 +11,10 @@ A passage is a paragraph; its id is `docno-pno`, as in the track's relevance lab
 """
 
 from collections.abc import Iterable, Iterator
-from html.parser import HTMLParser
 from typing import Any
 
+from indexes.tags import TagReader
+from schemas.errors import InvalidInputError
 from schemas.records import Passage
 
 Found = tuple[int, Passage | str]  # a line number with a passage, or with what is wrong there
@@ -22,18 +23,24 @@ Found = tuple[int, Passage | str]  # a line number with a passage, or with what 
 def read_markup(lines: Iterable[bytes]) -> Iterator[Found]:
     """The passages of a file as a stream, with the lines in which they begin. Other tags go, their text stays."""
     reader = _Reader()
-    for line in lines:
-        reader.feed(line.decode("utf-8", "replace"))
-        yield from reader.taken()
+    try:
+        for line in lines:
+            reader.feed(line.decode("utf-8", "replace"))
+            yield from reader.taken()
+    except InvalidInputError as error:
+        if error.where:  # of the file itself
+            raise
+        yield reader.getpos()[0], f"{error.what}: nothing can be read from here on"
+        return
     reader.close()
     yield from reader.taken()
 
 
-class _Reader(HTMLParser):
+class _Reader(TagReader):
     """Collects passages. A tag that opens a field ends the one that is open; text outside of fields goes."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self._found: list[Found] = []
         self._docno, self._title, self._pno = "", "", ""
         self._open, self._line = "", 0

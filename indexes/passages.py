@@ -32,6 +32,7 @@ INFO_FILE = "convagent-index.json"
 SEEN_FILE = "ids.seen"  # while it is built
 MAX_PROBLEMS_KEPT = 1000
 BLOCK, BLOCK_CHARACTERS = 4096, 8_000_000  # passages that are in memory at once, at most
+LONGEST_ID = 1000  # characters: Tantivy leaves a term of more than 64 KB out, without a word
 WRITER_BYTES_PER_THREAD = 64_000_000
 OF_A_FULL_DISK = "os error", "writer was killed"  # in the ValueError that Tantivy has for everything
 DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
@@ -148,10 +149,13 @@ def _blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def _judged(block: Sequence[Item], before: SeenIds) -> Iterator[Item]:
-    """The same, with what is wrong in the place of a passage whose id was there before."""
+    """The same, with what is wrong in the place of a passage whose id cannot be used or was there before."""
     old = iter(before.add([found.id for _, _, found in block if isinstance(found, Passage)]).tolist())
     for path, line, found in block:
-        if isinstance(found, Passage) and next(old):
+        again = isinstance(found, Passage) and next(old)
+        if isinstance(found, Passage) and (wrong := _unusable(found.id)):
+            yield path, line, wrong
+        elif isinstance(found, Passage) and again:
             yield path, line, f"the id {found.id!r} was seen before"
         else:
             yield path, line, found
@@ -170,6 +174,12 @@ def _writer(index: Any) -> Iterator[Any]:
         raise
     finally:
         writer.wait_merging_threads()
+
+
+def _unusable(id: str) -> str | None:
+    if len(id) <= LONGEST_ID:
+        return None
+    return f"an id of {len(id)} characters, at most {LONGEST_ID} are allowed: {id[:40]!r}..."
 
 
 def _document(passage: Passage, number: int) -> tantivy.Document:

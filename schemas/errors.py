@@ -1,5 +1,7 @@
 """One exception base. Every error says what is wrong, where, and what to do next; the command line prints just that."""
 
+MOST_LINES, LONGEST_LINE = 100, 500  # of what is told; names and places of a bad file can be of any length
+
 
 class ConvagentError(Exception):
     """What, where and the remedy; `exit_code` is the command line's (docs: README, "Exit codes")."""
@@ -13,7 +15,14 @@ class ConvagentError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         advice = f"\n  {self.remedy}" if self.remedy else ""
-        return f"{place}{self.what}{advice}"
+        return f"{place}{_clipped(self.what)}{advice}"
+
+
+def _clipped(text: str) -> str:
+    lines = text.split("\n")
+    shown = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..." for line in lines[:MOST_LINES]]
+    more = [f"  ... and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    return "\n".join([*shown, *more])
 
 
 class UsageError(ConvagentError):

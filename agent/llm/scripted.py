@@ -18,10 +18,11 @@ from typing import Any
 
 import msgspec
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.llm.seam import Conversation, Listener, R, Task
 from schemas.errors import InvalidInputError, RunError
 from schemas.records import Call
+from schemas.wire import decode
 
 LIKED, PRIOR, DISLIKED = -1.0, -25.0, -50.0
 
@@ -79,9 +80,9 @@ class ScriptedModel:
 
 def open_script(path: Path, listen: Listener) -> ScriptedModel:
     """The model that plays the script of a file."""
-    data = read_bytes(path)
+    data = read_utf8(path)
     try:
-        return ScriptedModel(msgspec.json.decode(data, type=Script), listen, digest=hashlib.sha256(data).hexdigest())
+        return ScriptedModel(decode(data, Script), listen, digest=hashlib.sha256(data).hexdigest())
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is no script ({error})", where=str(path)) from error
 

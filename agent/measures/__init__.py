@@ -6,13 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.tracks.run_files import detect_run, read_run
 from agent.tracks.runs import RunTurn
 from schemas.errors import InvalidInputError
 
 Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
 Ranked = Mapping[str, Mapping[str, float]]  # by turn id: passage or statement id to score
+HIGHEST = 1000  # level of a label
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,18 @@ class Scores:
 
 
 def ranking_measures(measures: Sequence[str], ranked: Ranked, judged: Qrels) -> dict[str, dict[str, float]]:
-    """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant."""
+    """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant.
+
+    Raises `InvalidInputError` for an id with a NUL: the C library beneath takes it for the end, and two ids for one.
+    """
     import ir_measures
 
     named = {ir_measures.parse_measure(name): name for name in measures}
     relevant = with_relevant(judged)
     turns = {turn_id: dict.fromkeys(measures, 0.0) for turn_id in relevant}
+    for turn_id, ids in (*relevant.items(), *ranked.items()):
+        if any("\0" in id for id in (turn_id, *ids)):
+            raise InvalidInputError("has an id with a NUL in it", where=f"turn {turn_id}")
     run = {turn_id: dict(found) for turn_id in relevant if (found := ranked.get(turn_id))}
     for value in ir_measures.iter_calc(list(named), relevant, run) if run else ():
         turns[value.query_id][named[value.measure]] = float(value.value)
@@ -54,20 +61,27 @@ def with_relevant(judged: Qrels) -> Qrels:
 def read_qrels(path: Path) -> Qrels:
     """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is none."""
     found: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
+    for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         try:
             turn_id, _, id, level = line.split()
-            found.setdefault(turn_id, {})[id] = int(level)
+            found.setdefault(turn_id, {})[id] = _level(level)
         except ValueError:
             raise InvalidInputError(f"is not `turn 0 id level`: {line[:80]!r}", where=f"{path}:{number}") from None
     return found
 
 
+def _level(text: str) -> int:
+    """A level; trec_eval makes room for every level up to the highest."""
+    if abs(level := int(text)) > HIGHEST:
+        raise ValueError("a level that no labels have")
+    return level
+
+
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
     """A run's edition and turns. Raises `InvalidInputError` for what is none."""
-    data = read_bytes(path)
+    data = read_utf8(path)
     try:
         edition = detect_run(data)
         return edition, list(read_run(edition, data)[1])

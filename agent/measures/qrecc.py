@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.measures import Scores, ranking_measures, read_run_file, rouge_scorer
 from agent.tracks import listing, of_shape
 from agent.tracks.qrecc import EDITION, Truth, turn_id
@@ -23,6 +23,7 @@ from agent.tracks.runs import RunTurn
 from agent.tracks.topic_turns import doubled
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
+from schemas.wire import decode
 
 REWRITE, RR, EXACT, F1, ANSWER = "rewrite ROUGE1-R", "RR", "EM", "F1", "answer ROUGE1-R"
 MEASURES = (REWRITE, RR, EXACT, F1, ANSWER)
@@ -124,8 +125,8 @@ def recall(truth: str, text: str) -> float:
 def read_truth(path: Path) -> Truths:
     """The truth by turn id. Raises `InvalidInputError` with every problem of shape, or every turn there twice."""
     try:
-        raw = msgspec.json.decode(read_bytes(path))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raw = decode(read_utf8(path))
+    except msgspec.DecodeError as error:
         remedy = "Expected the organisers' ground-truth.json."
         raise InvalidInputError(f"is not JSON ({error})", where=str(path), remedy=remedy) from error
     rows: list[Truth] = of_shape(raw, list[Truth], f"{EDITION} truth file", path)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from agent.files import check_writable, read_bytes, write_whole
+from agent.files import check_writable, read_utf8, write_whole
 from agent.rcd.topics import Dialogue, Group, RcdTopics, read_topics
 from indexes.words import stop_words
 from schemas.errors import InvalidInputError
@@ -22,6 +22,7 @@ from schemas.records import Problem
 
 Numbers = npt.NDArray[np.float64]
 LONGEST = 4  # words of a candidate
+LOOK_BACK = 100  # characters before a candidate in which the end of a sentence is looked for
 # Letters and digits, with what joins them: don't, gung-ho, AT&T, N.S.A, 1,000. Another full stop ends a word.
 WORD = re.compile(r"[^\W_]+(?:(?:['’&-]|(?<=\b\w)\.(?=\w\b)|(?<=\d)[.,](?=\d))[^\W_]+)*")
 SENTENCE_BEFORE = re.compile(r"(^|[.?!:;…\"“(])\W*$")
@@ -60,7 +61,7 @@ def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
     unread = {dialogue.id for dialogue in topics.dialogues}
     found: dict[str, str] = {}
     wrong = []
-    for number, line in enumerate(read_bytes(path).decode("utf-8-sig", "replace").splitlines(), start=1):
+    for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         id, _, span = (part.strip() for part in line.partition("\t"))
@@ -174,7 +175,7 @@ def _features(span: Span, utterance: str, middle: float) -> list[float]:
     words = WORD.findall(span.text)
     content = [word for word in words if not is_stop(word)] or [span.text]
     names = [word[0].isupper() for word in content]
-    if SENTENCE_BEFORE.search(utterance[: span.start]):
+    if SENTENCE_BEFORE.search(utterance[max(0, span.start - LOOK_BACK) : span.start]):
         names[0] = False
     away = abs(span.utterance - middle)
     return [sum(names) / len(names), float(len(words) == 2), min(away, 4.0), float(away <= 0.5)]

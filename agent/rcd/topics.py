@@ -19,11 +19,11 @@ written by hand, and need not be well-formed XML: what can be read is read, and 
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from agent.files import read_bytes
+from agent.files import read_utf8
+from indexes.tags import TagReader
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
@@ -70,9 +70,12 @@ def read_topics(path: Path) -> RcdTopics:
     Raises `InvalidInputError` listing all of: a topic without a number or without dialogue, a number that is no single
     word, a number that stands twice; and for a file that holds no topic.
     """
-    text, odd = _decoded(read_bytes(path))
+    text, odd = _decoded(read_utf8(path))
     reader = _Reader()
-    reader.feed(text)
+    try:
+        reader.feed(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(error.what, where=str(path), remedy=error.remedy) from error
     reader.close()
     wrong = _wrong(reader.tops)
     if wrong:
@@ -96,7 +99,7 @@ def read_topics(path: Path) -> RcdTopics:
 
 def _decoded(data: bytes) -> tuple[str, list[Problem]]:
     try:
-        return data.decode("utf-8-sig"), []
+        return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
         return data.decode("cp1252", "replace"), [Problem("file", f"is not UTF-8 ({error}): read as Windows-1252")]
 
@@ -132,11 +135,11 @@ def _wrong(tops: Sequence[_Top]) -> list[str]:
     return found
 
 
-class _Reader(HTMLParser):
+class _Reader(TagReader):
     """Reads what can be read. A tag that opens ends the field that is open; text lies in the field opened last."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.tops: list[_Top] = []
         self.odd: list[str] = []
         self.tags = 0

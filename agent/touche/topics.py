@@ -38,7 +38,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
     try:
         root = fromstring(read_bytes(path))
-    except (ParseError, DefusedXmlException, ValueError) as error:
+    except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
         raise InvalidInputError(f"is no XML that can be read ({error})", where=str(path)) from error
     questions = tuple(Question(_said(topic, "number"), _said(topic, "title")) for topic in root.iter("topic"))
     wrong = list(_problems(questions))

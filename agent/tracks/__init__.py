@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agent.files import read_bytes
+from agent.files import read_utf8
 from agent.tracks import ikat_2023, ikat_2024, ikat_2025, qrecc
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan, Problem, Topics
+from schemas.wire import decode
 
 TRACKS: dict[str, ModuleType] = {module.EDITION: module for module in (ikat_2023, ikat_2024, ikat_2025, qrecc)}
 MAX_LISTED = 20
@@ -37,10 +38,10 @@ def read_topics(path: Path, edition: str | None = None) -> Topics:
 
     Raises `InvalidInputError` with every problem of shape, each with its JSON path.
     """
-    data = read_bytes(path)
+    data = read_utf8(path)
     try:
-        raw = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raw = decode(data)
+    except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", where=str(path), remedy="Is it a topics file?") from error
     detected = detect_edition(raw)
     if edition is not None and detected is not None and edition != detected:
@@ -90,8 +91,14 @@ def of_shape(raw: Any, shape: Any, kind: str, path: Path) -> Any:
 
 
 def shape_problems(raw: Any, shape: Any, where: str = "$") -> list[Problem]:
-    """Everything in which `raw` is not of `shape`, by the JSON Schema that is published for it, with JSON paths."""
-    return [Problem(where + error.json_path[1:], _said(error)) for error in _validator(shape).iter_errors(raw)]
+    """Everything in which `raw` is not of `shape`, by the JSON Schema that is published for it, with JSON paths.
+
+    Of what is nested too deeply to be told of, nothing.
+    """
+    try:
+        return [Problem(where + error.json_path[1:], _said(error)) for error in _validator(shape).iter_errors(raw)]
+    except RecursionError:
+        return []
 
 
 @cache

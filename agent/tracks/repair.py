@@ -13,10 +13,11 @@ from itertools import pairwise
 from agent.sentences import fitting, response_length, split_sentences
 from agent.tracks import track
 from agent.tracks.rules import Limits
-from agent.tracks.run_files import Data, read_run, write_run
+from agent.tracks.run_files import read_run, write_run
 from agent.tracks.runs import RunPassage, RunResponse, RunTurn
 from indexes.passages import strictly_decreasing
 from schemas.records import Hit, Problem, RunInfo, Statement, Topics
+from schemas.wire import Data
 
 Mend = Callable[[RunResponse, Limits, dict[str, str]], RunResponse]
 

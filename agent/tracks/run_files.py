@@ -16,8 +16,8 @@ from agent.tracks.rules import COLLECTIONS, Asked, Checked
 from agent.tracks.runs import RunResponse, RunStatement, RunTurn, run_turns
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Answered, Problem, RunInfo, Topics
+from schemas.wire import Data, decode
 
-Data = bytes | memoryview
 OnTurn = Callable[[RunTurn], None]
 
 
@@ -74,7 +74,7 @@ def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> tuple[bytes, A
     """A turn as it stands in the file, and as it is read from there."""
     try:
         data = msgspec.json.encode(module.entry(turn, info))
-        return data, msgspec.json.decode(data, type=module.RunEntry)
+        return data, decode(data, module.RunEntry)
     except ValueError as error:  # msgspec's own errors are ValueErrors
         what = f"{module.EDITION} cannot express it ({error})"
         raise InvalidInputError(what, where=f"turn {turn.turn_id}") from error
@@ -113,7 +113,7 @@ def read_run(edition: str, data: Data) -> tuple[RunInfo, Iterator[RunTurn]]:
 
 
 def _decoded(module: ModuleType, entry: Entry, info: RunInfo) -> RunTurn:
-    turn: RunTurn = module.turn_of(msgspec.json.decode(entry.data, type=module.RunEntry), entry.where, info)
+    turn: RunTurn = module.turn_of(decode(entry.data, module.RunEntry), entry.where, info)
     return turn
 
 
@@ -123,23 +123,23 @@ def _split(module: ModuleType, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
         lines = enumerate(bytes(data).splitlines())
         return RunInfo(""), (Entry(_place(module, n), line) for n, line in lines if line.strip())
     if hasattr(module, "RunHead"):
-        head = msgspec.json.decode(data, type=module.RunHead)
+        head = decode(data, module.RunHead)
         return module.info_of(head), (Entry(_place(module, n), raw) for n, raw in enumerate(head.turns))
-    rows = msgspec.json.decode(data, type=list[msgspec.Raw])
+    rows = decode(data, list[msgspec.Raw])
     return RunInfo(""), (Entry(_place(module, n), raw) for n, raw in enumerate(rows))
 
 
 def detect_run(data: Data) -> str:
     """The edition of a run file. Raises `InvalidInputError` where it is none that is known."""
     try:
-        raw = msgspec.json.decode(_first_line(data))
+        raw = decode(_first_line(data))
         if "references" in raw:
             return "ikat-2025"
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
+    except (msgspec.DecodeError, TypeError):
         pass
     try:
-        head = msgspec.json.decode(data, type=dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        head = decode(data, dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
+    except msgspec.DecodeError as error:
         raise InvalidInputError(f"is no run ({error})") from error
     if isinstance(head, list) and head and "Conversation_no" in head[0] and "Question" not in head[0]:
         return "qrecc"
@@ -164,7 +164,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, collect
     module = track(edition or topics.edition)
     try:
         info, entries = _split(module, data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         return _head_problems(module, data) or [Problem("$", f"is not JSON ({error})")]
     checked = checking(module.EDITION, info, topics, collection)
     problems: list[Problem] = []
@@ -176,15 +176,15 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, collect
 def _entry_problems(module: ModuleType, entry: Entry, info: RunInfo, checked: Checked) -> Sequence[Problem]:
     try:
         turn = _decoded(module, entry, info)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         return _shape(module.RunEntry, entry, checked) or [Problem(entry.where, str(error))]
     return list(checked.turn(turn))
 
 
 def _shape(shape: Any, entry: Entry, checked: Checked) -> list[Problem]:
     try:
-        raw = msgspec.json.decode(entry.data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raw = decode(entry.data)
+    except msgspec.DecodeError as error:
         return [Problem(entry.where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None
     place = ""
@@ -196,6 +196,6 @@ def _shape(shape: Any, entry: Entry, checked: Checked) -> list[Problem]:
 
 def _head_problems(module: ModuleType, data: Data) -> list[Problem]:
     try:
-        return shape_problems(msgspec.json.decode(data), module.Run)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return shape_problems(decode(data), module.Run)
+    except msgspec.DecodeError:
         return []

@@ -7,6 +7,7 @@ and no part of what is said.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from schemas.errors import InvalidInputError
 from schemas.records import Answered, Hit, Response, RunInfo
 
 
@@ -52,8 +53,10 @@ class RunTurn:
 
 
 def run_turns(answered: Iterable[Answered], info: RunInfo) -> Iterator[RunTurn]:
-    """What any edition may say of answered turns."""
+    """What any edition may say of answered turns. Raises `InvalidInputError` for one that lacks a wanted response."""
     for turn in answered:
+        if info.parts.answer and not turn.responses:
+            raise InvalidInputError("has no response", where=f"turn {turn.turn_id}")
         responses = turn.responses if info.parts.answer else (None,)
         yield RunTurn(
             turn.turn_id,

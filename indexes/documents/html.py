@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from html.parser import HTMLParser
 
 from indexes.documents.cutting import Block, Line, sentence
 from indexes.documents.prose import Outline, listed, row_text
+from indexes.tags import TagReader
 
 LEFT_OUT = {"script", "style", "template", "noscript", "nav", "svg", "math", "button", "select", "iframe", "object"}
 LISTS = {"ul", "ol", "dl"}
@@ -22,11 +22,11 @@ def html_blocks(text: str) -> tuple[str, list[Block]]:
     return reader.title, reader.blocks
 
 
-class _Reader(HTMLParser):
+class _Reader(TagReader):
     """Collects blocks. Every tag that does not stand within a line ends the paragraph before it."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.title, self.blocks = "", list[Block]()
         self._outline = Outline()
         self._lines: list[Line] = []  # of the paragraph that is open

@@ -1,0 +1,93 @@
+"""Commands run in this process as the command line runs them: what they say, how they end, how long it may take."""
+
+import faulthandler
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from traceback import format_exc
+from typing import Any
+
+import typer.main
+
+import cli
+
+PATIENCE = 20  # seconds until a case counts as one that hangs
+SETTINGS = {"CONVAGENT_MODEL": "none", "CONVAGENT_EMBEDDER": "none", "NO_COLOR": "1", "COLUMNS": "200"}
+
+
+class HangError(BaseException):
+    """Time is up. No `Exception`, so that nothing takes it for one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+    crash: str = ""  # a traceback
+
+
+def call(*arguments: object) -> Ended:
+    """Run a command. A traceback, a hang and a panic of a library are told as a crash."""
+    out, err = io.BytesIO(), io.BytesIO()
+    saved = sys.stdout, sys.stderr
+    said = io.TextIOWrapper(out, encoding="utf-8"), io.TextIOWrapper(err, encoding="utf-8", errors="backslashreplace")
+    sys.stdout, sys.stderr = said
+    code, crash = 0, ""
+    try:
+        _command().main(args=[str(argument) for argument in arguments], prog_name="convagent")
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a panic of a Rust library is no Exception
+        code, crash = 1, format_exc()
+    finally:
+        sys.stdout, sys.stderr = saved
+        for stream in said:
+            stream.flush()
+    return Ended(code, out.getvalue().decode("utf-8"), err.getvalue().decode("utf-8"), crash)
+
+
+@cache
+def _command() -> Any:
+    return typer.main.get_command(cli.app)
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """No model, no colours, whatever the environment says."""
+    saved = {name: os.environ.get(name) for name in SETTINGS}
+    os.environ.update(SETTINGS)
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """What takes longer than `PATIENCE` is interrupted; what cannot even be interrupted ends the process."""
+
+    def late(*_: object) -> None:
+        raise HangError(f"still at it after {PATIENCE} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE)
+    faulthandler.dump_traceback_later(3 * PATIENCE, exit=True, file=sys.__stderr__ or sys.stderr)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)

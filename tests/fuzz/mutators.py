@@ -1,0 +1,402 @@
+"""Ways to break a file: byte by byte, line by line, by the structure of its JSON, by its tags, by its compression.
+
+A mutator takes a source of randomness and the contents of a file, and gives other contents; the same seed, the same.
+"""
+
+import bz2
+import gzip
+import json
+import re
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import zstandard
+
+Mutator = Callable[[Random, bytes], bytes]
+LONG = 10_000_000  # characters of a line that is too long
+BRACKETS = 100_000
+
+# Values as they stand in JSON text, which `json.dumps` would not write.
+RAW_VALUES = (
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e999",
+    "-1e999",
+    "1e308",
+    "-1e308",
+    "1e-999",
+    "18446744073709551616",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "9" * 5000,
+    "1.7976931348623157e308",
+    "-0",
+    "true",
+    "false",
+    "null",
+    "[]",
+    "{}",
+    '""',
+    '" "',
+    '"\\n"',
+    '"\\u0000"',
+    '"\\ud800"',
+    '"\\udc00 and more of it"',
+    '"\\ud800\\ud800 twice"',
+    '"\\u202eright to left\\u202c"',
+    '"שלום עולם, איפה הלחם?"',
+    '"مرحبا بالعالم"',
+    '"👩‍👩‍👧‍👦 🏳️‍🌈"',
+    '"\\u001b[31mred\\u001b[0m\\u0007"',
+    '"\\u2028\\u2029\\u0085\\u000b"',
+    '"[/x] [bold] [link=file:///etc/passwd]"',
+    '"{{ statements }} {% for x in y %}"',
+    '"../../etc/passwd"',
+    '"a\\tb\\nc d"',
+    '"1\\n"',
+    '"²"',
+    '"٣"',
+    '"-1"',
+    '"0"',
+    '"NaN"',
+    '"_"',
+    '"1_1"',
+    '"<|im_end|>"',
+    '{"a": 1, "a": 2}',
+    '[[["deep"]]]',
+    '{"id": {"id": {"id": null}}}',
+    "[null, true, 1.5, {}]",
+    "[" * 900 + "]" * 900,
+)
+TEXTS = tuple(value for value in RAW_VALUES if value.startswith('"'))
+LARGE_VALUES = (
+    "[" * BRACKETS,
+    "[" * BRACKETS + "]" * BRACKETS,
+    '{"a":' * BRACKETS + "1" + "}" * BRACKETS,
+    f'"{"x" * 100_000}"',
+    f'"{"word " * 20_000}"',
+)
+TOKENS = (  # as columns of a line
+    "NaN",
+    "inf",
+    "-inf",
+    "1e999",
+    "1e308",
+    "-1e308",
+    "99999999999999999999",
+    "2147483648",
+    "2000000000",
+    "-1",
+    "-2147483649",
+    "1_000",
+    "٣",
+    "0x10",
+    "",
+    "\x00",
+    "\u202eab\u202c",
+    "👩‍👩‍👧",
+    "\u00a0",
+    "\u2028",
+    "\x1b[31m",
+    "[/x]",
+    "#",
+    '"',
+    "9" * 5000,
+    "id",
+)
+MARKUP = (
+    "<!--",
+    "<![CDATA[",
+    "<![x[",
+    "<![ x",
+    "<!x",
+    "<!DOCTYPE x [",
+    "<?",
+    "<",
+    "</",
+    "<top",
+    "<p pno=",
+    '<p pno="',
+    "<p>",
+    "</p>",
+    "<doc>",
+    "</doc>",
+    "<docno>",
+    "<num>",
+    "<top>",
+    "</top>",
+    "<desc>",
+    "<title>",
+    "</title>",
+    "<topic>",
+    "<number>",
+    "&lol;",
+    "&#xD800;",
+    "&#0;",
+    "&#99999999999;",
+    "&" + "a" * 200,
+    "]]>",
+    "<script>",
+    "<textarea>",
+    "<plaintext>",
+)
+PROLOGUES = (
+    '<?xml version="1.0" encoding="UTF-16"?>',
+    '<?xml version="1.0" encoding="no-such"?>',
+    '<?xml version="1.0" encoding="utf-7"?>',
+    '<?xml version="9.9"?>',
+    '<!DOCTYPE x [<!ENTITY lol "lol">'
+    + "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1 or str()};" * 10}">' for n in range(1, 10))
+    + "]>",
+    '<!DOCTYPE x [<!ENTITY lol SYSTEM "file:///etc/passwd">]>',
+    '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">',
+)
+BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00")
+BYTES = (
+    b"\x00",
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\r",
+    b"\n",
+    b"\x1a",
+    b'"',
+    b"\\",
+    b"{",
+    b"[",
+)
+ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1", "utf-7", "cp037")
+
+
+def flipped(rng: Random, data: bytes) -> bytes:
+    """A few bits turned over."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 5) if changed else 0):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def deleted(rng: Random, data: bytes) -> bytes:
+    """A piece gone."""
+    start, end = _piece(rng, data)
+    return data[:start] + data[end:]
+
+
+def inserted(rng: Random, data: bytes) -> bytes:
+    """Bytes put in that do not belong there."""
+    place = rng.randint(0, len(data))
+    return data[:place] + rng.choice(BYTES) * rng.choice((1, 1, 2, 50)) + data[place:]
+
+
+def repeated(rng: Random, data: bytes) -> bytes:
+    """A piece there again."""
+    start, end = _piece(rng, data)
+    return data[:end] + data[start:end] * rng.choice((1, 2, 10)) + data[end:]
+
+
+def spliced(rng: Random, data: bytes) -> bytes:
+    """A piece of it in the place of another."""
+    start, end = _piece(rng, data)
+    other, until = _piece(rng, data)
+    return data[:start] + data[other:until] + data[end:]
+
+
+def truncated(rng: Random, data: bytes) -> bytes:
+    """The end gone."""
+    return data[: rng.randint(0, len(data))]
+
+
+def _piece(rng: Random, data: bytes) -> tuple[int, int]:
+    start = rng.randint(0, len(data))
+    return start, min(len(data), start + rng.choice((1, 2, 8, 60, 500)))
+
+
+def marked(rng: Random, data: bytes) -> bytes:
+    """A byte order mark before it, the right one or another."""
+    return rng.choice(BOMS) + data
+
+
+def recoded(rng: Random, data: bytes) -> bytes:
+    """Written in another encoding."""
+    return data.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace")
+
+
+def emptied(rng: Random, _data: bytes) -> bytes:
+    """Nothing, or next to nothing."""
+    return rng.choice(
+        (b"", b" ", b"\n", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>")
+    )
+
+
+def lengthened(rng: Random, data: bytes) -> bytes:
+    """A very long line in the midst of it, or at its end."""
+    size = LONG if rng.random() < 0.01 else rng.choice((5_000, 70_000))
+    filling = rng.choice(
+        (b"x", b"word ", b"\x00", b"[", b'{"a":', b"<", b"<p ", b"\t", b" ", b'"', b"\xf0\x9f\x98\x80")
+    )
+    place = rng.choice((rng.randint(0, len(data)), len(data)))
+    return data[:place] + filling * (size // len(filling)) + data[place:]
+
+
+def relined(rng: Random, data: bytes) -> bytes:
+    """Lines left out, doubled, in another order, joined, or ended in another way."""
+    lines = data.splitlines(keepends=True)
+    if not lines:
+        return data
+    place = rng.randrange(len(lines))
+    way = rng.randrange(6)
+    if way == 0:
+        del lines[place]
+    elif way == 1:
+        lines.insert(rng.randint(0, len(lines)), lines[place])
+    elif way == 2:
+        rng.shuffle(lines)
+    elif way == 3:
+        lines[place] = lines[place].rstrip(b"\r\n")
+    elif way == 4:
+        lines = [
+            line.rstrip(b"\r\n") + rng.choice((b"\r\n", b"\r", b"\n\n", b"\x0b", b"\xe2\x80\xa8")) for line in lines
+        ]
+    else:
+        lines[place] = b"\n" * 1000
+    return b"".join(lines)
+
+
+def recolumned(rng: Random, data: bytes) -> bytes:
+    """Another word in a column of a line, a column more, or one less."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    place = rng.randrange(len(lines))
+    columns = re.split(r"(\t| )", lines[place])
+    at = rng.randrange(len(columns))
+    columns[at : at + rng.choice((0, 1, 1, 1))] = [rng.choice(TOKENS)]
+    lines[place] = "".join(columns)
+    return "\n".join(lines).encode()
+
+
+def restructured(rng: Random, data: bytes) -> bytes:
+    """A value of the JSON replaced, a key left out, renamed or doubled, an entry doubled, something nested."""
+    try:
+        root = json.loads(data)
+    except (ValueError, RecursionError):
+        return _restructured_line(rng, data)
+    return _changed(rng, root)
+
+
+def _restructured_line(rng: Random, data: bytes) -> bytes:
+    """The same for one of many lines of JSON."""
+    lines = data.split(b"\n")
+    place = rng.randrange(len(lines))
+    try:
+        lines[place] = _changed(rng, json.loads(lines[place]))
+    except (ValueError, RecursionError):
+        return inserted(rng, data)
+    return b"\n".join(lines)
+
+
+def _changed(rng: Random, root: Any) -> bytes:
+    holder = {"root": root}
+    raw: dict[str, str] = {}
+    for number in range(rng.choice((1, 1, 1, 2, 4))):
+        _change_one(rng, holder, raw, f"@@{number}@@")
+    text = json.dumps(holder["root"], ensure_ascii=rng.random() < 0.5)
+    for name, value in raw.items():
+        text = text.replace(f'"{name}"', value)
+    return text.encode("utf-8", "replace")
+
+
+def _change_one(rng: Random, holder: dict[str, Any], raw: dict[str, str], name: str) -> None:
+    """One change somewhere; what `json.dumps` cannot write is put under a name, and its text into `raw`."""
+    parent, key = rng.choice(_places(holder))
+    way = rng.randrange(8)
+    if way == 0 and parent is not holder:
+        del parent[key]
+    elif way == 1 and isinstance(parent, dict):
+        parent[rng.choice((f"{key}x", "", "$ref", "id", "1\n", "\u202e"))] = parent[key]
+    elif way == 2 and isinstance(parent, list):
+        parent.insert(rng.randint(0, len(parent)), parent[key])
+    elif way == 3:
+        parent[key] = rng.choice(([parent[key]], {"x": parent[key]}, str(parent[key]), [parent[key]] * 3))
+    else:
+        raw[name] = rng.choice(_values(rng, parent[key]))
+        parent[key] = name
+
+
+def _values(rng: Random, old: Any) -> tuple[str, ...]:
+    """Mostly of the same type: a file whose shape is right gets further."""
+    if rng.random() < 0.01:
+        return LARGE_VALUES
+    return TEXTS if isinstance(old, str) and rng.random() < 0.5 else RAW_VALUES
+
+
+def _places(holder: Any) -> list[tuple[Any, Any]]:
+    """Every place of a value: what holds it, and under which key."""
+    found: list[tuple[Any, Any]] = []
+    todo = [holder]
+    while todo:
+        inside = todo.pop()
+        keys = list(inside) if isinstance(inside, dict) else range(len(inside))
+        found.extend((inside, key) for key in keys)
+        todo.extend(inside[key] for key in keys if isinstance(inside[key], dict | list))
+    return found
+
+
+def retagged(rng: Random, data: bytes) -> bytes:
+    """Markup put in, tags left out or doubled, entities declared."""
+    text = data.decode("utf-8", "replace")
+    tags = [match.span() for match in re.finditer(r"<[^<>]*>", text)]
+    way = rng.randrange(5)
+    if way == 0 or not tags:
+        place = rng.randint(0, len(text))
+        times = 20_000 if rng.random() < 0.02 else 1
+        text = text[:place] + rng.choice(MARKUP) * times + text[place:]
+    elif way == 1:
+        start, end = rng.choice(tags)
+        text = text[:start] + text[end:]
+    elif way == 2:
+        start, end = rng.choice(tags)
+        text = text[:end] + text[start:end] * rng.choice((1, 2, 2000)) + text[end:]
+    elif way == 3:
+        start, end = rng.choice(tags)
+        text = text[: start + 1] + rng.choice(("\x00", "x", " ", "🍞", "p ", "/")) + text[start + 1 :]
+    else:
+        text = rng.choice(PROLOGUES) + text.replace("</title>", "&lol9;&lol;</title>", 1)
+    return text.encode("utf-8", "replace")
+
+
+BYTE_WAYS: tuple[Mutator, ...] = (
+    flipped,
+    deleted,
+    inserted,
+    repeated,
+    spliced,
+    truncated,
+    marked,
+    recoded,
+    emptied,
+    lengthened,
+)
+LINE_WAYS: tuple[Mutator, ...] = (relined, recolumned, recolumned, recolumned)
+PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+
+
+def broken(rng: Random, data: bytes, ways: tuple[Mutator, ...]) -> bytes:
+    """The file after one to three changes, by ways of its own kind more often than by bytes."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        data = rng.choice(ways if ways and rng.random() < 0.65 else BYTE_WAYS)(rng, data)
+    return data
+
+
+def packed(rng: Random, data: bytes, suffix: str) -> bytes:
+    """Compressed as `suffix` says, and now and then torn, broken, or not compressed at all."""
+    if suffix not in PACKED:
+        return data
+    whole = PACKED[suffix](data)
+    way = rng.randrange(6)
+    if way == 0:
+        return data
+    if way == 1:
+        return rng.choice((truncated, flipped, deleted, emptied))(rng, whole)
+    return whole + rng.choice((b"", b"", b"\x00" * 8, b"rubbish", whole))

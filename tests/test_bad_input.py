@@ -1,0 +1,340 @@
+"""Files that are wrong as files are wrong: each ends in an error that says what and where, or in a valid run."""
+
+import bz2
+import gzip
+import json
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from agent.rankings import read_ranking
+from agent.trace import read_trace
+from indexes.passages import PassageIndex
+from tests.conftest import EXAMPLES
+from tests.fuzz.bench import Ended, call, settings
+
+BRACKETS = 100_000
+TOPIC: dict[str, Any] = {
+    "number": 0,
+    "ptkb": {"1": "I am coeliac."},
+    "turns": [{"turn_id": 1, "utterance": "Which bread may I eat?"}],
+}
+
+
+@pytest.fixture(autouse=True)
+def _without_models() -> Iterator[None]:
+    with settings():
+        yield
+
+
+def answered(index: PassageIndex, topics: Path, *more: object) -> Ended:
+    """Answered without a model, and validated where that ended well."""
+    run = topics.with_name("out.json")
+    ended = call("answer", topics, "-i", index.directory, "-k", "5", "-o", run, *more)
+    return call("validate", run, "-t", topics) if ended.code == 0 else ended
+
+
+def written(path: Path, content: Any) -> Path:
+    """A file of text, of bytes, or of anything as JSON."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def with_utterance(text: str) -> list[Any]:
+    return [TOPIC | {"turns": [{"turn_id": 1, "utterance": text}]}]
+
+
+NESTED = "[" * BRACKETS
+BAD_TOPICS = {
+    "nothing": ("", "is not JSON"),
+    "white space": (" \n", "is not JSON"),
+    "an empty list": ("[]", "is of no edition"),
+    "an empty object": ("{}", "is of no edition"),
+    "null": ("null", "is of no edition"),
+    "a list of nothing": ("[[], {}, null]", "is of no edition"),
+    "open brackets": (NESTED, "is not JSON (is nested too deeply)"),
+    "brackets": (NESTED + "]" * BRACKETS, "is not JSON (is nested too deeply)"),
+    "brackets in a topic": (json.dumps([TOPIC | {"title": "@"}]).replace('"@"', "[" * 900 + "]" * 900), "$[0].title"),
+    "UTF-16": (json.dumps([TOPIC]).encode("utf-16"), "is not UTF-8"),
+    "UTF-16 without a mark": (json.dumps([TOPIC]).encode("utf-16-le"), "is not UTF-8"),
+    "UTF-32": (json.dumps([TOPIC]).encode("utf-32"), "is not UTF-8"),
+    "Latin-1": (
+        json.dumps(with_utterance("Wo gibt es Brötchen?"), ensure_ascii=False).encode("latin-1"),
+        "is not UTF-8",
+    ),
+    "NUL": (b"\0" + json.dumps([TOPIC]).encode(), "is not UTF-8"),
+    "NUL within": (json.dumps([TOPIC]).encode().replace(b"bread", b"br\0ad"), "is not JSON"),
+    "a high surrogate": (json.dumps(with_utterance("bread \ud800 rolls")), "surrogate"),
+    "a low surrogate": (json.dumps(with_utterance("bread \udc00 rolls")), "surrogate"),
+    "NaN": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": NaN'), "is not JSON"),
+    "a huge number": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": ' + "9" * 5000), "is not JSON"),
+    "true as a text": ([TOPIC | {"ptkb": {"1": True}}], "$[0].ptkb"),
+    "null as a text": ([TOPIC | {"turns": [{"turn_id": 1, "utterance": None}]}], "$[0].turns[0].utterance"),
+    "a topic twice": ([TOPIC, TOPIC], "topic 0: stands 2 times"),
+    "a turn twice": ([TOPIC | {"turns": TOPIC["turns"] * 2}], "turn 0_1: stands 2 times"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TOPICS)
+def test_bad_topics_are_named(case: str, example_index: PassageIndex, tmp_path: Path) -> None:
+    content, said = BAD_TOPICS[case]
+    topics = written(tmp_path / "topics.json", content)
+    ended = answered(example_index, topics)
+    assert (ended.code, ended.crash) == (5, "")
+    assert said in ended.err
+    assert "topics.json" in ended.err or "turn " in ended.err
+    assert len(ended.err) < 3000
+    assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
+
+
+GOOD_UTTERANCES = {
+    "emoji": "Which bread 🍞 may I eat 👩‍👩‍👧‍👦 on a balcony?",
+    "right to left": "איזה לחם מותר לי לאכול? bread خبز",
+    "marks of direction": "Which \u202ebread\u202c may \u2067I\u2069 eat?",
+    "escape codes": "Which \x1b[31mbread\x07 may I eat?",
+    "NUL, escaped": "Which bread\x00 may I eat?",
+    "separators": "Which bread\u2028may\u0085I\x0beat?",
+    "markup of the terminal": "Which bread [/x] may I [bold] eat?",
+    "templates and markers": "{{ bread }} {% for x in y %} <|im_end|> which bread?",
+}
+
+
+@pytest.mark.parametrize("case", GOOD_UTTERANCES)
+def test_odd_text_goes_from_end_to_end(case: str, example_index: PassageIndex, tmp_path: Path) -> None:
+    text = GOOD_UTTERANCES[case]
+    topics = written(tmp_path / "topics.json", with_utterance(text))
+    assert answered(example_index, topics).out.endswith(": valid (1 turns)\n")
+    trace = read_trace(tmp_path / "out.trace.jsonl")
+    assert [line.answered.query.utterance for line in trace.lines()] == [text]
+    shown = call("show", trace.path)
+    assert shown.code == 0, shown.crash or shown.err
+    assert "\x1b" not in shown.out
+    exported = call("export", trace.path, "--format", "ikat-2024", "-o", tmp_path / "again.json")
+    assert exported.code == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "out.json").read_bytes()
+
+
+def test_the_last_of_doubled_keys_counts(example_index: PassageIndex, tmp_path: Path) -> None:
+    """As all readers of JSON have it."""
+    doubled = json.dumps([TOPIC]).replace('"utterance":', '"utterance": "What is rye?", "utterance":')
+    assert answered(example_index, written(tmp_path / "topics.json", doubled)).code == 0
+    (line,) = read_trace(tmp_path / "out.trace.jsonl").lines()
+    assert line.answered.query.utterance == "Which bread may I eat?"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(example_index: PassageIndex, tmp_path: Path) -> None:
+    marked = b"\xef\xbb\xbf"
+    topics = written(tmp_path / "topics.json", marked + json.dumps([TOPIC]).encode())
+    assert answered(example_index, topics).code == 0
+    run = written(tmp_path / "run.json", marked + (tmp_path / "out.json").read_bytes())
+    assert call("validate", run, "-t", topics).code == 0
+    assert call("convert", run, "-o", tmp_path / "run.trec").code == 0
+    trec = written(tmp_path / "marked.trec", marked + (tmp_path / "run.trec").read_bytes())
+    assert read_ranking(trec).hits == read_ranking(run).hits
+    first = next(iter(read_ranking(run).hits["0_1"])).id
+    qrels = written(tmp_path / "qrels", marked + f"0_1 0 {first} 1\n".encode())
+    assert '"RR":1.0' in call("eval", "search", trec, "--qrels", qrels, "--json").out
+
+
+@pytest.mark.parametrize("replies", [True, False], ids=["the track's replies", "its own replies"])
+def test_a_conversation_of_300_turns(replies: bool, example_index: PassageIndex, tmp_path: Path) -> None:
+    asked = (
+        "Which bread may I eat?",
+        "And tomatoes on a balcony?",
+        "Why is that?",
+        "Thank you. How long does it keep?",
+    )
+    said = {"response": "Rice bread holds no gluten."} if replies else {}
+    turns = [{"turn_id": n, "utterance": asked[n % 4]} | said for n in range(1, 301)]
+    topics = written(tmp_path / "topics.json", [TOPIC | {"turns": turns}])
+    ended = answered(example_index, topics)
+    assert ended.out.endswith(": valid (300 turns)\n"), ended.err or ended.out or ended.crash
+
+
+def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
+    text = "Rice bread keeps for a week. " + "🍞" * 10_000_000
+    rows = [{"id": "long", "text": text}, {"id": "short", "text": "Rye bread keeps for two weeks."}]
+    passages = written(tmp_path / "passages.jsonl", "\n".join(map(json.dumps, rows)))
+    assert call("index", "build", passages, "-o", tmp_path / "index").code == 0
+    started = time.monotonic()
+    topics = written(tmp_path / "topics.json", with_utterance("How long does rice bread keep?"))
+    ended = answered(PassageIndex(tmp_path / "index"), topics)
+    assert ended.out.endswith(": valid (1 turns)\n"), ended.err or ended.out or ended.crash
+    assert time.monotonic() - started < 60
+
+
+BAD_PASSAGES = {
+    "empty.jsonl": (b"", "holds no passage"),
+    "nothing.jsonl": (b"\n\n \n", "holds no passage"),
+    "array.jsonl": (b"[]", "array.jsonl:1: bad line"),
+    "object.jsonl": (b"{}", "object.jsonl:1: bad line"),
+    "nested.jsonl": (NESTED.encode(), "nested.jsonl:1: bad line"),
+    "within.jsonl": (b'{"id": "a", "text": "b", "x": ' + NESTED.encode(), "within.jsonl:1: bad line"),
+    "surrogate.jsonl": (b'{"id": "a", "text": "\\ud800 and more"}', "surrogate.jsonl:1: bad line"),
+    "boolean.jsonl": (b'{"id": true, "text": "a"}', "boolean.jsonl:1: bad line"),
+    "null.jsonl": (b'{"id": "a", "text": null}', "null.jsonl:1: bad line"),
+    "utf16.jsonl": ('{"id": "a", "text": "b"}'.encode("utf-16"), "utf16.jsonl: is not UTF-8"),
+    "utf16.tsv": ("a\tb\n".encode("utf-16-le"), "utf16.tsv: is not UTF-8"),
+    "utf16.xml": ("<doc><docno>1</docno>".encode("utf-16"), "utf16.xml: is not UTF-8"),
+    "twice.tsv": (b"a\tone\na\ttwo\n", "twice.tsv:2: the id 'a' was seen before"),
+    "id.tsv": (b"a" * 70_000 + b"\tone\n", "id.tsv:1: an id of 70000 characters"),
+    "cut.jsonl.gz": (gzip.compress(b'{"id": "a", "text": "b"}\n')[:-9], "cut.jsonl.gz: cannot be read"),
+    "cut.jsonl.bz2": (bz2.compress(b'{"id": "a", "text": "b"}\n')[:-9], "cut.jsonl.bz2: cannot be read"),
+    "plain.jsonl.gz": (b'{"id": "a", "text": "b"}', "plain.jsonl.gz: cannot be read"),
+    "plain.jsonl.zst": (b'{"id": "a", "text": "b"}', "plain.jsonl.zst: cannot be read"),
+    "deflate.jsonl.gz": (gzip.compress(b"")[:10] + b"\xff" * 40, "deflate.jsonl.gz: cannot be read"),
+    "unclosed.xml": (b'<doc><docno>1</docno><p pno="' + b"x\n" * 20_000, "does not end"),
+    "comment.xml": (b"<doc><docno>1</docno><!-- " + b"x\n" * 20_000, "does not end"),
+    "tags.xml": (b"<doc" * 2_000_000, "does not end"),
+    "tape.tar.gz": (b"", "not a kind of passage file"),
+    "parcel.zip": (b"", "not a kind of passage file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PASSAGES)
+def test_bad_passages_are_named_and_no_index_is_left(name: str, tmp_path: Path) -> None:
+    content, said = BAD_PASSAGES[name]
+    ended = call("index", "build", written(tmp_path / name, content), "-o", tmp_path / "index")
+    assert (ended.code, ended.crash) == (5, "")
+    assert said in ended.err
+    assert len(ended.err) < 1500
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_archives_are_not_unpacked(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "passages.tar.gz", "w:gz") as tape:
+        tape.add(EXAMPLES / "passages.jsonl", "passages.jsonl")
+    for given in (tmp_path / "passages.tar.gz", tmp_path):
+        ended = call("index", "build", given, "-o", tmp_path / "index")
+        assert ended.code == 5
+        assert "Archives (.tar, .zip) are not unpacked" in ended.err
+
+
+def test_links_are_followed_to_files_elsewhere(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "link.jsonl").symlink_to(EXAMPLES / "passages.jsonl")
+    assert call("index", "build", corpus / "link.jsonl", "-o", tmp_path / "one").code == 0
+    assert call("index", "build", corpus, "-o", tmp_path / "two").code == 0
+    assert len(PassageIndex(tmp_path / "two")) == 72
+    (corpus / "broken.jsonl").symlink_to(tmp_path / "nowhere.jsonl")
+    ended = call("index", "build", corpus / "broken.jsonl", "-o", tmp_path / "three")
+    assert ended.code == 4
+    assert "broken.jsonl: no such file" in ended.err
+
+
+def test_a_small_archive_of_one_endless_line_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexes.corpus.LONGEST_LINE", 1_000_000)
+    packed = written(tmp_path / "bomb.jsonl.zst", zstandard.compress(b"\n" + b"x" * 50_000_000))
+    ended = call("index", "build", packed, "-o", tmp_path / "index")
+    assert (ended.code, ended.crash) == (5, "")
+    assert "bomb.jsonl.zst:2: a line of more than 1000000 bytes" in ended.err
+
+
+LOL = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+BAD_XML = {
+    "billion laughs": f'<!DOCTYPE x [<!ENTITY l0 "lol">{LOL}]><topics><topic><title>&l9;</title></topic></topics>',
+    "an outer entity": '<!DOCTYPE x [<!ENTITY l9 SYSTEM "file:///etc/passwd">]><topics><title>&l9;</title></topics>',
+    "an unknown encoding": '<?xml version="1.0" encoding="no-such"?><topics/>',
+    "an undefined entity": "<topics><topic><number>1</number><title>&lol;</title></topic></topics>",
+    "unclosed": "<topics><topic><number>1</number>",
+    "deep": "<topics>" * BRACKETS,
+    "NUL": "<topics>\0</topics>",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("case", BAD_XML)
+def test_bad_xml_is_named(case: str, tmp_path: Path) -> None:
+    written(tmp_path / "topics.xml", BAD_XML[case])
+    written(tmp_path / "portal.json", {"arguments": [{"id": "a", "premises": [{"text": "Bread."}]}]})
+    ended = call("touche", "-i", tmp_path, "-o", tmp_path / "out")
+    assert (ended.code, ended.crash) == (5, "")
+    assert "topics.xml: is no XML that can be read" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "odd", ["<![x[ ]]>", "<![ x", "<!x", "<?x", "&l9;", "&#xD800;", "<!DOCTYPE x [<!ENTITY y 'z'>]>"]
+)
+def test_markup_that_stops_a_parser_does_not_stop_the_reader(odd: str, tmp_path: Path) -> None:
+    text = f"<topics>\n<top><num>1</num><desc><p>Rye bread from Harnby.</p></desc></top>\n{odd}\n</topics>\n"
+    topics = written(tmp_path / "topics.xml", text)
+    assert call("spans", topics, "-o", tmp_path / "spans.tsv").code == 0
+    passages = written(tmp_path / "passages.xml", f'<doc><docno>1</docno><p pno="0">Rye bread.</p></doc>\n{odd}')
+    ended = call("index", "build", passages, "-o", tmp_path / "index")
+    assert ended.code == 0, ended.err or ended.crash
+
+
+@pytest.mark.parametrize("row", ["[" * BRACKETS + "]" * BRACKETS, "9" * 5000, '"\\udc00 alone"'])
+def test_arguments_that_would_end_the_process_are_named(row: str, tmp_path: Path) -> None:
+    """The C library under `ijson` crashes on the first two."""
+    written(tmp_path / "topics.xml", "<topics><topic><number>1</number><title>Bread?</title></topic></topics>")
+    good = json.dumps({"id": "a", "premises": [{"text": "Bread."}]})
+    written(tmp_path / "portal.json", f'{{"arguments": [{good}, {{"id": "b", "premises": {row}}}]}}')
+    ended = call("touche", "-i", tmp_path, "-o", tmp_path / "out", "--no-quality")
+    assert (ended.code, ended.crash) == (5, "")
+    assert "portal.json:" in ended.err
+    assert "broken JSON" in ended.err
+    assert not (tmp_path / "out" / "run.txt").exists()
+
+
+@pytest.mark.parametrize("level", ["99999999999999999999", "2147483647", "1001", "-1001", "NaN", "1e3"])
+def test_a_level_that_no_labels_have(level: str, tmp_path: Path) -> None:
+    """trec_eval makes room for every level up to the highest: two thousand million of them fill the memory."""
+    run = written(tmp_path / "run.trec", "1 Q0 a 1 1.0 x\n")
+    qrels = written(tmp_path / "qrels", f"1 0 a {level}\n")
+    ended = call("eval", "search", run, "--qrels", qrels)
+    assert (ended.code, ended.crash) == (5, "")
+    assert "qrels:1: is not `turn 0 id level`" in ended.err
+
+
+def test_a_trace_that_says_odd_things(example_index: PassageIndex, tmp_path: Path) -> None:
+    topics = written(tmp_path / "topics.json", [TOPIC])
+    assert answered(example_index, topics).code == 0
+    trace = tmp_path / "out.trace.jsonl"
+    head, line = trace.read_text(encoding="utf-8").splitlines()
+    said = json.loads(line)
+    changes: tuple[dict[str, Any], ...] = ({"hits": []}, {"responses": []}, {"turn_id": "[/x]\x1b[31m_1"})
+    for change in changes:
+        trace.write_text(f"{head}\n{json.dumps(said | {'answered': said['answered'] | change})}\n", encoding="utf-8")
+        shown = call("show", trace)
+        assert (shown.code, shown.crash) == (0, "")
+        assert "\x1b" not in shown.out
+    trace.write_text(
+        f"{head}\n{json.dumps(said | {'answered': said['answered'] | {'responses': []}})}\n", encoding="utf-8"
+    )
+    for edition in ("ikat-2023", "ikat-2024", "ikat-2025"):
+        ended = call("export", trace, "--format", edition, "-o", tmp_path / "again.json")
+        assert (ended.code, ended.crash) == (5, "")
+        assert "turn 0_1: has no response" in ended.err
+        assert not (tmp_path / "again.json").exists()
+
+
+@pytest.mark.parametrize(
+    "odd", [{"turn_id": "0_1 and more"}, {"id": "a b"}, {"id": "a\nb"}, {"twice": True}, {"listed": 2}]
+)
+def test_a_run_that_has_no_form_in_trec(odd: dict[str, Any], tmp_path: Path) -> None:
+    passage = {"id": odd.get("id", "a"), "score": 1.0, "used": True, "text": ""}
+    response = {
+        "rank": 1,
+        "text": "Bread.",
+        "ptkb_provenance": [],
+        "passage_provenance": [passage] * odd.get("listed", 1),
+    }
+    turn = {"turn_id": odd.get("turn_id", "0_1"), "responses": [response]}
+    run = {"run_name": "x", "run_type": "automatic", "turns": [turn] * (2 if "twice" in odd else 1)}
+    ended = call("convert", written(tmp_path / "run.json", run), "-o", tmp_path / "run.trec")
+    assert (ended.code, ended.crash) == (5, "")
+    assert "run.json: " in ended.err
+    assert not (tmp_path / "run.trec").exists()
