@@ -26,6 +26,7 @@ class Cache:
         try:
             if path:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                path.touch(mode=0o600)  # what was asked is nobody else's affair
             self._database = sqlite3.connect(path or ":memory:", timeout=WAIT, check_same_thread=False)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")  # losing the latest in a power cut costs only time

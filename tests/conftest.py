@@ -24,6 +24,12 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["CONVAGENT_CACHE"] = str(tmp_path_factory.mktemp("caches"))
 
 
+def own_settings_left_out() -> dict[str, str]:
+    """The environment for a process that a test starts: nothing of a person's settings, and this session's caches."""
+    own = {name for name in os.environ if name.startswith(("CONVAGENT_", "PYTHONPATH"))} - {"CONVAGENT_CACHE"}
+    return {name: value for name, value in os.environ.items() if name not in own}
+
+
 @pytest.fixture(scope="session")
 def example_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
     """The bundled passages, indexed."""

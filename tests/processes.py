@@ -1,7 +1,6 @@
 """The command line as a process of its own, to which things happen."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -9,15 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, own_settings_left_out
 
 FAULTS = ROOT / "tests" / "faults"  # on PYTHONPATH: a process that gets a signal at a change of its own
 
 
 def environment(**more: str) -> dict[str, str]:
     """Nothing of the person's own settings, and `more`."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("CONVAGENT_", "PYTHONPATH"))}
-    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | more
+    return own_settings_left_out() | {"PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
 def start(*arguments: str | Path, before: Callable[[], None] | None = None, **more: str) -> subprocess.Popen[str]:

@@ -1,6 +1,5 @@
 """`convagent serve` as a person starts it: a process of its own on a free port, ended by Ctrl-C."""
 
-import os
 import re
 import signal
 import subprocess
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import GUARD, ROOT
+from tests.conftest import GUARD, ROOT, own_settings_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment(data: Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
-    return kept | {"CONVAGENT_DATA": str(data), "PYTHONPATH": str(GUARD)}
+    return own_settings_left_out() | {"CONVAGENT_DATA": str(data), "PYTHONPATH": str(GUARD)}
 
 
 @contextmanager

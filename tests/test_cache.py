@@ -40,6 +40,7 @@ def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
     said = first.ask(TALK, IMAGINE, str), first.ask(TALK, IMAGINE, Reply)
     scores = first.score(TALK, Task("context"), ["rice bread", "a car"])
     assert [call.known for call in calls] == [False] * 3
+    assert kept.stat().st_mode & 0o077 == 0
     again = remembering(kept, calls)  # a script with no reply at all: whatever it is asked would be an error
     assert (again.ask(TALK, IMAGINE, str), again.ask(TALK, IMAGINE, Reply)) == said == ("Rice bread.", Reply("Rye."))
     assert again.score(TALK, Task("context"), ["rice bread", "a car"]) == scores == [-1.0, -50.0]

@@ -1,7 +1,6 @@
 """The command line as a person meets it: the installed command, run from another directory."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -10,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from indexes.passages import PassageIndex
-from tests.conftest import EXAMPLES, ROOT
+from tests.conftest import EXAMPLES, ROOT, own_settings_left_out
 
 COMMAND = Path(sys.executable).with_name("convagent")
 
 
 def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command; the checkout is not on its path."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("CONVAGENT_", "PYTHONPATH"))}
+    env = own_settings_left_out()
     return subprocess.run(
         [COMMAND, *map(str, arguments)], cwd=cwd, env=env | environment, capture_output=True, text=True, timeout=300
     )

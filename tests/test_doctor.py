@@ -19,7 +19,7 @@ from agent.llm.embedded import embedded_gguf, repacked_path, sha256
 from agent.speed import EmbeddingPace, Pace
 from cli import app
 from schemas.errors import UsageError
-from tests.conftest import ROOT, bare_model, needs_embedder, needs_model
+from tests.conftest import ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
 
 @pytest.fixture
@@ -46,7 +46,8 @@ def chosen(model: Model) -> dict[str, int | str | bool]:
 
 def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, in another directory."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
+    env = own_settings_left_out()
+    del env["CONVAGENT_CACHE"]
     path = os.pathsep.join((*filter(None, [environment.pop("FIRST", "")]), str(ROOT)))
     command = [sys.executable, str(ROOT / "cli.py"), "doctor", *arguments]
     env |= {"PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"} | environment

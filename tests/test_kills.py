@@ -33,7 +33,7 @@ class Task:
     def call(self, *more: str, name: str = "run.json") -> Sequence[str | Path]:
         (self.place / name).parent.mkdir(exist_ok=True)
         given = (EXAMPLES / "topics.json", "-i", self.index, "-m", self.model, "--embedder", "none", "-k", "50")
-        return ("answer", *given, "-o", self.place / name, *more)
+        return ("answer", *given, "--no-cache", "-o", self.place / name, *more)
 
     def kill(self, kills: int, shortest: float, longest: float) -> None:
         """Kill and resume until it was killed so often, then finish. What is finished before is begun anew."""

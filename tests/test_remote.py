@@ -4,7 +4,6 @@ One test asks the real server of llama-cpp-python.
 """
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -30,7 +29,7 @@ from agent.ptkb import choose_statements
 from indexes.passages import PassageIndex
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement
-from tests.conftest import EXAMPLES, GUARD, ROOT, needs_model
+from tests.conftest import EXAMPLES, GUARD, ROOT, needs_model, own_settings_left_out
 
 TALK = Conversation(
     "Be brief.",
@@ -130,9 +129,8 @@ def model(address: str, calls: list[Call]) -> Iterator[RemoteModel]:
 
 def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     """The command line, where it cannot reach more than loopback."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("CONVAGENT_")}
     command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
-    env |= environment | {"PYTHONPATH": str(GUARD)}
+    env = own_settings_left_out() | environment | {"PYTHONPATH": str(GUARD)}
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
@@ -413,6 +411,28 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     assert KEY not in "".join(written.values())
     wanted = [body.get("response_format", {}).get("json_schema", {}).get("name") for body in StandIn.asked]
     assert set(wanted) == {None, "rewrite", "write"}
+
+
+@pytest.mark.parametrize("end", [GONE, WORKING, (500, fault("out of memory")), (200, said("I am not what was asked."))])
+def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path, example_index: PassageIndex) -> None:
+    """Its turns are answered without it from then on, which is told; once it is back, they are asked again."""
+    (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps([topic | {"turns": topic["turns"][:3]}]))
+    StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
+    arguments = ("answer", topics, "-i", example_index.directory, "--embedder", "none", "-o", "run.json", "--no-cache")
+    asked = (*arguments, "-m", f"{address}#big", "--answer", "select")
+    result = convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="1")
+    assert result.returncode == 0, result.stderr
+    lines = [json.loads(line)["answered"] for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]]
+    failed = [line["turn_id"] for line in lines if line["without_model"]]
+    assert failed
+    assert f"{len(failed)} of them without the model, which failed (turn {failed[0]}" in result.stderr
+    assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).returncode == 0
+    StandIn.replies = []
+    again = convagent(*asked, "--resume", cwd=tmp_path)
+    assert "without the model" not in again.stderr
+    assert f"3 turns answered ({3 - len(failed)} of them from the trace)" in again.stderr
 
 
 def test_a_run_whose_server_is_not_there(tmp_path: Path, example_index: PassageIndex) -> None:

@@ -1,0 +1,58 @@
+"""The same topics, model and seed give the same bytes: in any process, with any caches, with any number of jobs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from indexes.passages import PassageIndex
+from tests.conftest import EXAMPLES, needs_embedder, needs_model
+from tests.processes import run
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    """The beginnings of two conversations."""
+    path = tmp_path / "topics.json"
+    whole = json.loads((EXAMPLES / "topics.json").read_text())
+    path.write_text(json.dumps([topic | {"turns": topic["turns"][:2]} for topic in whole[:2]]))
+    return path
+
+
+def calls(run_file: Path) -> Iterator[dict[str, object]]:
+    for line in run_file.with_name(f"{run_file.stem}.trace.jsonl").read_text().splitlines()[1:]:
+        yield from (call for call in json.loads(line)["calls"] if call["verb"] != "search")
+
+
+@needs_model
+@needs_embedder
+def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
+    def answered(name: str, cache: str, *flags: str) -> Path:
+        output = tmp_path / f"{name}.json"
+        call = ("answer", topics, "-i", example_index.directory, "-o", output)
+        result = run(*call, *flags, CONVAGENT_CACHE=str(tmp_path / cache))
+        assert result.returncode == 0, result.stderr
+        return output
+
+    first = answered("first", "cache")
+    cached = answered("cached", "cache")
+    alone = answered("alone", "another", "--no-cache")
+    two = answered("two", "another", "--no-cache", "--jobs", "2")
+    both = answered("both", "cache", "--jobs", "2")
+    assert len({path.read_bytes() for path in (first, cached, alone, two, both)}) == 1
+    assert all(call["known"] and not call["tokens_read"] for path in (cached, both) for call in calls(path))
+    assert not any(call["known"] for call in calls(two) if call["step"] == "imagine")
+    assert not (tmp_path / "another" / "replies.sqlite").exists()
+
+
+@needs_model
+def test_another_seed_gives_other_bytes(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
+    """The comparison above is not blind: what is sampled does reach the run."""
+    runs = []
+    for seed in ("0", "1"):
+        output = tmp_path / f"seed{seed}.json"
+        call = ("answer", topics, "-i", example_index.directory, "-o", output, "--seed", seed, "--embedder", "none")
+        assert run(*call).returncode == 0
+        runs.append(output.read_bytes())
+    assert runs[0] != runs[1]
