@@ -17,7 +17,6 @@ import resource
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -41,8 +40,11 @@ class Cost:
     read: int = 0  # prompt tokens computed
     written: int = 0
     seconds: float = 0.0
-    steps: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # seconds
+    steps: dict[str, float] = field(default_factory=dict)  # seconds
     memory: int = 0  # bytes, at the peak of the process
+
+    def spend(self, step: str, seconds: float) -> None:
+        self.steps[step] = self.steps.get(step, 0.0) + seconds
 
 
 def naive(topics: Sequence[Topic], index: Path) -> Cost:
@@ -71,7 +73,7 @@ def naive(topics: Sequence[Topic], index: Path) -> Cost:
         messages += [{"role": role, "content": text} for role, text in conversation]
         started = time.perf_counter()
         reply: Any = model.create_chat_completion(messages, max_tokens=MOST[step])
-        cost.steps[step] += time.perf_counter() - started
+        cost.spend(step, time.perf_counter() - started)
         cost.read += model.batches[0]
         cost.written += reply["usage"]["completion_tokens"]
         return str(reply["choices"][0]["message"]["content"])
@@ -118,8 +120,8 @@ def ours(topics: Sequence[Topic], index: Path) -> Cost:
         for _ in answer_topic(topic, tools):
             seconds = time.perf_counter() - started
             for call in calls:
-                cost.steps[call.step] += call.seconds
-            cost.steps["sentences, vectors and the rest"] += seconds - sum(call.seconds for call in calls)
+                cost.spend(call.step, call.seconds)
+            cost.spend("sentences, vectors and the rest", seconds - sum(call.seconds for call in calls))
             cost.read += sum(call.tokens_read for call in calls)
             cost.written += sum(call.tokens_written for call in calls)
             cost.seconds += seconds
@@ -129,7 +131,7 @@ def ours(topics: Sequence[Topic], index: Path) -> Cost:
     return cost
 
 
-WAYS = {"naive chain": naive, "convagent": ours}
+WAYS = {"convagent": ours, "naive chain": naive}
 
 
 def measured(way: str, options: argparse.Namespace) -> Cost:
