@@ -116,7 +116,7 @@ def _workers(request: Request, topics: Topics, plan: Plan) -> list[Worker]:
         embedder = open_embedder(request.origin.embedder, threads=threads) if embeds else None
         return Worker(llm, cached(embedder) if embedder and request.cache else embedder, calls)
 
-    return [worker() for _ in range(min(request.jobs, len(topics.topics)))]
+    return [worker() for _ in range(max(1, min(request.jobs, len(topics.topics))))]
 
 
 def query_parts(named: str) -> tuple[QueryPart, ...]:
