@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from indexes.segments import segments
@@ -24,11 +24,12 @@ def _nlp() -> Any:
     return nlp
 
 
-def split_sentences(text: str) -> list[str]:
+@lru_cache(maxsize=4096)  # the passages of a turn are often those of the turn before
+def split_sentences(text: str) -> tuple[str, ...]:
     """Sentences by spaCy's rules, white space folded, words of more than 1,000 characters cut."""
     folded = " ".join(text.split())
     blocks = BLOCK.findall(_cut(folded))
-    return [sentence for block in blocks for span in _nlp()(block).sents if (sentence := span.text.strip())]
+    return tuple(sentence for block in blocks for span in _nlp()(block).sents if (sentence := span.text.strip()))
 
 
 def _cut(text: str) -> str:

@@ -122,5 +122,7 @@ def _fillers() -> frozenset[str]:
 
 def _stands_in(sentence: str, passage: str) -> bool:
     """Whether a sentence of the passage begins with these very words: what stands before them could deny them."""
-    words = re.escape(" ".join(sentence.split()))
-    return bool(words and re.search(rf"(?:^|[.!?…:;][\"'”’)\]]*\s)[\"'“‘(\[]*{words}", " ".join(passage.split())))
+    words, held = " ".join(sentence.split()), " ".join(passage.split())
+    if not words or words not in held:
+        return False
+    return bool(re.search(rf"(?:^|[.!?…:;][\"'”’)\]]*\s)[\"'“‘(\[]*{re.escape(words)}", held))

@@ -170,7 +170,7 @@ def print_repeated(options: argparse.Namespace) -> dict[str, float]:
             output = Path(folder) / "run.json"
             seconds[name] = _answer(topics, options.index, output, flags, cached)
             runs[name] = output.read_bytes()
-        print("\n| the same conversations | seconds | of the first | bytes |\n|---|---|---|---|")
+        print(f"\n| every conversation of {options.runs_every} | seconds | of the first | bytes |\n|---|---|---|---|")
         for name, taken in seconds.items():
             same = "the same" if runs[name] == runs["first"] else "OTHERS"
             print(f"| {name} | {taken:.1f} | 1 / {seconds['first'] / taken:.1f} | {same} |")
@@ -187,7 +187,7 @@ def _answer(topics: Path, index: Path, output: Path, flags: Sequence[str], envir
 def _topics_file(options: argparse.Namespace, folder: Path) -> Path:
     """The conversations that are measured, as a topics file of their own."""
     path = folder / "topics.json"
-    path.write_text(json.dumps(json.loads(options.topics.read_text())[:: options.every]))
+    path.write_text(json.dumps(json.loads(options.topics.read_text())[:: options.runs_every]))
     return path
 
 
@@ -196,9 +196,11 @@ def main() -> None:
     parser.add_argument("topics", type=Path, help="A topics file of iKAT, a list of conversations.")
     parser.add_argument("index", type=Path)
     parser.add_argument("--every", type=int, default=4, help="Every so manieth conversation.")
+    parser.add_argument("--runs-every", type=int, help="The same for the repeated runs. Default: as --every.")
     parser.add_argument("--json", type=Path, help="Write the figures there, too.")
     parser.add_argument("--only", choices=list(WAYS), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.runs_every = options.runs_every or options.every
     topics = read_topics(options.topics).topics[:: options.every]
     if options.only:
         cost = WAYS[options.only](topics, options.index)

@@ -4,12 +4,12 @@ Source: the passage segmentation of TREC iKAT (its guidelines): the first 10,000
 five.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from schemas.records import Passage
 
 CHARACTERS, SENTENCES, STRIDE = 10_000, 10, 5
-Split = Callable[[str], list[str]]  # a text's sentences
+Split = Callable[[str], Sequence[str]]  # a text's sentences
 
 
 def segments(document: Passage, split: Split) -> Iterator[Passage]:

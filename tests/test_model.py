@@ -1,5 +1,6 @@
 """The seam: each backend keeps the promise of the two verbs. The embedded model is the real one."""
 
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,14 +10,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from agent.flow import Tools
+from agent.flow import Tools, answer_anyway
 from agent.llm import LLM, Conversation, Task, open_model
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.likelihood import gains
 from agent.llm.replies import without_thinking
 from agent.llm.scripted import Script, ScriptedModel
 from agent.respond import _draft_type, _write
+from agent.search import Searcher
 from agent.select import Most
+from indexes.finder import Finder
+from indexes.passages import PassageIndex
 from schemas.errors import (
     ConvagentError,
     InvalidInputError,
@@ -26,7 +30,7 @@ from schemas.errors import (
     RunError,
     UsageError,
 )
-from schemas.records import Call, Message, Passage
+from schemas.records import Call, Message, Passage, Plan, Turn
 from tests.conftest import bare_model, needs_model
 
 TALK = Conversation(
@@ -172,6 +176,15 @@ def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LLM, calls
     assert set(calls[-1].unshown) < {f"exchange {n}" for n in range(1, 31)}
     with pytest.raises(ModelError, match=r"takes \d+ tokens"):
         small.ask(Conversation("Be brief.", (Message("user", "bread " * 9000),)), Task("imagine"), str)
+
+
+@needs_model
+def test_a_turn_that_is_too_long_for_the_model_is_answered_without_it(small: LLM, example_index: PassageIndex) -> None:
+    searcher = Searcher.over(Finder(example_index), Plan(k=5))
+    tools = Tools(small, searcher.search, searcher.read, Plan(k=5))
+    answered = answer_anyway(Turn("1_1", "Which flour for bread? " * 400), (), (), tools)
+    assert re.match(r"the prompt of step 'imagine' takes \d+ tokens", answered.without_model)
+    assert answered.response.used
 
 
 @needs_model
