@@ -48,20 +48,13 @@ class Corpus:
         """What the files hold, in their order."""
         done = 0
         for path in self.files:
-            with path.open("rb") as raw:
+            with opened(path) as raw:
                 for read, (number, found) in enumerate(_read(_lines(raw, path), _kind(path))):
                     if read % TOLD == 0:
                         self.bytes_read = done + raw.tell()
                     for passage in (found,) if self.cut is None or isinstance(found, str) else self.cut(found):
                         self.passages_read += 1
                         yield path, number, passage
-            with opened(path) as raw:
-                for number, found in _read(_lines(raw, path), _kind(path)):
-                    self.bytes_read = done + raw.tell()
-                    if isinstance(found, Passage) and self.cut is not None:
-                        yield from ((path, number, passage) for passage in self.cut(found))
-                    else:
-                        yield path, number, found
             done += path.stat().st_size
             self.bytes_read = done
 
