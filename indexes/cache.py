@@ -27,7 +27,12 @@ class Cache:
             if path:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 path.touch(mode=0o600)  # what was asked is nobody else's affair
-            self._database = sqlite3.connect(path or ":memory:", timeout=WAIT, check_same_thread=False)
+            self._database = sqlite3.connect(
+                path or ":memory:",
+                timeout=WAIT,
+                isolation_level="IMMEDIATE",  # a transaction that begins to write later is refused, not made to wait
+                check_same_thread=False,
+            )
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")  # losing the latest in a power cut costs only time
             self._database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)")

@@ -116,8 +116,9 @@ class Remembering(Around):
         return kept
 
     def _keep(self, key: bytes, reply: object) -> None:
-        kept = _Kept(self._told[-1], msgspec.Raw(msgspec.json.encode(reply)))
-        self._cache.put({key: zlib.compress(msgspec.json.encode(kept))})
+        for call in self._told[-1:]:  # where nothing was told, nothing was computed
+            kept = _Kept(call, msgspec.Raw(msgspec.json.encode(reply)))
+            self._cache.put({key: zlib.compress(msgspec.json.encode(kept))})
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
