@@ -155,7 +155,7 @@ def print_costs(costs: dict[str, Cost]) -> None:
 
 
 def print_repeated(options: argparse.Namespace) -> dict[str, float]:
-    """Seconds of runs of the same conversations, which must all be the same to the byte."""
+    """Seconds of runs of the same conversations, and whether they are the same to the byte."""
     seconds: dict[str, float] = {}
     with TemporaryDirectory() as folder:
         topics = _topics_file(options, Path(folder))
@@ -198,10 +198,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=4, help="Every so manieth conversation.")
     parser.add_argument("--runs-every", type=int, help="The same for the repeated runs. Default: as --every.")
     parser.add_argument("--json", type=Path, help="Write the figures there, too.")
-    parser.add_argument("--only", choices=list(WAYS), help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=[*WAYS, "runs"], help="One part alone; of a way, its sums as JSON.")
     options = parser.parse_args()
     options.runs_every = options.runs_every or options.every
     topics = read_topics(options.topics).topics[:: options.every]
+    if options.only == "runs":
+        print_repeated(options)
+        return
     if options.only:
         cost = WAYS[options.only](topics, options.index)
         cost.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

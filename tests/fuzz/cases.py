@@ -295,7 +295,7 @@ def attempt(seed: int, seeds: Seeds, keep: Path | None = None) -> Outcome:
     """Try the case of a number. Its files are left in `keep`, where one is given."""
     rng = Random(seed)  # noqa: S311  (no secret)
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
-    place = keep or seeds.place / "case"
+    place = keep or seeds.place / f"case{seed}"  # of its own: Tantivy's threads may hold on to one for a moment
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     codes: list[int] = []
@@ -304,6 +304,8 @@ def attempt(seed: int, seeds: Seeds, keep: Path | None = None) -> Outcome:
         code, found = _tried(step, place)
         codes.append(code)
         findings += found
+    if not keep:
+        shutil.rmtree(place, ignore_errors=True)
     return Outcome(kind.__name__, tuple(codes), tuple(findings))
 
 
