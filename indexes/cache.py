@@ -6,6 +6,7 @@ damaged or the disk is full, nothing is known and nothing is kept.
 
 import logging
 import sqlite3
+import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
@@ -13,6 +14,7 @@ from threading import Lock
 MOST_BYTES = 1 << 30
 WAIT = 30.0  # seconds for another process that is writing
 DROPPED = 4  # where it is full, the oldest of so many parts makes room
+ATTEMPTS, PAUSE = 50, 0.1  # to open a file, and the seconds between two
 log = logging.getLogger("convagent")
 
 
@@ -27,15 +29,7 @@ class Cache:
             if path:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 path.touch(mode=0o600)  # what was asked is nobody else's affair
-            self._database = sqlite3.connect(
-                path or ":memory:",
-                timeout=WAIT,
-                isolation_level="IMMEDIATE",  # a transaction that begins to write later is refused, not made to wait
-                check_same_thread=False,
-            )
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")  # losing the latest in a power cut costs only time
-            self._database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)")
+            self._database = _opened(path)
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 
@@ -80,3 +74,24 @@ class Cache:
     def _give_up(self, error: Exception) -> None:
         log.info("The cache %s cannot be used (%s): going on without it", self._path, error)
         self._database = None
+
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    """A connection to the file, which is made if it is not there."""
+    database = sqlite3.connect(
+        path or ":memory:",
+        timeout=WAIT,
+        isolation_level="IMMEDIATE",  # a transaction that begins to write later is refused, not made to wait
+        check_same_thread=False,
+    )
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")  # losing the latest in a power cut costs only time
+            database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)")
+            break
+        except sqlite3.OperationalError:  # whoever makes the file at the same moment is refused at once
+            if attempt == ATTEMPTS:
+                raise
+            time.sleep(PAUSE)
+    return database

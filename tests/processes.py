@@ -18,11 +18,16 @@ def environment(**more: str) -> dict[str, str]:
     return own_settings_left_out() | {"PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
+def heed_ctrl_c() -> None:
+    """For a process that begins: a shell has those in the background ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*arguments: str | Path, before: Callable[[], None] | None = None, **more: str) -> subprocess.Popen[str]:
     """The command, begun. `before` runs in the new process."""
 
     def prepare() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell has its background processes ignore
+        heed_ctrl_c()
         if before:
             before()
 

@@ -83,12 +83,15 @@ def test_another_model_or_another_way_knows_nothing_of_it(tmp_path: Path) -> Non
 def test_two_processes_use_one_file(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     writes = (
-        "import sys; from pathlib import Path; from indexes.cache import Cache\n"
+        "import sys, logging; from pathlib import Path; from indexes.cache import Cache\n"
+        "logging.basicConfig(level=logging.INFO)\n"
         "cache, own = Cache(Path(sys.argv[1])), sys.argv[2].encode()\n"
         "for n in range(300): cache.put({own + str(n).encode(): own * 100, b'both': own})\n"
     )
-    started = [subprocess.Popen([sys.executable, "-c", writes, str(path), name]) for name in ("a", "b")]
-    assert [process.wait(60) for process in started] == [0, 0]
+    pipe = subprocess.PIPE
+    calls = ([sys.executable, "-c", writes, str(path), name] for name in ("a", "b"))
+    started = [subprocess.Popen(call, stderr=pipe, text=True) for call in calls]
+    assert [process.communicate(timeout=60)[1] for process in started] == ["", ""]
     cache = Cache(path)
     assert all(
         cache.get([key]) == {key: name * 100}

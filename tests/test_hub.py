@@ -20,6 +20,7 @@ from agent.models import Kind, _kind, kind_of
 from indexes.passages import PassageIndex
 from schemas.errors import UsageError
 from tests.conftest import needs_embedder, needs_model
+from tests.processes import heed_ctrl_c
 from tests.test_cli import COMMAND, convagent
 
 FILE = "mini-F16.gguf"
@@ -169,7 +170,8 @@ def test_an_interrupted_download_is_gone_on_with_by_the_next(home: dict[str, str
     released = threading.Event()
     Hub.breaks = [released]
     command = [str(COMMAND), "model", "pull", "hf:us/mini"]
-    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | home, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | home, stderr=pipe, preexec_fn=heed_ctrl_c) as process:
         assert Hub.halfway.wait(60)
         kept = tmp_path / "hf/hub/models--us--mini/blobs" / f"{Hub.etag}.convagent.incomplete"
         while not kept.stat().st_size:
