@@ -169,18 +169,18 @@ def _loaded(path: Path, threads: int) -> "Iterator[tuple[KvContext, Callable[[st
     import llama_cpp
 
     from agent.llm.kv_context import KvContext
-    from agent.llm.llama_cpp import be_quiet, context_size
+    from agent.llm.llama_cpp import context_size
+    from agent.llm.weights import load_weights
 
-    be_quiet()
-    llama = llama_cpp.Llama(str(path), n_ctx=64, n_batch=64, n_threads=threads, verbose=False)
-    context = KvContext(llama.model, context_size(llama_cpp.llama_model_n_ctx_train(llama.model)), threads)
+    weights = load_weights(path)
+    context = KvContext(weights.model, context_size(weights.n_ctx_train()), threads)
     sampler = llama_cpp.llama_sampler_init_greedy()
     try:
-        yield context, lambda text: list(llama.tokenize(text.encode(), add_bos=False)), sampler
+        yield context, lambda text: list(weights.tokenize(text.encode(), add_bos=False, special=False)), sampler
     finally:
         llama_cpp.llama_sampler_free(sampler)
         context.close()
-        llama.close()
+        weights.close()
 
 
 def _blocks(context: "KvContext", text: Sequence[int]) -> Iterator[int]:

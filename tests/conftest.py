@@ -1,6 +1,7 @@
 """Shared fixtures: the bundled example, and the real data where it is at hand."""
 
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,23 +12,53 @@ from agent.llm import _gguf
 from agent.llm.seam import Listener, unheard
 from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex, build_index
+from tests.hooks import jitter as jitter_hook
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-GUARD = ROOT / "tests" / "guard"  # on PYTHONPATH: a process that tries to reach more than loopback ends
+HOOKS = {"PYTHONPATH": str(ROOT / "tests" / "hooks")}  # for a process that a test starts: jitter, where it is asked for
+OFFLINE = HOOKS | {"NO_NETWORK": "1"}  # such a process ends when it tries to reach more than loopback
+STORY_JITTERS = (1, 2, 3)  # what a story is told under
 SHARED = ROOT.parent / "shared" / "data" / "ikat"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Caches of this session alone, also in the processes that it starts: nothing is known that it did not compute."""
-    os.environ["CONVAGENT_CACHE"] = str(tmp_path_factory.mktemp("caches"))
+    folder = tmp_path_factory.mktemp("caches")
+    os.environ["CONVAGENT_CACHE"] = str(folder)
+    jitter_hook.install()
+    return folder
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A story is told on several simulated processors, unless JITTER names one for the whole run."""
+    if metafunc.definition.get_closest_marker("story") and not jitter_hook.seed():
+        metafunc.parametrize("jitter", STORY_JITTERS, indirect=True, ids=lambda seed: f"jitter{seed}")
+
+
+@pytest.fixture(autouse=True)
+def jitter(request: pytest.FixtureRequest, caches: Path) -> Iterator[int]:
+    """The processor that is simulated (`tests/hooks/jitter.py`), with caches of its own; 0: this one, as it is."""
+    seed: int | None = getattr(request, "param", None)
+    if seed is None:
+        yield jitter_hook.seed()
+        return
+    own = caches / f"jitter{seed}"
+    own.mkdir(exist_ok=True)
+    for model in caches.glob("*.gguf"):  # weights do not differ by processor
+        if not (own / model.name).exists():
+            (own / model.name).hardlink_to(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JITTER", str(seed))
+        patch.setenv("CONVAGENT_CACHE", str(own))
+        yield seed
 
 
 def own_settings_left_out() -> dict[str, str]:
     """The environment for a process that a test starts: nothing of a person's settings, and this session's caches."""
     own = {name for name in os.environ if name.startswith(("CONVAGENT_", "PYTHONPATH"))} - {"CONVAGENT_CACHE"}
-    return {name: value for name, value in os.environ.items() if name not in own}
+    return {name: value for name, value in os.environ.items() if name not in own} | HOOKS
 
 
 @pytest.fixture(scope="session")

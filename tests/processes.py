@@ -10,7 +10,6 @@ from typing import Any
 
 from tests.conftest import ROOT, own_settings_left_out
 
-FAULTS = ROOT / "tests" / "faults"  # on PYTHONPATH: a process that gets a signal at a change of its own
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -53,7 +52,6 @@ def signalled(
         "FAULT_IN": str(directory),
         "FAULT_AT": str(at),
         "FAULT_SIGNAL": sent,
-        "PYTHONPATH": str(FAULTS),
     }
     fault |= {"FAULT_EVENTS": events} if events else {}
     return run(*arguments, **fault)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import GUARD, ROOT, own_settings_left_out
+from tests.conftest import OFFLINE, ROOT, own_settings_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment(data: Path) -> dict[str, str]:
-    return own_settings_left_out() | {"CONVAGENT_DATA": str(data), "PYTHONPATH": str(GUARD)}
+    return own_settings_left_out() | {"CONVAGENT_DATA": str(data)} | OFFLINE
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A person at a real terminal, over a folder of own documents, with the real models where they are installed."""
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model
+from tests.conftest import EXAMPLES, ROOT, own_settings_left_out, needs_embedder, needs_model
 
 DOCUMENTS = EXAMPLES / "documents"
 PATIENCE = 120  # seconds for one answer, on a machine that is busy
@@ -18,7 +17,7 @@ PROMPT = r"> .*\Z"
 
 @pytest.fixture
 def person(tmp_path: Path) -> dict[str, str]:
-    return os.environ | {
+    return own_settings_left_out() | {
         "CONVAGENT_DATA": str(tmp_path / "data"),
         "NO_COLOR": "1",
         "TERM": "xterm",

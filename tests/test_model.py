@@ -107,7 +107,7 @@ def test_likelihoods_are_those_of_the_library(model: Any) -> None:
     candidates = ["I have coeliac disease.", "I play the trumpet.", "I live in Ghent and like rye."]
     ours = model.score(TALK, task, candidates)
 
-    oracle = llama_cpp.Llama(model._llama.model_path, n_ctx=512, n_batch=512, logits_all=True, verbose=False)
+    oracle = llama_cpp.Llama(model._weights.path_model, n_ctx=512, n_batch=512, logits_all=True, verbose=False)
     pieces = model._template.render(TALK, task)
     prefix = [token for piece in pieces for token in model._tokenize(piece)]
     for candidate, score in zip(candidates, ours, strict=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXAMPLES, GUARD, ROOT
+from tests.conftest import EXAMPLES, OFFLINE, ROOT
 
 
 @pytest.fixture
@@ -19,8 +19,7 @@ def offline(tmp_path: Path) -> dict[str, str]:
     """An environment in which Python cannot get out, tracing of LangChain is asked for, and the home is new."""
     tracing = {"LANGSMITH_TRACING": "true", "LANGCHAIN_TRACING_V2": "true", "LANGSMITH_API_KEY": "none"}
     telemetry = {"HF_HUB_DISABLE_TELEMETRY": "0", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318"}
-    own = {"CONVAGENT_DATA": str(tmp_path / "data"), "PYTHONPATH": str(GUARD)}
-    return os.environ | tracing | telemetry | own
+    return os.environ | tracing | telemetry | {"CONVAGENT_DATA": str(tmp_path / "data")} | OFFLINE
 
 
 def run(offline: dict[str, str], *arguments: str, text: str = "") -> "subprocess.CompletedProcess[str]":

@@ -29,7 +29,7 @@ from agent.ptkb import choose_statements
 from indexes.passages import PassageIndex
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement
-from tests.conftest import EXAMPLES, GUARD, ROOT, needs_model, own_settings_left_out
+from tests.conftest import EXAMPLES, OFFLINE, ROOT, needs_model, own_settings_left_out
 
 TALK = Conversation(
     "Be brief.",
@@ -130,7 +130,7 @@ def model(address: str, calls: list[Call]) -> Iterator[RemoteModel]:
 def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     """The command line, where it cannot reach more than loopback."""
     command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
-    env = own_settings_left_out() | environment | {"PYTHONPATH": str(GUARD)}
+    env = own_settings_left_out() | environment | OFFLINE
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import llama_cpp
 import numpy as np
+from llama_cpp._internals import LlamaModel
 
-from agent.llm.llama_cpp import be_quiet
+from agent.llm.weights import load_weights
 from indexes.vectors import Vectors
 from schemas.errors import InvalidInputError
 
@@ -24,7 +25,7 @@ class LlamaCppEmbedder:
     name: str
     digest: str
     size: int  # numbers in a vector
-    _llama: Any  # llama_cpp.Llama, for the weights and the tokenizer
+    _weights: LlamaModel
     _context: Any
     _batch: Any
     _turn: Lock = field(default_factory=Lock)
@@ -44,11 +45,11 @@ class LlamaCppEmbedder:
     def close(self) -> None:
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
-        self._llama.close()
+        self._weights.close()
 
     def _tokenize(self, text: str) -> list[int]:
         """With the model's own opening and closing tokens, which a cut keeps."""
-        tokens: list[int] = self._llama.tokenize(text.encode("utf-8", "replace"), add_bos=True, special=False)
+        tokens: list[int] = self._weights.tokenize(text.encode("utf-8", "replace"), add_bos=True, special=False)
         return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
 
     def _run(self, tokens: Sequence[int]) -> Vectors:
@@ -68,21 +69,16 @@ class LlamaCppEmbedder:
 
 def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
     """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
-    be_quiet()
-    try:
-        llama = llama_cpp.Llama(str(path), n_ctx=64, n_batch=64, n_threads=threads, verbose=False, embedding=True)
-    except (ValueError, RuntimeError) as error:
-        remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
-        raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
+    weights = load_weights(path)
     params = llama_cpp.llama_context_default_params()
     params.embeddings = True
     params.n_ctx = params.n_batch = params.n_ubatch = MAX_TOKENS
     params.n_threads = params.n_threads_batch = threads
     params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
     params.no_perf = True
-    context = llama_cpp.llama_init_from_model(llama.model, params)
+    context = llama_cpp.llama_init_from_model(weights.model, params)
     if not context or llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_NONE:
         remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
         raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
-    size = int(llama_cpp.llama_model_n_embd(llama.model))
-    return LlamaCppEmbedder(name, digest, size, llama, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))
+    size = int(weights.n_embd())
+    return LlamaCppEmbedder(name, digest, size, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))

@@ -90,9 +90,9 @@ def forget_others(kept: Path, pattern: str) -> None:
 def _quantize(source: Path, target: Path) -> None:
     import llama_cpp
 
-    from agent.llm.llama_cpp import be_quiet
+    from agent.llm.weights import initialise
 
-    be_quiet()
+    initialise()
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
     params.allow_requantize = True

@@ -1,6 +1,5 @@
 """Any instruct GGUF, read by llama.cpp in this process."""
 
-import ctypes
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import llama_cpp
+from llama_cpp._internals import LlamaModel
 
 from agent.llm.chat_template import CHATML, ChatTemplate, Piece
 from agent.llm.kv_context import BATCH, BLOCK, SEQUENCES, KvContext
 from agent.llm.replies import TEMPERATURE, parsed, reply_schema, spoken
 from agent.llm.room import ever_shorter, no_room
 from agent.llm.seam import Conversation, Listener, R, Task
+from agent.llm.weights import is_built_with_amx, load_weights
 from schemas.errors import InvalidInputError
 from schemas.records import Call
 
@@ -31,13 +32,13 @@ class LlamaCppModel:
     name: str
     digest: str
     listen: Listener
-    _llama: Any  # llama_cpp.Llama, for the weights, the tokenizer and the metadata
+    _weights: LlamaModel
     _context: KvContext
     _template: ChatTemplate
 
     @property
     def writes(self) -> bool:
-        return int(llama_cpp.llama_model_n_params(self._llama.model)) >= WRITER_PARAMETERS
+        return int(llama_cpp.llama_model_n_params(self._weights.model)) >= WRITER_PARAMETERS
 
     @property
     def judges(self) -> bool:
@@ -71,7 +72,7 @@ class LlamaCppModel:
 
     def close(self) -> None:
         self._context.close()
-        self._llama.close()
+        self._weights.close()
 
     def _prompt(
         self, conversation: Conversation, task: Task, room: int
@@ -86,23 +87,23 @@ class LlamaCppModel:
 
     def _tokens(self, pieces: Sequence[Piece]) -> list[int]:
         tokens = [token for piece in pieces for token in self._tokenize(piece)]
-        bos = self._llama.token_bos()
+        bos = self._weights.token_bos()
         if llama_cpp.llama_vocab_get_add_bos(self._vocab) and tokens[0] != bos:
             tokens.insert(0, bos)
         return tokens
 
     @property
     def _vocab(self) -> Any:
-        return llama_cpp.llama_model_get_vocab(self._llama.model)
+        return llama_cpp.llama_model_get_vocab(self._weights.model)
 
     def _tokenize(self, piece: Piece) -> list[int]:
-        tokens: list[int] = self._llama.tokenize(
+        tokens: list[int] = self._weights.tokenize(
             piece.text.encode("utf-8", "replace"), add_bos=False, special=piece.from_template
         )
         return tokens
 
     def _detokenize(self, tokens: Sequence[int]) -> str:
-        return str(self._llama.detokenize(list(tokens)).decode("utf-8", "ignore"))
+        return str(self._weights.detokenize(list(tokens)).decode("utf-8", "ignore"))
 
     def _until_end(self, tokens: Iterator[int]) -> list[int]:
         written: list[int] = []
@@ -123,7 +124,7 @@ class LlamaCppModel:
             )
         llama_cpp.llama_sampler_chain_add(
             chain,
-            llama_cpp.llama_sampler_init_penalties(self._llama.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0),
+            llama_cpp.llama_sampler_init_penalties(self._weights.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0),
         )
         if seed is None:
             llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
@@ -144,23 +145,18 @@ class LlamaCppModel:
 
 def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
     """Load a GGUF. Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model."""
-    be_quiet()
-    try:
-        llama = llama_cpp.Llama(str(path), n_ctx=64, n_batch=64, n_threads=threads, verbose=False)
-    except (ValueError, RuntimeError) as error:
-        remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
-        raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
-    size = context_size(llama_cpp.llama_model_n_ctx_train(llama.model))
-    source = llama.metadata.get("tokenizer.chat_template") or CHATML
-    template = ChatTemplate(source, _special(llama, llama.token_bos()), _special(llama, llama.token_eos()))
-    context = KvContext(llama.model, size, threads)
-    return LlamaCppModel(name, digest, listen, llama, context, template)
+    weights = load_weights(path)
+    size = context_size(weights.n_ctx_train())
+    source = weights.metadata().get("tokenizer.chat_template") or CHATML
+    template = ChatTemplate(source, _special(weights, weights.token_bos()), _special(weights, weights.token_eos()))
+    context = KvContext(weights.model, size, threads)
+    return LlamaCppModel(name, digest, listen, weights, context, template)
 
 
 def way() -> str:
     """What decides the replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
     build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()}"
-    return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
+    return f"{build} {is_built_with_amx()} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
 
 
 def context_size(trained: int) -> int:
@@ -170,18 +166,17 @@ def context_size(trained: int) -> int:
 
 def metadata_of(path: Path) -> dict[str, str] | None:
     """What a GGUF says about itself (a tenth of a second); None where llama.cpp cannot read it, as when it is torn."""
-    be_quiet()
     try:
-        llama = llama_cpp.Llama(str(path), vocab_only=True, n_ctx=64, verbose=False)
-    except (ValueError, RuntimeError):
+        weights = load_weights(path, vocabulary_only=True)
+    except InvalidInputError:
         return None
-    found = dict(llama.metadata)
-    llama.close()
+    found: dict[str, str] = weights.metadata()
+    weights.close()
     return found
 
 
-def _special(llama: Any, token: int) -> str:
-    return "" if token < 0 else str(llama.detokenize([token], special=True).decode("utf-8", "ignore"))
+def _special(weights: LlamaModel, token: int) -> str:
+    return "" if token < 0 else str(weights.detokenize([token], special=True).decode("utf-8", "ignore"))
 
 
 def _grammar(schema: dict[str, Any]) -> str:
@@ -192,11 +187,3 @@ def _grammar(schema: dict[str, Any]) -> str:
 
 def _joined(pieces: Sequence[Piece]) -> str:
     return "".join(piece.text for piece in pieces)
-
-
-def be_quiet() -> None:
-    """llama.cpp's own messages go nowhere: what matters becomes an error of ours."""
-    llama_cpp.llama_log_set(_SWALLOW, ctypes.c_void_p(0))
-
-
-_SWALLOW = llama_cpp.llama_log_callback(lambda _level, _text, _data: None)

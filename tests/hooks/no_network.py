@@ -1,4 +1,4 @@
-"""Runs before anything else in a process: a look-up or a connection that is not to loopback ends it with code 99."""
+"""A look-up or a connection that is not to loopback ends the process with code 99."""
 
 import os
 import sys
@@ -18,4 +18,6 @@ def guard(event: str, arguments: Any) -> None:
         os._exit(99)
 
 
-sys.addaudithook(guard)
+def install() -> None:
+    """From now on, in this process."""
+    sys.addaudithook(guard)

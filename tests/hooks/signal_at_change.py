@@ -1,4 +1,4 @@
-"""Runs before anything else in a process: just before the n-th change that it makes in a directory, it gets a signal.
+"""Just before the n-th change that a process makes in a directory, it gets a signal.
 
 FAULT_IN is the directory, FAULT_AT is n, FAULT_SIGNAL the signal's name, FAULT_EVENTS what counts (default: all).
 """
@@ -31,4 +31,6 @@ def fault(event: str, arguments: Any) -> None:
             os.kill(os.getpid(), signal.Signals[os.environ["FAULT_SIGNAL"]])
 
 
-sys.addaudithook(fault)
+def install() -> None:
+    """From now on, in this process."""
+    sys.addaudithook(fault)

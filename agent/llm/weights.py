@@ -1,0 +1,44 @@
+"""A GGUF's weights and tokenizer, loaded by llama.cpp so that they can be computed with on any processor."""
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+import llama_cpp
+from llama_cpp._internals import LlamaModel
+
+from schemas.errors import InvalidInputError
+
+_LOG_NOTHING = llama_cpp.llama_log_callback(lambda _level, _text, _data: None)
+
+
+def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
+    """Weights, tokenizer and metadata of a GGUF. Raises `InvalidInputError` where llama.cpp cannot read the file.
+
+    `llama_cpp.Llama` would open a context of its own, and cannot say which kernels the weights are laid out for.
+    """
+    initialise()
+    params = llama_cpp.llama_model_default_params()
+    params.vocab_only = vocabulary_only
+    params.use_extra_bufts = not is_built_with_amx()
+    try:
+        return LlamaModel(path_model=str(path), params=params, verbose=False)
+    except (ValueError, RuntimeError) as error:
+        remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
+        raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
+
+
+@cache
+def initialise() -> None:
+    """Once a process. llama.cpp's own messages go nowhere: what matters becomes an error of ours."""
+    llama_cpp.llama_log_set(_LOG_NOTHING, ctypes.c_void_p(0))
+    llama_cpp.llama_backend_init()
+
+
+def is_built_with_amx() -> bool:
+    """Whether this llama.cpp has kernels for Intel's AMX.
+
+    Compiled by GCC 12 or 13 they end the process: the tile configuration is optimised away (ADR 15). Such a build
+    therefore gets plain weights, which it multiplies by AVX-512 instead.
+    """
+    return b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info()

@@ -1,0 +1,148 @@
+"""What differs between processors: the examples answered as they are, and under simulated ones (tests/hooks/jitter.py).
+
+    python benchmarks/jitter.py [--jitters 10] [--model M] [--topics TOPICS --index INDEX [--every 4]]
+
+The examples are the fifteen turns of `examples/topics.json` and the questions over `examples/documents` of
+`tests/cases/document_questions.json`. Compared with the unjittered answer, over all turns and jitters: how often the first
+cited sentence is another one, how much of the first ten passages is the same; and in how many answers the asked-for fact
+stands, anywhere or in the first sentence. With topics and an index, nDCG@5 by the topics' own passages, too.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.chat.session import PLAN
+from agent.documents import open_documents
+from agent.embedders import open_embedder
+from agent.flow import Tools, answer_topic
+from agent.llm import _gguf, open_model
+from agent.llm.seam import LLM, unheard
+from agent.measures.search import measured
+from agent.search import Searcher, open_finder
+from agent.tracks import read_topics, usual_sureness
+from indexes.corpus import find_corpus
+from indexes.passages import PassageIndex, build_index
+from indexes.vectors import Embedder
+from schemas.records import Answered, Plan, Topic, Turn
+from tests.hooks import jitter
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question over the example documents, and the words that an answer must have."""
+
+    ask: str
+    fact: str
+
+
+def open_bare(name: str) -> LLM:
+    """A model without a cache of replies, which would not know one processor from another."""
+    if name != "smollm2":
+        return open_model(name)
+    return _gguf(name, None)[0](unheard)
+
+
+def answer(topics: Sequence[Topic], llm: LLM, index: PassageIndex, embedder: Embedder | None, plan: Plan) -> list[Answered]:
+    """All turns of some topics."""
+    finder = open_finder(index, embedder, plan)
+    searcher = Searcher.over(finder, plan)
+    tools = Tools(llm, searcher.search, searcher.read, plan, finder.embed)
+    return [answered for topic in topics for answered in answer_topic(topic, tools)]
+
+
+def first_cited(answered: Answered) -> str:
+    return next((sentence.text for sentence in answered.response.sentences if sentence.passage_ids), "")
+
+
+def overlap(one: Answered, other: Answered) -> float:
+    """Share of the first ten passages that both have."""
+    mine, theirs = ({hit.id for hit in answered.hits[:10]} for answered in (one, other))
+    return len(mine & theirs) / max(1, len(mine))
+
+
+def facts(answers: Sequence[Answered], questions: Sequence[Question]) -> tuple[int, int]:
+    """In how many answers the fact stands: anywhere, and in the first cited sentence."""
+    pairs = list(zip(answers, questions, strict=True))
+    anywhere = sum(question.fact in answered.response.text for answered, question in pairs)
+    return anywhere, sum(question.fact in first_cited(answered) for answered, question in pairs)
+
+
+def under_jitters(run: Any, count: int) -> Iterator[list[Answered]]:
+    """What `run` answers as it is, then under each jitter."""
+    for seed in range(count + 1):
+        os.environ["JITTER"] = str(seed)
+        yield run()
+    os.environ["JITTER"] = "0"
+
+
+def compare(name: str, runs: Sequence[list[Answered]]) -> None:
+    plain, *jittered = runs
+    pairs = [pair for run in jittered for pair in zip(plain, run, strict=True)]
+    changed = statistics.mean(first_cited(one) != first_cited(other) for one, other in pairs)
+    same = statistics.mean(overlap(one, other) for one, other in pairs)
+    texts = statistics.mean(one.response.text != other.response.text for one, other in pairs)
+    print(f"{name}: {len(plain)} turns, {len(jittered)} jitters: first cited sentence changed {changed:.1%}, ", end="")
+    print(f"any word of the answer {texts:.1%}; overlap of the top ten {same:.3f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jitters", type=int, default=10)
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--topics", type=Path)
+    parser.add_argument("--index", type=Path)
+    parser.add_argument("--every", type=int, default=4, help="every n-th conversation")
+    parser.add_argument("--verbose", action="store_true", help="print every answer")
+    asked = parser.parse_args()
+    jitter.install()
+    llm, embedder = open_bare(asked.model), open_embedder(None)
+    with tempfile.TemporaryDirectory() as cache:
+        on_documents(asked, llm, embedder, Path(cache))
+        build_index(find_corpus([EXAMPLES / "passages.jsonl"]), Path(cache) / "index", skip_problems=False, progress=int)
+        topics = read_topics(EXAMPLES / "topics.json")
+        index = PassageIndex(Path(cache) / "index")
+        plan = Plan(sure=usual_sureness(topics.edition))
+        runs = list(under_jitters(lambda: answer(topics.topics, llm, index, embedder, plan), asked.jitters))
+        compare("examples/topics.json", runs)
+    if asked.topics and asked.index:
+        on_topics(asked, llm, embedder)
+
+
+def on_documents(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None, cache: Path) -> None:
+    raw = json.loads((ROOT / "tests" / "cases" / "document_questions.json").read_text())
+    questions = [Question(case["ask"], case["fact"]) for case in raw]
+    topics = [Topic(str(n), (), (Turn(f"{n}_1", question.ask, ()),)) for n, question in enumerate(questions)]
+    index = open_documents(EXAMPLES / "documents", cache, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
+    runs = list(under_jitters(lambda: answer(topics, llm, index, embedder, PLAN), asked.jitters))
+    compare("examples/documents", runs)
+    found = [facts(run, questions) for run in runs]
+    print(f"  fact in the answer, of {len(questions)}: {[every for every, _ in found]}; in its first sentence: {[first for _, first in found]}")
+    for answered, question in zip(runs[0], questions, strict=True):
+        if asked.verbose or question.fact not in answered.response.text:
+            print(f"  {question.ask} [{question.fact}]\n    {answered.response.text}")
+
+
+def on_topics(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None) -> None:
+    topics = read_topics(asked.topics)
+    some, index, plan = topics.topics[:: asked.every], PassageIndex(asked.index), Plan(sure=usual_sureness(topics.edition))
+    gold = {id: dict.fromkeys(labels.passage_ids, 1) for id, labels in topics.labels.items()}
+    gold = {turn.id: gold[turn.id] for topic in some for turn in topic.turns if any(p in index for p in gold[turn.id])}
+    runs = list(under_jitters(lambda: answer(some, llm, index, embedder, plan), asked.jitters))
+    compare(str(asked.topics.name), runs)
+    scores = [measured("", {a.turn_id: {hit.id: hit.score for hit in a.hits} for a in run}, gold) for run in runs]
+    print("  nDCG@5:", [round(score.mean("nDCG@5"), 3) for score in scores])
+
+
+if __name__ == "__main__":
+    main()
