@@ -1,6 +1,7 @@
-"""An answer made of sentences that stand in the passages: the nearest in meaning, without repetition, in their order.
+"""An answer made of sentences that stand in the passages: the best one first, then others in their order.
 
-Such an answer is supported by construction. Where even the nearest is far from what is asked, it says so first.
+Such an answer is supported by construction. Where even the nearest is far from what is asked, it says so first. What a
+model sampled has no say here: the same question has the same answer on every processor (docs/reliability.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +20,7 @@ SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones
 OVERLAP, OVERLAP_RANK = 0.1, 0.02  # beside the cosine: word overlap (at most 1), a place further down the ranking
 RANK = 0.05  # what a place further down costs where there is word overlap alone
 REPEATED = 0.6  # share of a sentence's words that an earlier one may already have said
-# Cosine of the nearest sentence below which the passages are taken to have no answer, with and without a hypothetical
-# answer in the query (docs/log.md).
-NEAR, NEAR_UNIMAGINED = 0.4, 0.35
+NEAR = 0.35  # cosine of the nearest sentence below which the passages are taken to have no answer (docs/log.md)
 NEAREST = 2  # sentences quoted then
 SAME = 0.5  # cosine, or share of words, from which a sentence may stand for another
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
@@ -56,7 +55,7 @@ def select(
         return Response(())
     ranked, near = _ranked(candidates, query, personal, embed)
     chosen = _without_repetition(ranked if near else ranked[:NEAREST], min(most.words, tokens))
-    picked = sorted(chosen, key=lambda candidate: (candidate.rank, candidate.place))
+    picked = [*chosen[:1], *sorted(chosen[1:], key=lambda candidate: (candidate.rank, candidate.place))]
     opening = [] if near else [NOT_FOUND]
     kept = fitting([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [
         _shortened(candidate.text, tokens - len(opening) * response_length(NOT_FOUND)) for candidate in picked[:1]
@@ -130,7 +129,7 @@ def _ranked(
             float(cosine) + OVERLAP * share - OVERLAP_RANK * candidate.rank
             for cosine, share, candidate in zip(cosines, words, candidates, strict=True)
         ]
-        near = nearest(vectors, query, embed) >= (NEAR if query.answers else NEAR_UNIMAGINED)
+        near = nearest(vectors, query, embed) >= NEAR
     scored = [replace(candidate, score=score) for candidate, score in zip(candidates, scores, strict=True)]
     return sorted(scored, key=lambda candidate: -candidate.score), near
 
@@ -142,28 +141,24 @@ def nearest(vectors: Vectors, query: Query, embed: Embed) -> float:
 
 def _overlap(texts: Sequence[str], query: Query, personal: Sequence[Chosen]) -> list[float]:
     """BM25 over the sentences themselves for all that is known of the question and the person, the best having 1."""
-    known = [query.utterance, query.standalone, query.standalone, *query.answers]
+    known = [query.utterance, query.standalone, query.standalone]
     scores = overlap(" ".join([*known, *(chosen.statement.text for chosen in personal)]), texts)
     best = max(scores) or 1.0
     return [score / best for score in scores]
 
 
 def asked_for(query: Query) -> list[Weighted]:
-    """What an answer should say: the utterance and its rewrite, what it follows, and hypothetical answers."""
-    return [(query.utterance, 1.0), (query.standalone, 1.0), (_followed(query), 0.5), *_answers(query)]
+    """What an answer should say: the utterance and its rewrite, and what it follows."""
+    return [(query.utterance, 1.0), (query.standalone, 1.0), (_followed(query), 0.5)]
 
 
 def about(query: Query) -> list[Weighted]:
     """What the conversation is about at this turn: the same, with less weight on the bare words of the utterance."""
-    return [(query.standalone, 1.0), (_followed(query), 2.0), *_answers(query)]
+    return [(query.standalone, 1.0), (_followed(query), 2.0)]
 
 
 def _followed(query: Query) -> str:
     return f"{query.topic} {query.utterance}".strip()
-
-
-def _answers(query: Query) -> list[Weighted]:
-    return [(answer, 1.0 / len(query.answers)) for answer in query.answers]
 
 
 def _without_repetition(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:

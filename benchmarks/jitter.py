@@ -53,7 +53,9 @@ def open_bare(name: str) -> LLM:
     return _gguf(name, None)[0](unheard)
 
 
-def answer(topics: Sequence[Topic], llm: LLM, index: PassageIndex, embedder: Embedder | None, plan: Plan) -> list[Answered]:
+def answer(
+    topics: Sequence[Topic], llm: LLM, index: PassageIndex, embedder: Embedder | None, plan: Plan
+) -> list[Answered]:
     """All turns of some topics."""
     finder = open_finder(index, embedder, plan)
     searcher = Searcher.over(finder, plan)
@@ -109,7 +111,9 @@ def main() -> None:
     llm, embedder = open_bare(asked.model), open_embedder(None)
     with tempfile.TemporaryDirectory() as cache:
         on_documents(asked, llm, embedder, Path(cache))
-        build_index(find_corpus([EXAMPLES / "passages.jsonl"]), Path(cache) / "index", skip_problems=False, progress=int)
+        build_index(
+            find_corpus([EXAMPLES / "passages.jsonl"]), Path(cache) / "index", skip_problems=False, progress=int
+        )
         topics = read_topics(EXAMPLES / "topics.json")
         index = PassageIndex(Path(cache) / "index")
         plan = Plan(sure=usual_sureness(topics.edition))
@@ -123,11 +127,15 @@ def on_documents(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None,
     raw = json.loads((ROOT / "tests" / "cases" / "document_questions.json").read_text())
     questions = [Question(case["ask"], case["fact"]) for case in raw]
     topics = [Topic(str(n), (), (Turn(f"{n}_1", question.ask, ()),)) for n, question in enumerate(questions)]
-    index = open_documents(EXAMPLES / "documents", cache, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
+    index = open_documents(
+        EXAMPLES / "documents", cache, embedder, lambda _doing, _of: nullcontext(lambda _done: None)
+    ).index
     runs = list(under_jitters(lambda: answer(topics, llm, index, embedder, PLAN), asked.jitters))
     compare("examples/documents", runs)
     found = [facts(run, questions) for run in runs]
-    print(f"  fact in the answer, of {len(questions)}: {[every for every, _ in found]}; in its first sentence: {[first for _, first in found]}")
+    print(
+        f"  fact in the answer, of {len(questions)}: {[every for every, _ in found]}; in its first sentence: {[first for _, first in found]}"
+    )
     for answered, question in zip(runs[0], questions, strict=True):
         if asked.verbose or question.fact not in answered.response.text:
             print(f"  {question.ask} [{question.fact}]\n    {answered.response.text}")
@@ -135,7 +143,11 @@ def on_documents(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None,
 
 def on_topics(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None) -> None:
     topics = read_topics(asked.topics)
-    some, index, plan = topics.topics[:: asked.every], PassageIndex(asked.index), Plan(sure=usual_sureness(topics.edition))
+    some, index, plan = (
+        topics.topics[:: asked.every],
+        PassageIndex(asked.index),
+        Plan(sure=usual_sureness(topics.edition)),
+    )
     gold = {id: dict.fromkeys(labels.passage_ids, 1) for id, labels in topics.labels.items()}
     gold = {turn.id: gold[turn.id] for topic in some for turn in topic.turns if any(p in index for p in gold[turn.id])}
     runs = list(under_jitters(lambda: answer(some, llm, index, embedder, plan), asked.jitters))

@@ -11,7 +11,6 @@ from typing import Any
 from tests.conftest import ROOT, own_settings_left_out
 
 
-
 def environment(**more: str) -> dict[str, str]:
     """Nothing of the person's own settings, and `more`."""
     return own_settings_left_out() | {"PYTHONDONTWRITEBYTECODE": "1"} | more

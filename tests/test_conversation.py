@@ -8,7 +8,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from tests.conftest import EXAMPLES, ROOT, own_settings_left_out, needs_embedder, needs_model
+from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model, own_settings_left_out
 
 DOCUMENTS = EXAMPLES / "documents"
 PATIENCE = 120  # seconds for one answer, on a machine that is busy

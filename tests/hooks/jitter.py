@@ -117,4 +117,3 @@ class _Patching(importlib.abc.MetaPathFinder):
 def install_on_import() -> None:
     """In a process that has not imported anything yet, and may never need a model."""
     sys.meta_path.insert(0, _Patching())
-
