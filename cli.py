@@ -26,7 +26,7 @@ app.add_typer(model_app, name="model")
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
-Scorer = Literal["tantivy", "bm25", "dirichlet"]
+Scorer = Literal["bm25", "dirichlet"]
 OnError = Literal["stop", "skip"]
 ModelOption = Annotated[
     str,
@@ -119,10 +119,9 @@ def answer(
     shown: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
     responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
     query: Annotated[
-        str, typer.Option(help="Parts of the query: context, answer, previous, history, switch, feedback, personal.")
+        str, typer.Option(help="Parts of the query: context, answer, previous.")
     ] = "context,answer,previous",
-    scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "tantivy",
-    searches: Annotated[int, typer.Option(min=1, max=5, help="Searches a turn; the model may ask again.")] = 1,
+    scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "bm25",
     answers: Annotated[
         Literal["auto", "select", "write"],
         typer.Option(
@@ -169,9 +168,7 @@ def answer(
     outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
     origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
-    plan = Plan(
-        k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, searches, answers, words
-    )
+    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, answers, words)
     request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure, jobs, not no_cache)
     console.show_run(answering.answer_file(request, outputs, console.turn_progress))
 
@@ -616,23 +613,19 @@ def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:use
 
 @app.command()
 def doctor(
-    bench: Annotated[bool, typer.Option("--bench", help="Measure how fast it is, in about 20 seconds.")] = False,
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """What was chosen for this machine, whether all is there, and how fast it is. 4 as exit code: it cannot be used.
+    """What was chosen for this machine, and whether all is there. 4 as exit code: it cannot be used.
 
     [bold]convagent doctor[/] loads no model.
-    [bold]convagent doctor --bench[/] says too what would be faster here.
-    [bold]convagent doctor --bench --model model.gguf --json[/]
+    [bold]convagent doctor --model model.gguf --json[/]
     """
     from agent.doctor import examine
-    from agent.speed import measure
 
     facts = examine(model, embedder, console.settings_file())
-    speeds = measure(model, embedder, console.progress) if bench and facts.usable else None
-    console.show_doctor(facts, speeds, as_json=as_json)
+    console.show_doctor(facts, as_json=as_json)
 
 
 @app.command()

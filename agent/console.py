@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from agent.job import OnTurn
     from agent.measures import Scores
     from agent.models import Named
-    from agent.speed import Speeds
     from agent.touche import Finished, Task
     from agent.trace import Trace
     from agent.validating import Verdict
@@ -299,20 +298,14 @@ def show_models(models: "Sequence[Named]", *, as_json: bool) -> None:
     _stdout().print(table)
 
 
-def show_doctor(facts: "Facts", speeds: "Speeds | None", *, as_json: bool) -> None:
+def show_doctor(facts: "Facts", *, as_json: bool) -> None:
     """All of it, a section a subject; raises where something stands in the way, so that the exit code says so."""
     if as_json:
         import msgspec
 
-        found = {"usable": facts.usable} | msgspec.to_builtins(facts)
-        measured = msgspec.to_builtins(speeds)
-        for row, pace in zip(measured["language"], speeds.language, strict=True) if speeds else ():
-            row["turn"] = pace.turn
-        typer.echo(msgspec.json.encode(found | {"speeds": measured}).decode())
+        typer.echo(msgspec.json.encode({"usable": facts.usable} | msgspec.to_builtins(facts)).decode())
     else:
         _show_facts(facts)
-        if speeds:
-            _show_speeds(speeds)
     stopping = [trouble.what for trouble in facts.troubles if trouble.stops]
     if stopping:
         raise MissingError("it cannot be used yet", remedy="See the problems named above.")
@@ -380,30 +373,6 @@ def _cache_rows(cache: "Cache") -> list[tuple[str, str, str]]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-def _show_speeds(speeds: "Speeds") -> None:
-    """A row a choice, what is in use marked, then what would be faster."""
-    from rich.table import Table
-
-    console = _stdout()
-    if speeds.language:
-        table = Table(
-            "Language model", "threads", "read/s", "written/s", "scored/s", "s a turn", "", box=None, pad_edge=False
-        )
-        for pace in speeds.language:
-            values = (f"{pace.read:.0f}", f"{pace.written:.0f}", f"{pace.scored:.0f}", f"{pace.turn:.2f}")
-            table.add_row(pace.form, str(pace.threads), *values, "in use" if pace.in_use else "")
-        console.print(table)
-    if speeds.embedding:
-        table = Table("Embedding model", "threads", "sentences/s", "", box=None, pad_edge=False)
-        for row in speeds.embedding:
-            table.add_row("", str(row.threads), f"{row.sentences:.0f}", "in use" if row.in_use else "")
-        console.print(table)
-    for line in speeds.advice or ("nothing that was tried was a tenth faster than what is in use",):
-        console.print(plain(line))
-    times = "twice, the better figure counts" if speeds.rounds > 1 else "once"
-    log.info("measured %s, in %.0f s", times, speeds.seconds)
 
 
 def plain(text: str, style: str = "") -> "Text":

@@ -1,6 +1,6 @@
 """What was chosen for this machine, and what stands in the way: facts, gathered without loading a model.
 
-Every value comes from the constant or function that the code itself uses. How fast it is: `agent/speed.py`.
+Every value comes from the constant or function that the code itself uses. How fast it is: `benchmarks/speed.py`.
 """
 
 import os

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import prompts
-from agent.again import search_again
 from agent.llm.none import NoModel
 from agent.llm.seam import LLM, Conversation, unheard
 from agent.ptkb import choose_statements
 from agent.respond import respond
-from agent.rewrite import rewrite, unless_switched
+from agent.rewrite import rewrite
 from agent.select import said
 from indexes.vectors import Embed
 from schemas.errors import ModelError
-from schemas.records import Answered, Chosen, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
+from schemas.records import Answered, Given, Hit, Message, Passage, Plan, Query, Statement, Topic, Turn
 
 log = logging.getLogger("convagent")
 NOTHING = Given()
@@ -33,7 +32,7 @@ class Tools:
     """What a turn is answered with."""
 
     llm: LLM
-    search: Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
+    search: Callable[[Query], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     plan: Plan = Plan()
     embed: Embed | None = None  # texts to vectors, where there is an embedding model
@@ -49,9 +48,8 @@ def answer(
     conversation = Conversation(system, (*heard, Message("user", given.resolved or turn.utterance)))
 
     query = rewrite(conversation, tools.llm, plan, given.resolved) if plan.parts.rewrite else Query(turn.utterance)
-    query = unless_switched(query, plan, tools.embed)
     personal = choose_statements(conversation, query, ptkb, tools) if given.statements is None else given.statements
-    hits = given.hits if given.hits is not None else find(conversation, query, personal, tools)
+    hits = given.hits if given.hits is not None else tools.search(query)
     passages = tools.read(hits[: plan.read])
     responses = respond(query, conversation, personal, passages, tools)
     return Answered(turn.id, query, personal, hits, passages, responses)
@@ -67,12 +65,6 @@ def answer_anyway(
         log.warning("turn %s is answered without the model: %s", turn.id, error.what)
         answered = answer(turn, heard, ptkb, replace(tools, llm=tools.instead), given)
         return replace(answered, without_model=error.what)
-
-
-def find(conversation: Conversation, query: Query, personal: Sequence[Chosen], tools: Tools) -> tuple[Hit, ...]:
-    """One search, unless more looks at it are wanted."""
-    hits = tools.search(query, personal)
-    return search_again(conversation, query, hits, tools)
 
 
 def answer_topic(

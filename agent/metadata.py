@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from agent.answering import Request
 
 SCORERS = {
-    "tantivy": "BM25 by Tantivy: k1 1.2, b 0.75",
-    "bm25": "BM25: k1 0.9, b 0.4",
+    "bm25": "BM25 by Tantivy: k1 1.2, b 0.75",
     "dirichlet": "query likelihood, Dirichlet: mu 1000",
 }
 INDEXING = {"tokenizer": "tantivy simple", "stemmer": "Snowball English", "stopwords": "tantivy English"}
@@ -109,7 +108,7 @@ def _method(trace: Trace, info: RunInfo) -> dict[str, Any]:
         "samples": plan.samples,
     }
     words = {"name": "words", "method": SCORERS[plan.scorer], "documents": plan.searched, "query": list(plan.query)}
-    searched: list[dict[str, Any]] = [words | {"searches": plan.searches}]
+    searched: list[dict[str, Any]] = [words]
     if settings.embedder and plan.searched:
         model_of = {"method": settings.embedder, "sha256": settings.embedder_digest}
         searched.append({"name": "cosine", **model_of, "interpolates": ["words"]})

@@ -5,7 +5,6 @@ refers to; so it chooses among the phrases that are there. A larger one rewrites
 figures).
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from msgspec import Meta, Struct
 import prompts
 from agent.llm.seam import LLM, Conversation, Task
 from agent.sentences import phrases
-from indexes.vectors import Embed
 from indexes.words import stems
 from schemas.records import Message, Plan, Query
 
@@ -22,10 +20,6 @@ ANSWER_TOKENS = 64  # of a hypothetical answer
 SEEDS = 1000  # a run's seed is that many for its samples
 CHOSEN = 3  # phrases of the conversation that join the query
 CONSIDERED = 40  # the latest phrases; each costs its own tokens
-SWITCHED = 0.15  # cosine of an utterance and the exchange before it below which the topic counts as changed
-ALONE = 4  # words of the shortest utterance that may open another topic
-_POINTING = "it its that this these those they them their he she him her his one ones more else another other also and"
-POINTING = frozenset(_POINTING.split())
 RECENT = 4  # messages before the utterance whose phrases are considered, beside the first of all
 
 
@@ -52,20 +46,6 @@ def rewrite(conversation: Conversation, llm: LLM, plan: Plan, resolved: str = ""
         context = _context(conversation, llm)
         resolved = f"{last.text} ({', '.join(context)})" if context else last.text
     return Query(last.text, resolved, context, answers, heard[-1].text, earlier)
-
-
-def unless_switched(query: Query, plan: Plan, embed: Embed | None) -> Query:
-    """The query without what was said before, where the plan asks for a look and the utterance opens another topic."""
-    if "switch" not in plan.query or embed is None or not query.earlier or _leans(query.utterance):
-        return query
-    now, before = embed([query.utterance, f"{query.earlier[-1]} {query.topic}"])
-    return query if float(now @ before) >= SWITCHED else Query(query.utterance)
-
-
-def _leans(utterance: str) -> bool:
-    """Whether an utterance says itself that it goes on with what was said: short, or with a word that points back."""
-    words = re.findall(r"[^\W_]+", utterance.lower())
-    return len(words) < ALONE or not POINTING.isdisjoint(words)
 
 
 def _imagined(conversation: Conversation, llm: LLM, plan: Plan) -> tuple[str, ...]:

@@ -13,17 +13,16 @@ from pydantic import BaseModel, Field
 
 from agent.embedding import cached
 from agent.llm.seam import Listener, unheard
-from indexes.feedback import fused
 from indexes.finder import Finder
 from indexes.passages import PassageIndex, Weighted
-from indexes.statistics import Bm25, Dirichlet, Score, Statistics
+from indexes.statistics import Dirichlet, Score, Statistics
 from indexes.vectors import Embedder
 from indexes.words import stems
-from schemas.records import Call, Chosen, Hit, Passage, Plan, Query, QueryPart
+from schemas.records import Call, Hit, Passage, Plan, Query
 
 log = logging.getLogger("convagent")
 # What the words of each part of a query weigh beside the person's own, which weigh 1 (docs/log.md).
-CONTEXT, ANSWER, PREVIOUS, EARLIER = 0.5, 0.3, 0.05, 0.1
+CONTEXT, ANSWER, PREVIOUS = 0.5, 0.3, 0.05
 # What is looked for by meaning: the fewer words of its own an utterance has, the more it leans on what was said.
 LEANING = 6  # words with which it leans on itself and on the conversation alike
 SAID, IMAGINED = 0.5, 0.5  # what the reply that it follows, and hypothetical answers, weigh beside the two
@@ -89,23 +88,16 @@ class Searcher:
     def over(cls, finder: Finder, plan: Plan, listen: Listener = unheard) -> "Searcher":
         return cls(PassageSearch(finder=finder), plan, listen)
 
-    def search(self, query: Query, personal: Sequence[Chosen] = ()) -> tuple[Hit, ...]:
+    def search(self, query: Query) -> tuple[Hit, ...]:
         """As many hits as are planned, scores strictly decreasing; none where there is nothing to be found."""
         if not self.plan.searched:
             return ()
-        earlier = query.earlier
-        query = _wanted(query, self.plan.query)
+        if "previous" not in self.plan.query:
+            query = replace(query, previous="")
         found = self._call(query)
-        if not found and earlier:  # a mere "Thank you": what it answers to is what it is about
-            found = self._call(replace(query, context=earlier))
-        statements = " ".join(chosen.statement.text for chosen in personal)
-        if "personal" not in self.plan.query or not statements:
-            return found
-        personalised = f"{query.standalone} {statements}"
-        mine = self._call(
-            replace(query, rewrite=personalised, context=(*(query.context or (query.standalone,)), statements))
-        )
-        return fused([found, mine], self.plan.searched)
+        if not found and query.earlier:  # a mere "Thank you": what it answers to is what it is about
+            found = self._call(replace(query, context=query.earlier))
+        return found
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
         """The passages of hits, in their order."""
@@ -123,18 +115,11 @@ class Searcher:
         return hits
 
 
-def _wanted(query: Query, parts: Sequence[QueryPart]) -> Query:
-    """The query without the parts that are not to be searched with."""
-    if "previous" not in parts:
-        query = replace(query, previous="")
-    return query if "history" in parts else replace(query, earlier=())
-
-
 def _more(query: Query) -> list[Weighted]:
     """The rewrite counts only where a model wrote it: otherwise it is the utterance and the context over again."""
     unsaid = [(phrase, CONTEXT) for phrase in query.context] or [(query.standalone, CONTEXT)]
     imagined = [(answer, ANSWER / len(query.answers)) for answer in query.answers]
-    return [*unsaid, *imagined, (query.previous, PREVIOUS), *((said, EARLIER) for said in query.earlier)]
+    return [*unsaid, *imagined, (query.previous, PREVIOUS)]
 
 
 def _meaning(query: Query) -> list[Weighted]:
@@ -158,7 +143,7 @@ def find_in(directory: Path | str, embedder: str | None = None) -> Finder:
 
 def open_finder(index: PassageIndex, embedder: Embedder | None, plan: Plan = Plan()) -> Finder:
     """An index with an embedding model, or without. The vectors of passages are the index's own, or made as needed."""
-    finder = Finder(index, score=_scorer(index, plan), feedback="feedback" in plan.query)
+    finder = Finder(index, score=_scorer(index, plan))
     if embedder is None:
         return finder
     about = index.embedded
@@ -170,8 +155,7 @@ def open_finder(index: PassageIndex, embedder: Embedder | None, plan: Plan = Pla
 
 def _scorer(index: PassageIndex, plan: Plan) -> Score | None:
     """What Tantivy's hits are scored with instead; it has to know the words of the whole collection."""
-    if plan.scorer == "tantivy":
+    if plan.scorer == "bm25":
         return None
     log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
-    statistics = Statistics.of(index.texts())
-    return Bm25(statistics) if plan.scorer == "bm25" else Dirichlet(statistics)
+    return Dirichlet(Statistics.of(index.texts()))

@@ -18,11 +18,11 @@ from indexes.passages import PassageIndex
 from indexes.vectors import Embedder
 from indexes.whole import in_place
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Chosen, Hit, Passage, Plan, Problem, Query, Topics
+from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
 DEFAULT_INDEX = Path("index")
-Search = Callable[[Query, Sequence[Chosen]], tuple[Hit, ...]]
+Search = Callable[[Query], tuple[Hit, ...]]
 MAX_LISTED = 50
 
 
@@ -49,7 +49,7 @@ class Sources:
     def search(self, embedder: Embedder | None, plan: Plan, listen: Listener) -> Search:
         """What searches for one worker, with an embedding model of its own."""
         if self.finder is None:
-            return lambda _query, _personal: ()
+            return lambda _query: ()
         finder = replace(self.finder, embed=embedder.embed if embedder else None)
         return Searcher.over(finder, plan, listen).search
 

@@ -1,6 +1,6 @@
 """The ladder of search quality: the raw turn, each part of a query in turn, the default, the human rewrite.
 
-    python benchmarks/search_quality.py TOPICS INDEX [--model M] [--seeds 0,1,2] [--slow] [--half]
+    python benchmarks/search_quality.py TOPICS INDEX [--model M] [--seeds 0,1,2] [--half]
 
 Gold are the topics' own passages that are in the index; a row is a mean over the turns that have one. Every row
 searches as `convagent answer` does, with the parts it names. What a row costs a turn are the tokens that the model read
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import prompts
 from agent.embedders import open_embedder
-from agent.flow import Tools, find
+from agent.flow import Tools
 from agent.llm import LLM, Conversation, open_model
 from agent.measures import Scores
 from agent.measures.search import measured
@@ -102,11 +102,8 @@ def searched(bed: Bed, llm: LLM, asked: Mapping[str, Asked], row: Row, seed: int
     """The measures of a row, and the seconds that its searches take a turn."""
     finder = open_finder(bed.index, bed.embedder if row.meaning else None, row.plan)
     searcher = Searcher.over(finder, row.plan)
-    tools = Tools(llm, searcher.search, searcher.read, row.plan)
     started = time.perf_counter()
-    found = {
-        id: find(turn.conversation, only(turn.query, row, seed), turn.personal, tools) for id, turn in asked.items()
-    }
+    found = {id: searcher.search(only(turn.query, row, seed)) for id, turn in asked.items()}
     seconds = (time.perf_counter() - started) / len(asked)
     scores = {id: {hit.id: hit.score for hit in hits} for id, hits in found.items()}
     return measured(row.name, scores, bed.gold), seconds
@@ -153,7 +150,6 @@ def rows() -> list[Row]:
     words = replace(DEFAULT, query=none)
     return [
         Row("raw utterance", words),
-        Row("+ all earlier utterances", replace(words, query=("history",))),
         Row("+ previous reply", replace(words, query=("previous",))),
         Row("+ phrases by likelihood", replace(words, query=("context",)), steps=context),
         Row("+ hypothetical answer", replace(words, query=("answer",)), steps=answer),
@@ -164,24 +160,8 @@ def rows() -> list[Row]:
         Row("+ answer, with MiniLM", replace(words, query=("answer",)), meaning=True, steps=answer),
         Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=both),
         Row("default, all seeds' answers at once", DEFAULT, meaning=True, steps=both, fused=True),
-        Row("default + history", _with("history"), meaning=True, steps=both),
-        Row("default + topic switch", _with("switch"), meaning=True, steps=both),
-        Row("default + feedback (RM3)", _with("feedback"), meaning=True, steps=both),
-        Row("default + personal list", _with("personal"), meaning=True, steps=(*both, "statements")),
-        Row("default, BM25 k1 .9 b .4", replace(DEFAULT, scorer="bm25"), meaning=True, steps=both),
         Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=both),
     ]
-
-
-# What asks the model again for every search: minutes more.
-SLOW = (
-    Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=("context", "imagine")),
-    Row("default, up to two searches", replace(DEFAULT, searches=2), meaning=True, steps=("context", "imagine")),
-)
-
-
-def _with(part: str) -> Plan:
-    return replace(DEFAULT, query=(*DEFAULT.query, part))  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -190,7 +170,6 @@ def main() -> None:
     parser.add_argument("index", type=Path)
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--seeds", default="0,1,2", type=lambda text: [int(seed) for seed in text.split(",")])
-    parser.add_argument("--slow", action="store_true", help="the rows that ask the model at every search, instead")
     parser.add_argument("--half", action="store_true", help="every second conversation")
     options = parser.parse_args()
     topics, index = read_topics(options.topics), PassageIndex(options.index)
@@ -201,10 +180,10 @@ def main() -> None:
     print(f"{len(bed.gold)} turns with gold passages, {len(index)} passages, {options.model}, seeds {options.seeds}\n")
     print(f"| {'query':44} | {'nDCG@5':12} | {'R@10':12} | {'R@100':12} |   read | wrote |  sec |")
     print("|---|---|---|---|---|---|---|")
-    ladder(bed, options.model, options.seeds, options.slow)
+    ladder(bed, options.model, options.seeds)
 
 
-def ladder(bed: Bed, model: str, seeds: list[int], slow: bool) -> None:
+def ladder(bed: Bed, model: str, seeds: list[int]) -> None:
     """Every row; the model is asked once, and the rows share what it said."""
     unasked: list[Call] = []
     none = open_model("none", unasked.append)
@@ -218,7 +197,7 @@ def ladder(bed: Bed, model: str, seeds: list[int], slow: bool) -> None:
     calls: list[Call] = []
     llm = open_model(model, calls.append)
     asked = ask(bed, llm, calls, seeds)
-    for row in SLOW if slow else rows():
+    for row in rows():
         print_row(bed, llm, asked, row, len(seeds))
 
 

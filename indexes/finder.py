@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.feedback import expanded
 from indexes.passages import DECIMALS, PassageIndex, Ranked, Weighted, weighted, whole_text
 from indexes.statistics import Score
 from indexes.vectors import Embed, Vectors, direction
@@ -19,7 +18,6 @@ from schemas.records import Hit, Passage
 COSINE = 4.0  # what the cosine weighs beside the words, whose best passage has 1 (docs/log.md)
 RERANKED = 100  # passages whose meaning is looked at where not all vectors are there
 DEPTH = 1000  # passages found by words that meaning may move up, however few are asked for
-FEEDBACK = 10  # passages whose words join the query, where they are wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,6 @@ class Finder:
     embed: Embed | None = None
     vectors: Vectors | None = None  # of every passage, by its number
     score: Score | None = None  # in the place of Tantivy's BM25
-    feedback: bool = False
 
     def find(self, words: Sequence[Weighted], meaning: Sequence[Weighted], k: int) -> tuple[Hit, ...]:
         """The `k` best passages, scores strictly decreasing.
@@ -50,13 +47,7 @@ class Finder:
 
     def _by_words(self, words: Sequence[Weighted], k: int) -> Ranked:
         weights = weighted(words)
-        ranked = self._rescored(self.index.rank(weights, k), weights)
-        if self.feedback and ranked:
-            first = ranked[:FEEDBACK]
-            held = [(score, stems(text)) for (_, score), text in zip(first, self._texts(first), strict=True)]
-            weights = expanded(weights, held)
-            ranked = self._rescored(self.index.rank(weights, k), weights)
-        return ranked
+        return self._rescored(self.index.rank(weights, k), weights)
 
     def _rescored(self, ranked: Ranked, weights: dict[str, float]) -> Ranked:
         if self.score is None:

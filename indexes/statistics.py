@@ -1,8 +1,6 @@
-"""Rescoring what Tantivy found, with the statistics of the whole collection.
+"""Rescoring what BM25 found by query likelihood with Dirichlet smoothing, with the statistics of the whole collection.
 
-Tantivy's BM25 is fixed at k1 1.2 and b 0.75, and knows a passage's length only in steps. Here are BM25 with free k1 and
-b (Robertson and Zaragoza 2009, with the idf that Lucene and Tantivy use) and query likelihood with Dirichlet smoothing
-(Zhai and Lafferty 2001, less what is the same for all passages).
+Source: Zhai and Lafferty, SIGIR 2001; what is the same for all passages is left out.
 """
 
 import math
@@ -55,28 +53,6 @@ class Counting:
 
 
 Score = Callable[[Mapping[str, float], Sequence[str]], float]  # weights of query words, a passage's words
-
-
-@dataclass(frozen=True, slots=True)
-class Bm25:
-    """Free in how soon a repeated word counts no more (`k1`), and in how much a long passage is held back (`b`)."""
-
-    statistics: Statistics
-    k1: float = 0.9
-    b: float = 0.4
-
-    def __call__(self, weights: Mapping[str, float], words: Sequence[str]) -> float:
-        """The score of a passage; 0 where it holds no word of the query."""
-        counted = Counter(words)
-        known = self.statistics
-        length = len(words) / (known.words / known.passages)
-        score = 0.0
-        for word, weight in weights.items():
-            if times := counted[word]:
-                held = known.passages_with.get(word, 0)
-                idf = math.log(1 + (known.passages - held + 0.5) / (held + 0.5))
-                score += weight * idf * times * (self.k1 + 1) / (times + self.k1 * (1 - self.b + self.b * length))
-        return score
 
 
 @dataclass(frozen=True, slots=True)

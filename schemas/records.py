@@ -199,8 +199,8 @@ class Parts:
     answer: bool = True
 
 
-QueryPart = Literal["context", "answer", "previous", "history", "switch", "feedback", "personal"]
-Scorer = Literal["tantivy", "bm25", "dirichlet"]
+QueryPart = Literal["context", "answer", "previous"]
+Scorer = Literal["bm25", "dirichlet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +208,7 @@ class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
     context: the rewrite, or phrases of the conversation. answer: hypothetical answers. previous: the reply that the
-    utterance follows. history: all earlier utterances. switch: nothing of the conversation where the topic changed.
-    feedback: words of the first passages found (RM3). personal: a second list with the chosen statements, fused.
+    utterance follows.
     """
 
     k: int = 1000  # passages of the ranking
@@ -219,8 +218,7 @@ class Plan:
     samples: int = 1  # hypothetical answers a turn
     seed: int = 0
     query: tuple[QueryPart, ...] = ("context", "answer", "previous")
-    scorer: Scorer = "tantivy"
-    searches: int = 1  # at most; a further one only if the model asks for it
+    scorer: Scorer = "bm25"
     answer: Literal["auto", "select", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average
     sure: float = 0.6  # how likely the best statement must matter for any to be chosen

@@ -64,7 +64,7 @@ def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) ->
 def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
     asked = Query("How many valves has a trumpet?")
     plan = Plan(shown=1, responses=2)
-    tools = Tools(open_model("none"), lambda _query, _personal: (), lambda _hits: (), plan, embed)
+    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: (), plan, embed)
     conversation = Conversation("", (Message("user", asked.utterance),))
     [found] = respond(asked, conversation, (), [BREAD, MUSIC], tools)
     assert found.used == (MUSIC.id,)
@@ -73,7 +73,7 @@ def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed:
 
 
 def test_nobody_writes_without_a_model() -> None:
-    tools = Tools(open_model("none"), lambda _query, _personal: (), lambda _hits: (), Plan(answer="write"))
+    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: (), Plan(answer="write"))
     asked = Query("Who plays the trumpet?")
     [found] = respond(asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], tools)
     assert found.used == (MUSIC.id,)

@@ -6,20 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from agent.chat.language import looks_english
 from agent.chat.oneself import said_of_oneself
-from agent.chat.session import PLAN, Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
 from agent.console import plain
-from agent.rewrite import unless_switched
 from indexes.passages import PassageIndex
 from schemas.errors import MissingError
-from schemas.records import Call, Message, Query, Turn
+from schemas.records import Call
 from tests.conftest import ROOT
 
 QUESTION = "Which balcony plants are safe for cats?"
@@ -174,14 +172,6 @@ def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:
 
 def test_what_steers_a_terminal_does_not_reach_it() -> None:
     assert plain("\x1b]0;mine\x07 [red]text[/red] \x9b2J").plain == "]0;mine [red]text[/red] 2J"
-
-
-def test_a_greeting_before_the_first_question_is_no_topic_to_switch_from(assistant: Assistant) -> None:
-    heard = (Message("assistant", "Hello, what would you like to know?"),)
-    turn = Turn("1_1", "Which balcony plants are safe for cats?", heard)
-    assert assistant.answer(turn, heard, ()).response.used
-    greeted = Query(turn.utterance, previous=heard[0].text)
-    assert unless_switched(greeted, PLAN, lambda _texts: np.zeros((2, 2), dtype=np.float32)) == greeted
 
 
 def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> None:

@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from agent import doctor, speed
+from agent import doctor
 from agent.doctor import Choice, Facts, Model, examine
 from agent.embedders.minilm import converted, embedded_weights
 from agent.llm import open_model, physical_cores
 from agent.llm.embedded import embedded_gguf, repacked_path, sha256
-from agent.speed import EmbeddingPace, Pace
-from cli import app
-from schemas.errors import UsageError
 from tests.conftest import ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
 
@@ -170,7 +166,7 @@ def test_the_machine_and_all_sections_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there_has_its_exit_code(tmp_path: Path) -> None:
-    shown = call("--model", "nowhere.gguf", "--bench", "--embedder", "none", cwd=tmp_path)
+    shown = call("--model", "nowhere.gguf", "--embedder", "none", cwd=tmp_path)
     assert shown.returncode == 4
     assert "nowhere.gguf: no such model file" in shown.stdout
     assert "Traceback" not in shown.stderr
@@ -189,76 +185,3 @@ def test_a_llama_cpp_for_another_machine_is_told(tmp_path: Path) -> None:
     assert "llama.cpp cannot be loaded" in shown.stdout
     assert "--no-binary llama-cpp-python" in shown.stdout
     assert "Traceback" not in shown.stderr
-
-
-@needs_model
-@needs_embedder
-def test_the_embedded_models_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On less text and in less time than a person's: this is about the figures being there."""
-    for name, value in {"LONGEST": 0.1, "REPEAT": 0.0, "PREFIX": 64, "STATEMENTS": speed.STATEMENTS[:3]}.items():
-        monkeypatch.setattr(speed, name, value)
-    monkeypatch.delenv("CONVAGENT_THREADS", raising=False)
-    result = CliRunner().invoke(app, ["doctor", "--bench", "--json"])
-    assert result.exit_code == 0, result.output
-    speeds = json.loads(result.stdout)["speeds"]
-    counts = sorted({1, physical_cores()})
-    forms = [(row["form"], row["threads"]) for row in speeds["language"]]
-    assert forms == [(form, count) for form in ("as it is", "repacked") for count in counts]
-    assert [row["threads"] for row in speeds["embedding"]] == counts
-    used = [(row["form"], row["threads"]) for row in speeds["language"] if row["in_use"]]
-    assert used == [("repacked", physical_cores())]
-    for row in speeds["language"]:
-        assert min(row[figure] for figure in ("read", "written", "scored", "turn")) > 0
-    assert all(row["sentences"] > 0 for row in speeds["embedding"])
-    assert (speeds["rounds"], speeds["seconds"] > 0) == (1, True)
-
-
-@needs_embedder
-def test_what_is_measured_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "LONGEST", 0.01)
-    monkeypatch.setenv("CONVAGENT_THREADS", "1")
-    result = CliRunner().invoke(app, ["doctor", "--bench", "-m", "none"])
-    assert result.exit_code == 0, result.output
-    assert "sentences/s" in result.stdout
-    assert "read/s" not in result.stdout
-    assert [line.split()[0] for line in result.stdout.splitlines() if line.endswith("in use")] == ["1"]
-
-
-@needs_model
-@needs_embedder
-def test_only_a_language_model_is_measured_as_one() -> None:
-    with pytest.raises(UsageError, match="is no language model, but embedding"):
-        speed.measure("minilm", "none", lambda _doing, _total: pytest.fail("too late"))
-
-
-def pace(threads: int, form: str, times: float, *, in_use: bool = False) -> Pace:
-    return Pace(form, f"{form}.gguf", threads, in_use, 100 * times, 50 * times, 20 * times)
-
-
-def test_what_is_a_tenth_faster_is_advised_with_how_to_set_it() -> None:
-    used = pace(2, "repacked", 1, in_use=True)
-    cases = [
-        ([used, pace(1, "repacked", 1.05)], []),
-        ([used, pace(1, "repacked", 1.5)], ["the language model was 1.5 times as fast with CONVAGENT_THREADS=1"]),
-        ([used, pace(2, "plain", 2)], ["the language model was 2.0 times as fast with CONVAGENT_MODEL=plain.gguf"]),
-        (
-            [used, pace(1, "repacked", 1.2), pace(1, "plain", 3)],
-            ["the language model was 3.0 times as fast with CONVAGENT_THREADS=1 CONVAGENT_MODEL=plain.gguf"],
-        ),
-        ([], []),
-    ]
-    for paces, advice in cases:
-        assert list(speed._advice(paces)) == advice
-    rows = [EmbeddingPace(1, False, 130.0), EmbeddingPace(2, True, 100.0)]
-    assert list(speed._embedding_advice(rows)) == ["the embedding model was 1.3 times as fast with CONVAGENT_THREADS=1"]
-    assert list(speed._embedding_advice(rows[1:])) == []
-
-
-def test_busy_machines_are_told() -> None:
-    assert "load 99.0" in next(speed._caution(99.0))
-    assert list(speed._caution(0.0)) == list(speed._caution(None)) == []
-
-
-def test_of_two_rounds_the_better_figures_count() -> None:
-    one, other = Pace("f", "p", 1, True, 10, 5, 2), Pace("f", "p", 1, True, 9, 6, 2)
-    assert speed._better(one, other) == Pace("f", "p", 1, True, 10, 6, 2)

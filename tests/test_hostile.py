@@ -83,7 +83,7 @@ def model() -> Any:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
     hostile = Passage("hostile:1", text)
-    tools = Tools(open_model("none"), lambda _query, _personal: (), lambda _hits: ())
+    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: ())
     conversation = Conversation("", (Message("user", QUESTION),))
     [response] = respond(Query(QUESTION), conversation, (), (hostile, PLAIN), tools)
     assert set(response.used) <= {"hostile:1", "plain:1"}
@@ -95,7 +95,7 @@ def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
 @needs_model
 @pytest.mark.parametrize("text", HOSTILE[:15:7])
 def test_a_written_answer_cites_only_what_was_given(text: str, model: Any) -> None:
-    tools = Tools(model, lambda _query, _personal: (), lambda _hits: (), Plan(answer="write"))
+    tools = Tools(model, lambda _query: (), lambda _hits: (), Plan(answer="write"))
     conversation = Conversation("You are a helpful assistant.", (Message("user", QUESTION),))
     [response] = respond(Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), tools)
     assert response.sentences

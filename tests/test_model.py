@@ -192,7 +192,7 @@ def test_a_written_answer_cites_only_what_supports_it(model: LLM) -> None:
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = _write(TALK, [], passages, Tools(model, lambda _query, _personal: (), lambda _hits: ()), Most())
+    response = _write(TALK, [], passages, Tools(model, lambda _query: (), lambda _hits: ()), Most())
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
     schema = msgspec.json.schema(_draft_type(("1", "2")))
@@ -203,7 +203,7 @@ def test_a_written_answer_cites_only_what_supports_it(model: LLM) -> None:
 def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_traced(
     small: LLM, calls: list[Call]
 ) -> None:
-    tools = Tools(small, lambda _query, _personal: (), lambda _hits: ())
+    tools = Tools(small, lambda _query: (), lambda _hits: ())
     long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 90) for n in range(1, 5)]
     with suppress(ModelReplyError):  # so few tokens may be too few
         _write(TALK, [], long, tools, Most(tokens=20))
@@ -227,7 +227,7 @@ def test_an_unsupported_sentence_gives_way_to_what_the_passage_says() -> None:
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin. It is made without wheat.")
     music = Passage("music:1", "Brass keeps its tune in the cold.")
     model = ScriptedModel(Script(ask={"write": [WRITTEN]}), lambda _call: None)
-    tools = Tools(model, lambda _query, _personal: (), lambda _hits: ())
+    tools = Tools(model, lambda _query: (), lambda _hits: ())
     response = _write(TALK, [], [bread, music], tools, Most())
     assert [(sentence.text, sentence.passage_ids) for sentence in response.sentences] == [
         ("Rice bread keeps for two days.", ("bread:1",)),

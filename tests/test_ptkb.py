@@ -78,7 +78,7 @@ def chosen(model: str, embedder: str, utterance: str = ASKED, *, sure: float = 0
     found = open_embedder(embedder)
     tools = Tools(
         open_model(model),
-        lambda _query, _personal: (),
+        lambda _query: (),
         lambda _hits: (),
         Plan(sure=sure),
         found.embed if found else None,
@@ -102,7 +102,7 @@ def test_nothing_is_chosen_where_nothing_is_sure() -> None:
 
 
 def test_without_statements_no_model_is_asked() -> None:
-    tools = Tools(open_model("none"), lambda _query, _personal: (), lambda _hits: ())
+    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: ())
     assert choose_statements(Conversation("", (Message("user", "Hello"),)), Query("Hello"), (), tools) == ()
 
 

@@ -384,7 +384,7 @@ def test_it_judges_as_no_model_does(model: RemoteModel) -> None:
     ptkb = (Statement("1", "I cannot eat gluten."), Statement("2", "My car is red."))
     query = Query("Which bread is free of gluten?")
     chosen = [
-        choose_statements(TALK, query, ptkb, Tools(llm, lambda _query, _personal: (), lambda _hits: (), Plan(sure=0.0)))
+        choose_statements(TALK, query, ptkb, Tools(llm, lambda _query: (), lambda _hits: (), Plan(sure=0.0)))
         for llm in (model, open_model("none"))
     ]
     assert chosen[0] == chosen[1] != ()

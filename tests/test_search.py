@@ -1,18 +1,15 @@
 """The passage-search tool, as the flow calls it and as any LangChain agent does."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
-from agent.flow import Tools, answer
-from agent.llm.scripted import Script, ScriptedModel
 from agent.search import PassageSearch, Searcher, open_finder
 from indexes.finder import Finder
 from indexes.passages import PassageIndex, Weighted
-from schemas.records import Answered, Call, Chosen, Hit, Passage, Plan, Query, QueryPart, Statement, Turn
+from schemas.records import Hit, Passage, Plan, Query, QueryPart
 
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
@@ -47,30 +44,16 @@ def plan(*parts: QueryPart, k: int = 20) -> Plan:
 ABOUT_FERNS = Query("And bread?", earlier=("Which ferns live indoors?",), previous="Boston ferns do.")
 
 
-@pytest.mark.parametrize("part", ["history", "previous", "feedback"])
-def test_every_part_can_be_switched_on_alone(part: QueryPart, example_index: PassageIndex) -> None:
+def test_the_previous_reply_can_be_left_out(example_index: PassageIndex) -> None:
     def found(*parts: QueryPart) -> list[str]:
         chosen = plan(*parts)
         searcher = Searcher.over(open_finder(example_index, None, chosen), chosen)
         return [hit.id for hit in searcher.search(ABOUT_FERNS)]
 
-    bare, with_part = found(), found(part)
-    assert bare != with_part
+    bare, with_reply = found(), found("previous")
+    assert bare != with_reply
     assert bare[0].startswith("bread")
-    if part != "feedback":  # which knows of no ferns
-        ferns = {"garden-06:1", "garden-06:2", "garden-07:1", "garden-07:2"} | set(with_part) - set(bare)
-        assert ferns & set(with_part)
-
-
-def test_statements_are_a_second_list_that_is_fused(example_index: PassageIndex) -> None:
-    calls: list[Call] = []
-    chosen = (Chosen(Statement("1", "I have two cats."), 1.0),)
-    query = Query("Which ferns live indoors?")
-    plain = Searcher.over(Finder(example_index), plan()).search(query, chosen)
-    fused = Searcher.over(Finder(example_index), plan("personal"), calls.append).search(query, chosen)
-    assert len(calls) == 2
-    assert plain != fused
-    assert plain[0].id in [hit.id for hit in fused[:3]]
+    assert {"garden-06:1", "garden-06:2", "garden-07:1", "garden-07:2"} & set(with_reply)
 
 
 class Watched:
@@ -97,33 +80,3 @@ def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch:
     assert Searcher(PassageSearch(finder=watched), Plan(k=5)).search(Query("rye bread"))
     assert watched.traced == [False]
     forget()
-
-
-def again(*queries: str, calls: list[Call], index: PassageIndex, searches: int = 3) -> Answered:
-    """A first turn over the examples by a scripted model that asks for these queries after the first search."""
-    script = Script(
-        ask={"imagine": ["Nothing."], "again": [{"query": query} for query in queries]},
-        score={"statements": [[]]},
-    )
-    chosen = Plan(k=10, searches=searches)
-    searcher = Searcher.over(Finder(index), chosen, calls.append)
-    tools = Tools(ScriptedModel(script, calls.append), searcher.search, searcher.read, chosen)
-    return answer(Turn("1_1", "Which ferns live indoors?"), (), (), tools)
-
-
-def test_the_model_may_search_again_and_stop(example_index: PassageIndex) -> None:
-    calls: list[Call] = []
-    answered = again("rye bread", "", calls=calls, index=example_index)
-    assert [call.prompt for call in calls if call.verb == "search"] == ["Which ferns live indoors?", "rye bread"]
-    kinds = {hit.id.split("-")[0] for hit in answered.hits[:4]}
-    assert {"garden", "bread"} <= kinds  # the two lists, fused
-    assert all(before.score > after.score for before, after in pairwise(answered.hits))
-
-
-def test_the_model_may_not_search_for_ever(example_index: PassageIndex) -> None:
-    calls: list[Call] = []
-    again("rye bread", "oats", "wheat", calls=calls, index=example_index)
-    assert len([call for call in calls if call.verb == "search"]) == 3
-    calls.clear()
-    again("Which ferns live indoors?", calls=calls, index=example_index)  # what was tried already finds nothing new
-    assert len([call for call in calls if call.verb == "search"]) == 1

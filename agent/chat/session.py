@@ -16,7 +16,7 @@ from schemas.errors import UsageError
 from schemas.records import Answered, Call, Message, Plan, Statement, Turn
 
 # A person looks at few passages, wants a short answer, changes the topic at will, and says few things of themselves.
-PLAN = Plan(k=50, query=("context", "answer", "previous", "switch"), words=60, sure=0.45)
+PLAN = Plan(k=50, words=60, sure=0.45)
 LONGEST = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 

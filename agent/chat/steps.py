@@ -7,7 +7,6 @@ TOLD = {
     "context": "looked for what the question refers to",
     "rewrite": "made the question stand alone",
     "statements": "weighed what is known about you",
-    "again": "thought about another search",
     "write": "wrote the answer",
 }
 

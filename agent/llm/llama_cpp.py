@@ -155,8 +155,8 @@ def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener
 
 def way() -> str:
     """What decides the replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
-    build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()}"
-    return f"{build} {is_built_with_amx()} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
+    build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()} {is_built_with_amx()}"
+    return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
 
 
 def context_size(trained: int) -> int:

@@ -77,9 +77,7 @@ def _valid(run: Path, topics: Path, edition: str | None = None) -> None:
 def topics(case: Case) -> Iterator[Step]:
     """Topics of the four editions."""
     found = case.broken(case.seeds.topics(case.rng.choice(EDITIONS)), [restructured])
-    mode = case.rng.choice(
-        ((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous,history,switch"))
-    )
+    mode = case.rng.choice(((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous")))
     yield _answered(case, found, "-i", case.seeds["index"], *mode)
 
 

@@ -1,5 +1,9 @@
-"""How fast the models are on this machine, in a few seconds: what is in use, and what could be."""
+"""How fast the models are on this machine, in about 20 seconds: what is in use, and what could be.
 
+python benchmarks/speed.py [--model M] [--embedder E]
+"""
+
+import argparse
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -250,3 +254,42 @@ def _embedding_advice(paces: list[EmbeddingPace]) -> Iterator[str]:
     if used and best and best.sentences > used.sentences * FASTER:
         times = best.sentences / used.sentences
         yield f"the embedding model was {times:.1f} times as fast with {THREADS}={best.threads}"
+
+
+def _show_speeds(speeds: "Speeds") -> None:
+    """A row a choice, what is in use marked, then what would be faster."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if speeds.language:
+        table = Table(
+            "Language model", "threads", "read/s", "written/s", "scored/s", "s a turn", "", box=None, pad_edge=False
+        )
+        for pace in speeds.language:
+            values = (f"{pace.read:.0f}", f"{pace.written:.0f}", f"{pace.scored:.0f}", f"{pace.turn:.2f}")
+            table.add_row(pace.form, str(pace.threads), *values, "in use" if pace.in_use else "")
+        console.print(table)
+    if speeds.embedding:
+        table = Table("Embedding model", "threads", "sentences/s", "", box=None, pad_edge=False)
+        for row in speeds.embedding:
+            table.add_row("", str(row.threads), f"{row.sentences:.0f}", "in use" if row.in_use else "")
+        console.print(table)
+    for line in speeds.advice or ("nothing that was tried was a tenth faster than what is in use",):
+        print(line)
+    times = "twice, the better figure counts" if speeds.rounds > 1 else "once"
+    print(f"measured {times}, in {speeds.seconds:.0f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--embedder")
+    options = parser.parse_args()
+    from agent.console import progress
+
+    _show_speeds(measure(options.model, options.embedder, progress))
+
+
+if __name__ == "__main__":
+    main()
