@@ -27,7 +27,7 @@ check: $(READY)
 	$(BIN)/python -m pytest
 
 schemas: $(READY)
-	$(BIN)/python -m agent.tracks.published
+	$(BIN)/python -m agent.tracks.json_schemas
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'

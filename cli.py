@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent import console
+from agent.terminal import console
 
 app = typer.Typer(
     name="convagent",
-    cls=console.KindGroup,
+    cls=console.ErrorReportingGroup,
     help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
     "searches passages, and answers from what it read. Nothing leaves the machine.",
     no_args_is_help=True,
@@ -129,7 +129,7 @@ def answer(
         ),
     ] = "auto",
     words: Annotated[int, typer.Option(min=10, max=250, help="Of an answer, at most.")] = 105,
-    sure: Annotated[
+    min_probability: Annotated[
         float | None,
         typer.Option(
             min=0,
@@ -161,16 +161,20 @@ def answer(
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
     """
-    from agent import answering
-    from agent.sources import Origin
+    from agent.runs import answer_topics
+    from agent.runs.evidence import EvidenceFiles
     from schemas.records import Parts, Plan
 
-    outputs = answering.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
-    origin = Origin(index, ranking, tuple(passages or ()), on_error, embedder)
+    outputs = answer_topics.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
+    origin = EvidenceFiles(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
-    plan = Plan(k, shown, responses, parts, samples, seed, answering.query_parts(query), scorer, answers, words)
-    request = answering.Request(topics, origin, model, plan, mode, edition, run_name, team, sure, jobs, not no_cache)
-    console.show_run(answering.answer_file(request, outputs, console.turn_progress))
+    plan = Plan(
+        k, shown, responses, parts, samples, seed, answer_topics.parse_query_parts(query), scorer, answers, words
+    )
+    request = answer_topics.RunRequest(
+        topics, origin, model, plan, mode, edition, run_name, team, min_probability, jobs, not no_cache
+    )
+    console.show_run(answer_topics.answer_file(request, outputs, console.turn_progress))
 
 
 @index_app.command("build")
@@ -195,18 +199,18 @@ def index_build(
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
     """
-    from agent.embedders import open_embedder
-    from agent.embedding import SMALL, embed_index
-    from agent.sentences import into_passages
-    from indexes.corpus import find_corpus
-    from indexes.passages import build_index
+    from agent.models.embedding.index_vectors import MAX_UNASKED, embed_index
+    from agent.models.embedding.registry import open_embedder
+    from indexes.corpora.corpus import find_corpus
+    from indexes.index_builder import build_index
+    from indexes.text.sentences import segment_document
 
-    corpus = find_corpus(passages, into_passages if segment else None)
+    corpus = find_corpus(passages, segment_document if segment else None)
     model = open_embedder(embedder)
     with console.byte_progress(corpus) as progress:
         built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress)
-    console.show_built(built, corpus, output)
-    console.show_embedded(embed_index(output, model, console.passage_progress, SMALL), output)
+    console.show_index_built(built, corpus, output)
+    console.show_embedding_done(embed_index(output, model, console.passage_progress, MAX_UNASKED), output)
 
 
 @index_app.command("embed")
@@ -218,10 +222,10 @@ def index_embed(
 
     [bold]convagent index embed index --embedder minilm[/]
     """
-    from agent.embedders import open_embedder
-    from agent.embedding import embed_index
+    from agent.models.embedding.index_vectors import embed_index
+    from agent.models.embedding.registry import open_embedder
 
-    console.show_embedded(embed_index(index, open_embedder(embedder), console.passage_progress), index)
+    console.show_embedding_done(embed_index(index, open_embedder(embedder), console.passage_progress), index)
 
 
 @index_app.command("info")
@@ -233,7 +237,7 @@ def index_info(
 
     [bold]convagent index info index[/]
     """
-    from indexes.passages import PassageIndex
+    from indexes.passage_index import PassageIndex
 
     console.show_info(PassageIndex(index), index, as_json=as_json)
 
@@ -250,11 +254,11 @@ def search(
 
     [bold]convagent search index "gluten free bread" -k 5[/]
     """
-    from agent.search import find_in
+    from agent.turn.open_retriever import open_retriever_in
 
-    finder = find_in(index, embedder)
-    hits = finder.find([(query, 1.0)], [(query, 1.0)], k)
-    console.show_hits(hits, finder.read([hit.id for hit in hits]), as_json=as_json)
+    retriever = open_retriever_in(index, embedder)
+    hits = retriever.find([(query, 1.0)], [(query, 1.0)], k)
+    console.show_hits(hits, retriever.read([hit.id for hit in hits]), as_json=as_json)
 
 
 @app.command()
@@ -274,9 +278,9 @@ def chat(
     [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
     [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
     """
-    from agent.chat.opening import Wanted, begin
+    from agent.chat.start import ChatRequest, start_chat
 
-    if not begin(Wanted(docs, index, model, embedder, go_on, number, incognito)):
+    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito)):
         raise typer.Exit(6)
 
 
@@ -296,7 +300,7 @@ def chats(
     [bold]convagent chats rice bread[/]
     [bold]convagent chats --export 3 -o topics.json[/] makes a test case of it.
     """
-    from agent.chat.opening import export_chat
+    from agent.chat.start import export_chat
     from agent.chat.store import open_store
 
     store = open_store(incognito=False)
@@ -327,11 +331,14 @@ def serve(
     [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
     [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
     """
-    from agent.chat.sources import named_source
-    from agent.serve.run import Serving, serve
+    from agent.chat.sources import resolve_source
+    from agent.serve.server import ServerRequest, serve
 
-    source = named_source(docs, index)
-    serve(Serving(source, model, embedder, host, port, incognito), console.serving(open_browser=open_browser))
+    source = resolve_source(docs, index)
+    serve(
+        ServerRequest(source, model, embedder, host, port, incognito),
+        console.report_server_start(open_browser=open_browser),
+    )
 
 
 @app.command()
@@ -345,9 +352,9 @@ def spans(
 
     [bold]convagent spans topics.xml -o spans.tsv[/]
     """
-    from agent.rcd.spans import RULES, write_spans
+    from agent.tasks.rcd.spans import RULES, write_spans
 
-    console.show_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
+    console.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
 
 
 @app.command()
@@ -369,13 +376,13 @@ def rank(
     [bold]convagent rank topics.xml --index index -o run.trec[/]
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
-    from agent.rcd.rank import Spans, rank_file
-    from agent.rcd.spans import RULES
-    from agent.search import find_in
+    from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
+    from agent.tasks.rcd.spans import RULES
+    from agent.turn.open_retriever import open_retriever_in
 
-    wanted = Spans(RULES[model], spans, reference_spans)
-    finder = find_in(index, embedder)
-    console.show_written(*rank_file(topics, wanted, finder, output, k, overwrite=overwrite), output)
+    wanted = SpanSource(RULES[model], spans, reference_spans)
+    retriever = open_retriever_in(index, embedder)
+    console.show_lines_written(*rank_file(topics, wanted, retriever, output, k, overwrite=overwrite), output)
 
 
 @app.command()
@@ -397,12 +404,12 @@ def touche(
     [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
     [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
     """
-    from agent.touche import Task, write_run
-    from agent.touche.ranking import Ways
+    from agent.tasks.touche.ranking import RankingOptions
+    from agent.tasks.touche.run import ToucheTask, write_run
 
     asked = model if expand else None
-    task = Task(directory, Ways(quality=quality), k, run_name, asked, skip_problems=on_error == "skip")
-    console.show_ranked(write_run(task, output, console.byte_progress, overwrite=overwrite), task, output)
+    task = ToucheTask(directory, RankingOptions(quality=quality), k, run_name, asked, skip_problems=on_error == "skip")
+    console.show_touche_run(write_run(task, output, console.byte_progress, overwrite=overwrite), task, output)
 
 
 @app.command()
@@ -424,7 +431,7 @@ def validate(
     [bold]convagent validate topics.run.json --topics topics.json[/]
     [bold]convagent validate theirs.json --topics topics.json --repair mended.json[/] says what it changed.
     """
-    from agent.validating import check_run, repair_run
+    from agent.runs.validation import check_run, repair_run
 
     if repair:
         console.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
@@ -444,7 +451,7 @@ def eval_search(
     [bold]convagent eval search topics.run.json --topics topics.json[/]
     [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
     """
-    from agent.measures.search import MEASURES, evaluate_search
+    from agent.evaluation.search import MEASURES, evaluate_search
 
     console.show_measures(evaluate_search(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
@@ -462,7 +469,7 @@ def eval_ptkb(
     [bold]convagent eval ptkb topics.run.json --topics topics.json[/]
     [bold]convagent eval ptkb ours.json theirs.json --qrels ptkb.qrels[/] compares them by a paired t-test.
     """
-    from agent.measures.ptkb import MEASURES, evaluate_ptkb
+    from agent.evaluation.ptkb import MEASURES, evaluate_ptkb
 
     console.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
@@ -484,11 +491,11 @@ def eval_answers(
     [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
     [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
     """
-    from agent.measures.answers import MEASURES, Given, evaluate_answers
-    from agent.measures.judge import open_judge
+    from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
+    from agent.evaluation.judge import open_judge
 
     model = open_judge(judge) if judge else None
-    scores = evaluate_answers(runs, topics, Given(tuple(passages or ()), index), model)
+    scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
     console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
@@ -512,9 +519,9 @@ def eval_qrecc(
     [bold]convagent eval qrecc questions.run.json --truth ground-truth.json[/]
     [bold]convagent eval qrecc ours.json theirs.json --truth ground-truth.json[/] compares them by a paired t-test.
     """
-    from agent.measures.qrecc import MEASURES, Counted, evaluate_qrecc
+    from agent.evaluation.qrecc import MEASURES, CountedTurns, evaluate_qrecc
 
-    scores = evaluate_qrecc(runs, truth, Counted(missing_truth, first_rewrites))
+    scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
     console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
     console.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
@@ -530,7 +537,7 @@ def eval_rcd_spans(
 
     [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
     """
-    from agent.measures.rcd import SPAN_MEASURES, evaluate_spans
+    from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
     console.show_measures(evaluate_spans(spans, topics), SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
@@ -549,7 +556,7 @@ def eval_rcd_passages(
 
     [bold]convagent eval rcd-passages run.trec --qrels qrels.txt --topics topics.xml[/]
     """
-    from agent.measures.rcd import PASSAGE_MEASURES, evaluate_passages
+    from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
     scores = evaluate_passages(runs, qrels, topics)
     console.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
@@ -568,7 +575,7 @@ def eval_touche(
     [bold]convagent eval touche run.txt --qrels relevance.qrels --quality-qrels quality.qrels[/]
     [bold]convagent eval touche ours.txt theirs.txt --qrels relevance.qrels[/] compares them by a paired t-test.
     """
-    from agent.measures.touche import MEASURES, evaluate_touche
+    from agent.tasks.touche.measures import MEASURES, evaluate_touche
 
     measures = MEASURES if quality_qrels else MEASURES[:1]
     scores = evaluate_touche(runs, qrels, quality_qrels)
@@ -584,9 +591,9 @@ def model_pull(
     [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
     [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
     """
-    from agent.models import pulled
+    from agent.models.catalogue import pull_model
 
-    console.show_pulled(*pulled(name))
+    console.show_fetched_model(*pull_model(name))
 
 
 @model_app.command("list")
@@ -595,9 +602,9 @@ def model_list(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
 
     [bold]convagent model list[/]
     """
-    from agent.models import named_models
+    from agent.models.catalogue import list_models
 
-    console.show_models(tuple(named_models()), as_json=as_json)
+    console.show_models(tuple(list_models()), as_json=as_json)
 
 
 @model_app.command("path")
@@ -606,9 +613,9 @@ def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:use
 
     [bold]convagent model path hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF[/]
     """
-    from agent.models import path_of
+    from agent.models.catalogue import find_model_file
 
-    typer.echo(path_of(name))
+    typer.echo(find_model_file(name))
 
 
 @app.command()
@@ -622,9 +629,9 @@ def doctor(
     [bold]convagent doctor[/] loads no model.
     [bold]convagent doctor --model model.gguf --json[/]
     """
-    from agent.doctor import examine
+    from agent.terminal.doctor import examine_machine
 
-    facts = examine(model, embedder, console.settings_file())
+    facts = examine_machine(model, embedder, console.settings_file())
     console.show_doctor(facts, as_json=as_json)
 
 
@@ -641,7 +648,7 @@ def export(
 
     [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
     """
-    from agent.export import export_trace
+    from agent.runs.export import export_trace
 
     turns = export_trace(trace, edition, output, run_name, team, overwrite=overwrite)
     console.log.info("%s: %d turns", output, turns)
@@ -658,7 +665,7 @@ def convert(
 
     [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
     """
-    from agent.export import convert_run
+    from agent.runs.export import convert_run
 
     console.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
 
@@ -672,7 +679,7 @@ def show(
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
     """
-    from agent.trace import read_trace
+    from agent.runs.trace import read_trace
 
     console.show_conversation(read_trace(trace), topic, trace)
 

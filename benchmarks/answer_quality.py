@@ -5,7 +5,7 @@
 A row is a way of answering, over all turns with gold passages in the index: ROUGE F with the canonical reply, the share
 of sentences that a cited passage supports, words, and the share of answers that say the passages have none. `--slow`
 adds free writing by the model, at every third turn. The second table has the cosine of the nearest sentence
-(`agent/select.py`) below which an answer says so: wrongly, with the gold passages given; and rightly, when they are
+(`agent/turn/extractive_answer.py`) below which an answer says so: wrongly, with the gold passages given; and rightly, when they are
 withheld and the next best are shown, or when all passages of the subject are (topics of iKAT 2023 with the same
 first number share one). `--plot` draws it for every threshold.
 """
@@ -17,16 +17,24 @@ from pathlib import Path
 from statistics import mean
 from time import perf_counter
 
-from agent.embedders import open_embedder
-from agent.flow import Tools, answer_anyway
-from agent.llm import LLM, open_model
-from agent.measures.answers import rouge, supported
-from agent.search import Searcher, open_finder
-from agent.select import NEAR, NOT_FOUND, candidates_of, nearest, said
-from agent.tracks import read_topics, usual_sureness
-from indexes.passages import PassageIndex
-from indexes.vectors import Embed
-from schemas.records import Answered, Given, Hit, Passage, Plan, Query, Topic, Topics, Turn
+from agent.evaluation.answers import rouge_f1, supported_share
+from agent.flow import Tools, answer_turn_or_fall_back
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import LanguageModel
+from agent.models.registry import open_model
+from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.turn.extractive_answer import (
+    ANSWERABLE_COSINE,
+    NOT_FOUND,
+    candidate_sentences,
+    max_similarity,
+    strip_not_found,
+)
+from agent.turn.open_retriever import open_retriever
+from agent.turn.retrieval import Searcher
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embed
+from schemas.records import Hit, Passage, Plan, Provided, Query, Topic, Topics, Turn, TurnResult
 
 FIRST = 80  # words of the first passage, the simplest answer
 SHOWN = 5
@@ -56,17 +64,17 @@ def _hits(ids: Sequence[str]) -> tuple[Hit, ...]:
     return tuple(Hit(id, 1.0 / rank) for rank, id in enumerate(ids, start=1))
 
 
-def tools_of(bed: Bed, llm: LLM, embedder: str, plan: Plan) -> Tools:
-    finder = open_finder(bed.index, open_embedder(embedder), plan)
-    searcher = Searcher.over(finder, plan)
-    return Tools(llm, searcher.search, searcher.read, plan, finder.embed)
+def tools_of(bed: Bed, llm: LanguageModel, embedder: str, plan: Plan) -> Tools:
+    retriever = open_retriever(bed.index, open_embedder(embedder), plan)
+    searcher = Searcher.over(retriever, plan)
+    return Tools(llm, searcher.search, searcher.read, plan, retriever.embed)
 
 
-def answered(bed: Bed, tools: Tools) -> tuple[list[Answered], float]:
+def answered(bed: Bed, tools: Tools) -> tuple[list[TurnResult], float]:
     """Every turn answered from its gold passages, and the seconds that it took on average."""
     started = perf_counter()
     found = [
-        answer_anyway(turn, turn.heard or (), topic.ptkb, tools, Given(hits=bed.gold[turn.id]))
+        answer_turn_or_fall_back(turn, turn.history or (), topic.ptkb, tools, Provided(hits=bed.gold[turn.id]))
         for topic, turn in bed.turns()
     ]
     return found, (perf_counter() - started) / len(found)
@@ -75,8 +83,8 @@ def answered(bed: Bed, tools: Tools) -> tuple[list[Answered], float]:
 def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passage]]], seconds: float) -> None:
     """`texts` are the answer and the passages that it cites, by turn id."""
     replies = {id: bed.topics.labels[id].reply for id in texts}
-    close = [rouge(replies[id], said(text)) for id, (text, _) in texts.items()]
-    held = [supported(text, cited)["supported"] for text, cited in texts.values()]
+    close = [rouge_f1(replies[id], strip_not_found(text)) for id, (text, _) in texts.items()]
+    held = [supported_share(text, cited)["supported_share"] for text, cited in texts.values()]
     cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
     words = mean(len(text.split()) for text, _ in texts.values())
     absent = mean(text.startswith(NOT_FOUND) for text, _ in texts.values())
@@ -86,7 +94,7 @@ def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passa
     )
 
 
-def cited(found: Sequence[Answered]) -> dict[str, tuple[str, Sequence[Passage]]]:
+def cited(found: Sequence[TurnResult]) -> dict[str, tuple[str, Sequence[Passage]]]:
     return {
         turn.turn_id: (turn.response.text, [p for p in turn.passages if p.id in turn.response.used]) for turn in found
     }
@@ -113,7 +121,7 @@ def _subject(turn_id: str) -> str:
 Withheld = Callable[[str], set[str]]  # the passages that a turn, by its id, may not be shown
 
 
-def nearness(bed: Bed, found: Sequence[Answered], tools: Tools, withheld: Withheld | None) -> list[float]:
+def nearness(bed: Bed, found: Sequence[TurnResult], tools: Tools, withheld: Withheld | None) -> list[float]:
     """The cosine of the nearest sentence of each turn's passages: the gold ones, or the best that are not withheld."""
     assert tools.embed is not None
     cosines = []
@@ -124,12 +132,12 @@ def nearness(bed: Bed, found: Sequence[Answered], tools: Tools, withheld: Withhe
 
 
 def _others(query: Query, tools: Tools, withheld: set[str]) -> tuple[Hit, ...]:
-    return tuple(hit for hit in tools.search(query, ()) if hit.id not in withheld)
+    return tuple(hit for hit in tools.search(query) if hit.id not in withheld)
 
 
 def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
-    texts = [candidate.text for candidate in candidates_of(passages)]
-    return nearest(embed(texts), query, embed) if texts else 0.0
+    texts = [candidate.text for candidate in candidate_sentences(passages)]
+    return max_similarity(embed(texts), query, embed) if texts else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ class Nearness:
         return [mean(cosine < least for cosine in cosines) for cosines in (self.given, self.next_best, self.elsewhere)]
 
 
-def measure_nearness(bed: Bed, found: Sequence[Answered], tools: Tools) -> Nearness:
+def measure_nearness(bed: Bed, found: Sequence[TurnResult], tools: Tools) -> Nearness:
     gold = {id: {hit.id for hit in hits} for id, hits in bed.gold.items()}
     held = subjects(bed.topics)
     unclaimed = set(map(bed.index.id, range(len(bed.index)))).difference(*held.values())  # they may be of any subject
@@ -159,7 +167,7 @@ def measure_nearness(bed: Bed, found: Sequence[Answered], tools: Tools) -> Nearn
 def print_not_found(near: Nearness) -> None:
     """What a threshold costs and brings."""
     print("\n| nearest below | said wrongly | rightly, gold withheld | rightly, subject withheld |\n|---|---|---|---|")
-    for least in (0.25, 0.3, NEAR, 0.375, 0.4, 0.425, 0.45, 0.5):
+    for least in (0.25, 0.3, ANSWERABLE_COSINE, 0.375, 0.4, 0.425, 0.45, 0.5):
         print(f"| {least} | {' | '.join(f'{share:.3f}' for share in near.below(least))} |")
 
 
@@ -176,8 +184,8 @@ def plot_not_found(near: Nearness, path: Path) -> None:
     axes.plot(wrongly, next_best, label="next best passages shown")
     axes.plot([0, 1], [0, 1], linestyle=":", color="grey", label="said at random")
     axes.axvline(0.1, linestyle="--", color="grey", linewidth=0.8)
-    at, *right = near.below(NEAR)
-    axes.plot([at, at], right, "o", color="black", label=f"the default: nearest below {NEAR}")
+    at, *right = near.below(ANSWERABLE_COSINE)
+    axes.plot([at, at], right, "o", color="black", label=f"the default: nearest below {ANSWERABLE_COSINE}")
     axes.set_title('"I found no answer to this in the passages"')
     axes.legend(loc="upper left")
     figure.savefig(path, dpi=120)
@@ -192,7 +200,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="a picture of the second table")
     options = parser.parse_args()
     bed = prepare(read_topics(options.topics), PassageIndex(options.index))
-    plan = Plan(sure=usual_sureness(bed.topics.edition))
+    plan = Plan(min_probability=default_statement_threshold(bed.topics.edition))
     print(f"{len(bed.gold)} turns with gold passages, {options.model}\n")
     print(f"| {'answer':44} | ROUGE-1 | ROUGE-2 | ROUGE-L | supported | words | says none | seconds |")
     print("|---" * 8 + "|")

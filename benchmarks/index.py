@@ -29,8 +29,9 @@ import msgspec
 import numpy as np
 import psutil
 
-from indexes.corpus import find_corpus
-from indexes.passages import PassageIndex, build_index
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex
 
 FUNCTION_WORDS = "the of and to in a is that for it as was with be by on not this are at but or they no if there into"
 BEGINNINGS = [*"bcdfghjklmnprstvwz", "ch", "dr", "gl", "pl", "sh", "st", "th", "tr"]

@@ -19,19 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.chat.document_index import open_documents
 from agent.chat.session import PLAN
-from agent.documents import open_documents
-from agent.embedders import open_embedder
+from agent.evaluation.search import measure_search
 from agent.flow import Tools, answer_topic
-from agent.llm import _gguf, open_model
-from agent.llm.seam import LLM, unheard
-from agent.measures.search import measured
-from agent.search import Searcher, open_finder
-from agent.tracks import read_topics, usual_sureness
-from indexes.corpus import find_corpus
-from indexes.passages import PassageIndex, build_index
-from indexes.vectors import Embedder
-from schemas.records import Answered, Plan, Topic, Turn
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import LanguageModel, ignore_call
+from agent.models.registry import gguf_opening, open_model
+from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.turn.open_retriever import open_retriever
+from agent.turn.retrieval import Searcher
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embedder
+from schemas.records import Plan, Topic, Turn, TurnResult
 from tests.hooks import jitter
 
 ROOT = Path(__file__).parent.parent
@@ -46,41 +48,41 @@ class Question:
     fact: str
 
 
-def open_bare(name: str) -> LLM:
+def open_bare(name: str) -> LanguageModel:
     """A model without a cache of replies, which would not know one processor from another."""
     if name != "smollm2":
         return open_model(name)
-    return _gguf(name, None)[0](unheard)
+    return gguf_opening(name, None)[0](ignore_call)
 
 
 def answer(
-    topics: Sequence[Topic], llm: LLM, index: PassageIndex, embedder: Embedder | None, plan: Plan
-) -> list[Answered]:
+    topics: Sequence[Topic], llm: LanguageModel, index: PassageIndex, embedder: Embedder | None, plan: Plan
+) -> list[TurnResult]:
     """All turns of some topics."""
-    finder = open_finder(index, embedder, plan)
-    searcher = Searcher.over(finder, plan)
-    tools = Tools(llm, searcher.search, searcher.read, plan, finder.embed)
+    retriever = open_retriever(index, embedder, plan)
+    searcher = Searcher.over(retriever, plan)
+    tools = Tools(llm, searcher.search, searcher.read, plan, retriever.embed)
     return [answered for topic in topics for answered in answer_topic(topic, tools)]
 
 
-def first_cited(answered: Answered) -> str:
+def first_cited(answered: TurnResult) -> str:
     return next((sentence.text for sentence in answered.response.sentences if sentence.passage_ids), "")
 
 
-def overlap(one: Answered, other: Answered) -> float:
+def overlap(one: TurnResult, other: TurnResult) -> float:
     """Share of the first ten passages that both have."""
     mine, theirs = ({hit.id for hit in answered.hits[:10]} for answered in (one, other))
     return len(mine & theirs) / max(1, len(mine))
 
 
-def facts(answers: Sequence[Answered], questions: Sequence[Question]) -> tuple[int, int]:
+def facts(answers: Sequence[TurnResult], questions: Sequence[Question]) -> tuple[int, int]:
     """In how many answers the fact stands: anywhere, and in the first cited sentence."""
     pairs = list(zip(answers, questions, strict=True))
     anywhere = sum(question.fact in answered.response.text for answered, question in pairs)
     return anywhere, sum(question.fact in first_cited(answered) for answered, question in pairs)
 
 
-def under_jitters(run: Any, count: int) -> Iterator[list[Answered]]:
+def under_jitters(run: Any, count: int) -> Iterator[list[TurnResult]]:
     """What `run` answers as it is, then under each jitter."""
     for seed in range(count + 1):
         os.environ["JITTER"] = str(seed)
@@ -88,7 +90,7 @@ def under_jitters(run: Any, count: int) -> Iterator[list[Answered]]:
     os.environ["JITTER"] = "0"
 
 
-def compare(name: str, runs: Sequence[list[Answered]]) -> None:
+def compare(name: str, runs: Sequence[list[TurnResult]]) -> None:
     plain, *jittered = runs
     pairs = [pair for run in jittered for pair in zip(plain, run, strict=True)]
     changed = statistics.mean(first_cited(one) != first_cited(other) for one, other in pairs)
@@ -112,18 +114,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         on_documents(asked, llm, embedder, Path(cache))
         build_index(
-            find_corpus([EXAMPLES / "passages.jsonl"]), Path(cache) / "index", skip_problems=False, progress=int
+            find_corpus([EXAMPLES / "passages.jsonl"]), Path(cache) / "index", skip_problems=False, progress=lambda: None
         )
         topics = read_topics(EXAMPLES / "topics.json")
         index = PassageIndex(Path(cache) / "index")
-        plan = Plan(sure=usual_sureness(topics.edition))
+        plan = Plan(min_probability=default_statement_threshold(topics.edition))
         runs = list(under_jitters(lambda: answer(topics.topics, llm, index, embedder, plan), asked.jitters))
         compare("examples/topics.json", runs)
     if asked.topics and asked.index:
         on_topics(asked, llm, embedder)
 
 
-def on_documents(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None, cache: Path) -> None:
+def on_documents(asked: argparse.Namespace, llm: LanguageModel, embedder: Embedder | None, cache: Path) -> None:
     raw = json.loads((ROOT / "tests" / "cases" / "document_questions.json").read_text())
     questions = [Question(case["ask"], case["fact"]) for case in raw]
     topics = [Topic(str(n), (), (Turn(f"{n}_1", question.ask, ()),)) for n, question in enumerate(questions)]
@@ -141,18 +143,18 @@ def on_documents(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None,
             print(f"  {question.ask} [{question.fact}]\n    {answered.response.text}")
 
 
-def on_topics(asked: argparse.Namespace, llm: LLM, embedder: Embedder | None) -> None:
+def on_topics(asked: argparse.Namespace, llm: LanguageModel, embedder: Embedder | None) -> None:
     topics = read_topics(asked.topics)
     some, index, plan = (
         topics.topics[:: asked.every],
         PassageIndex(asked.index),
-        Plan(sure=usual_sureness(topics.edition)),
+        Plan(min_probability=default_statement_threshold(topics.edition)),
     )
     gold = {id: dict.fromkeys(labels.passage_ids, 1) for id, labels in topics.labels.items()}
     gold = {turn.id: gold[turn.id] for topic in some for turn in topic.turns if any(p in index for p in gold[turn.id])}
     runs = list(under_jitters(lambda: answer(some, llm, index, embedder, plan), asked.jitters))
     compare(str(asked.topics.name), runs)
-    scores = [measured("", {a.turn_id: {hit.id: hit.score for hit in a.hits} for a in run}, gold) for run in runs]
+    scores = [measure_search("", {a.turn_id: {hit.id: hit.score for hit in a.hits} for a in run}, gold) for run in runs]
     print("  nDCG@5:", [round(score.mean("nDCG@5"), 3) for score in scores])
 
 

@@ -5,7 +5,7 @@
 `LABELS` judge turns for which some statement matters; TOPICS judge all turns by their own choice. Every rule is learned
 from the labels of the other topics (leave one out). nDCG@3 is that of the ranking of all statements; macro F1 that of
 the set chosen, `sure` 0 for the labels, 0 and `Plan().sure` for all turns. Tokens and seconds are those of the
-selection alone, after a search has read the conversation. `--fit` prints the numbers of `agent/ptkb.py`.
+selection alone, after a search has read the conversation. `--fit` prints the numbers of `agent/turn/statement_selection.py`.
 """
 
 import argparse
@@ -21,20 +21,26 @@ import msgspec
 import numpy as np
 
 import prompts
-from agent.embedders import open_embedder
-from agent.llm import LLM, Conversation, open_model
-from agent.llm.seam import Task
-from agent.measures import Qrels, ranking_measures, read_qrels, with_relevant
-from agent.measures.ptkb import set_measures
-from agent.ptkb import Numbers, Rule, best_set, features, weigh
-from agent.rewrite import rewrite
-from agent.tracks import read_topics
-from indexes.vectors import Embedder
+from agent.evaluation.ptkb import set_measures
+from agent.evaluation.scores import Qrels, ranking_measures, read_qrels, turns_with_relevant
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.models.registry import open_model
+from agent.tracks.registry import read_topics
+from agent.turn.query_rewriting import rewrite_query
+from agent.turn.statement_selection import (
+    Numbers,
+    StatementClassifier,
+    add_margins,
+    gather_evidence,
+    select_by_expected_f1,
+)
+from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelReplyError
 from schemas.records import Call, Message, Plan, Statement, Topics
 
 GAIN, COSINE = 0, 1  # columns of the evidence
-SURE = Plan().sure
+SURE = Plan().min_probability
 SEED = 0
 
 
@@ -69,27 +75,27 @@ def each_turn(topics: Topics) -> Iterable[tuple[str, Conversation, tuple[Stateme
     system = prompts.render("system").instruction
     for topic in topics.topics:
         for turn in topic.turns:
-            heard = (*(turn.heard or ()), Message("user", turn.utterance))
-            yield turn.id, Conversation(system, heard), topic.ptkb
+            history = (*(turn.history or ()), Message("user", turn.utterance))
+            yield turn.id, Conversation(system, history), topic.ptkb
 
 
-def weighed(topics: Topics, llm: LLM, calls: list[Call], embedder: Embedder) -> Seen:
+def weighed(topics: Topics, llm: LanguageModel, calls: list[Call], embedder: Embedder) -> Seen:
     """What the selection sees of every turn, with the rewrite that the search had made before it."""
     evidence, spent = {}, []
     for id, conversation, ptkb in each_turn(topics):
-        query = rewrite(conversation, llm, Plan(query=("context", "previous")))
+        query = rewrite_query(conversation, llm, Plan(query=("context", "previous")))
         calls.clear()
         started = perf_counter()
-        evidence[id] = weigh(conversation, query, ptkb, llm, embedder.embed)
+        evidence[id] = gather_evidence(conversation, query, ptkb, llm, embedder.embed)
         spent.append((_read(calls), 0, perf_counter() - started))
     return Seen(evidence, *(mean(column) for column in zip(*spent, strict=True)))
 
 
-def prompted(topics: Topics, llm: LLM, calls: list[Call]) -> Seen:
+def prompted(topics: Topics, llm: LanguageModel, calls: list[Call]) -> Seen:
     """What the model chooses when it is asked to, the statements enumerated: 1 for one that it names, else 0."""
     evidence, spent = {}, []
     for id, conversation, ptkb in each_turn(topics):
-        rewrite(conversation, llm, Plan(query=("context", "previous")))
+        rewrite_query(conversation, llm, Plan(query=("context", "previous")))
         calls.clear()
         started = perf_counter()
         named = ask(conversation, ptkb, llm)
@@ -99,7 +105,7 @@ def prompted(topics: Topics, llm: LLM, calls: list[Call]) -> Seen:
     return Seen(evidence, *(mean(column) for column in zip(*spent, strict=True)))
 
 
-def ask(conversation: Conversation, ptkb: Sequence[Statement], llm: LLM) -> list[str]:
+def ask(conversation: Conversation, ptkb: Sequence[Statement], llm: LanguageModel) -> list[str]:
     numbers = tuple(str(n) for n in range(1, len(ptkb) + 1))
     named = Annotated[list[Literal[numbers]], msgspec.Meta(max_length=len(ptkb))]  # type: ignore[valid-type]
     choice = msgspec.defstruct("Choice", [("statements", named)])
@@ -116,13 +122,13 @@ def _read(calls: Sequence[Call]) -> int:
     return sum(call.tokens_read for call in calls)
 
 
-def fitted(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> Rule:
+def fitted(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> StatementClassifier:
     """A logistic regression (L2, C 1, on standardised features) over all labelled turns but those of one topic."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
     turns = [
-        (features(evidence[id]), [levels.get(statement, 0) > 0 for statement in bed.ids[id]])
+        (add_margins(evidence[id]), [levels.get(statement, 0) > 0 for statement in bed.ids[id]])
         for qrels in bed.judged.values()
         for id, levels in qrels.items()
         if topic_of(id) != without
@@ -132,7 +138,7 @@ def fitted(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> Rule
     learned = LogisticRegression(C=1.0).fit(scaler.transform(rows), truth)
     weights = learned.coef_[0] / scaler.scale_
     constant = float(learned.intercept_[0] - weights @ scaler.mean_)
-    return Rule(round(constant, 2), tuple(round(float(weight), 2) for weight in weights))
+    return StatementClassifier(round(constant, 2), tuple(round(float(weight), 2) for weight in weights))
 
 
 def cross_validated(evidence: Mapping[str, Numbers], bed: Bed) -> dict[str, list[float]]:
@@ -155,7 +161,7 @@ def macro_f1(likely: Likely, bed: Bed, qrels: Qrels, choose: Callable[[Sequence[
 
 def ndcg(likely: Likely, bed: Bed, qrels: Qrels) -> float:
     ranked = {id: dict(zip(bed.ids[id], likely[id], strict=True)) for id in qrels}
-    found = ranking_measures(["nDCG@3"], ranked, with_relevant(qrels))
+    found = ranking_measures(["nDCG@3"], ranked, turns_with_relevant(qrels))
     return mean(turn["nDCG@3"] for turn in found.values())
 
 
@@ -174,15 +180,17 @@ def first_two(likely: Sequence[float]) -> list[int]:
 
 
 def print_row(
-    name: str, likely: Likely, bed: Bed, seen: Seen | None, choose: Callable[..., list[int]] = best_set
+    name: str, likely: Likely, bed: Bed, seen: Seen | None, choose: Callable[..., list[int]] = select_by_expected_f1
 ) -> None:
     """F1 and nDCG@3 by each labels, F1 over all turns by the topics' own choice, and the cost."""
     cells = []
     for qrels in bed.judged.values():
         ranked = f"{ndcg(likely, bed, qrels):.3f}" if any(map(any, likely.values())) else "-"
         cells += [f"{macro_f1(likely, bed, qrels, choose):.3f}", ranked]
-    sure = partial(best_set, sure=SURE) if choose is best_set else choose
-    cells += [f"{macro_f1(likely, bed, bed.own, found):.3f}" for found in (choose, sure)]
+    min_probability = (
+        partial(select_by_expected_f1, min_probability=SURE) if choose is select_by_expected_f1 else choose
+    )
+    cells += [f"{macro_f1(likely, bed, bed.own, found):.3f}" for found in (choose, min_probability)]
     cells += [f"{seen.read:.0f}", f"{seen.wrote:.0f}", f"{seen.seconds:.2f}"] if seen else ["0", "0", "0.00"]
     print(f"| {name:36} | {' | '.join(cells)} |", flush=True)
 
@@ -244,10 +252,10 @@ def fit(bed: Bed, without: Seen, judged: Seen) -> None:
             print(f"    {(model, len(kinds) == 2)}: {fitted(columns(source, *kinds), bed)},")
     likely = cross_validated(columns(judged, GAIN, COSINE), bed)
     print("\n| sure | labels F1 | all F1 | mean of both |\n|---|---|---|---|")
-    for sure in (0.0, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):
-        choose = partial(best_set, sure=sure)
+    for min_probability in (0.0, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):
+        choose = partial(select_by_expected_f1, min_probability=min_probability)
         of = [macro_f1(likely, bed, qrels, choose) for qrels in (*bed.judged.values(), bed.own)]
-        print(f"| {sure} | {mean(of[:-1]):.3f} | {of[-1]:.3f} | {mean([mean(of[:-1]), of[-1]]):.3f} |")
+        print(f"| {min_probability} | {mean(of[:-1]):.3f} | {of[-1]:.3f} | {mean([mean(of[:-1]), of[-1]]):.3f} |")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 TOPICS are training topics, with their titles. The rule is a softmax over the candidates of a dialogue, learned so that
 the likelihood of candidates goes as the square of their Jaccard with the title (L2 on standardised features). It is
 always judged on dialogues of films that it has not seen. Many candidates tie; the first in the text is taken, and a
-second row shows what that is worth. `--fit` prints the numbers of `agent/rcd/spans.py`.
+second row shows what that is worth. `--fit` prints the numbers of `agent/tasks/rcd/spans.py`.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from statistics import mean
 
 import numpy as np
 
-from agent.measures.rcd import SPAN_MEASURES, measured_spans, span_measures
-from agent.rcd.spans import FEATURES, Numbers, Rule, Score, Span, candidates, choose, features
-from agent.rcd.topics import Group, RcdTopics, read_topics
+from agent.tasks.rcd.measures import SPAN_MEASURES, measure_span, measure_spans
+from agent.tasks.rcd.spans import FEATURES, Numbers, Score, Span, SpanRule, candidate_spans, choose_span, span_features
+from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
 
 SEEDS = 20
 PENALTY = 3.0  # of the squared weights of standardised features
@@ -36,20 +36,20 @@ class Case:
 
     @cached_property
     def spans(self) -> list[Span]:
-        return candidates(self.group[0])
+        return candidate_spans(self.group[0])
 
     @cached_property
     def rows(self) -> Numbers:
-        return features(self.spans, self.group[0])
+        return span_features(self.spans, self.group[0])
 
     @cached_property
     def wanted(self) -> Numbers:
         """How likely each candidate should be."""
-        close = [max(span_measures(title, span.text)["Jaccard"] for title in self.titles) ** 2 for span in self.spans]
+        close = [max(measure_span(title, span.text)["Jaccard"] for title in self.titles) ** 2 for span in self.spans]
         return np.asarray(close) / max(sum(close), 1e-9)
 
 
-def fitted(cases: Sequence[Case], columns: Columns) -> Rule:
+def fitted(cases: Sequence[Case], columns: Columns) -> SpanRule:
     """A rule that weighs these features; the others weigh nothing."""
     from scipy.optimize import minimize
 
@@ -67,7 +67,7 @@ def fitted(cases: Sequence[Case], columns: Columns) -> Rule:
 
     found = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B").x / width
     weights = dict(zip(columns, found, strict=True))
-    return Rule(tuple(round(float(weights.get(column, 0.0)), 2) for column in ALL))
+    return SpanRule(tuple(round(float(weights.get(column, 0.0)), 2) for column in ALL))
 
 
 def cross_validated(cases: Sequence[Case], columns: Columns, seed: int | None = None) -> dict[str, str]:
@@ -80,14 +80,14 @@ def cross_validated(cases: Sequence[Case], columns: Columns, seed: int | None = 
     return spans
 
 
-def shaken(rule: Rule, seed: int) -> Score:
+def shaken(rule: SpanRule, seed: int) -> Score:
     """The rule, with less chance added than any two of its scores differ by."""
     chance = np.random.default_rng(seed)
     return lambda spans, dialogue: list(rule(spans, dialogue) + 1e-6 * chance.random(len(spans)))
 
 
 def chosen(cases: Sequence[Case], score: Score) -> dict[str, str]:
-    pairs = [zip(case.group, choose(case.group, score), strict=True) for case in cases]
+    pairs = [zip(case.group, choose_span(case.group, score), strict=True) for case in cases]
     return {dialogue.id: span.text for pair in pairs for dialogue, span in pair}
 
 
@@ -97,7 +97,7 @@ def best(case: Case) -> Score:
 
 def print_row(name: str, runs: Sequence[Mapping[str, str]], topics: RcdTopics) -> None:
     """The means over some runs."""
-    scores = [measured_spans(name, spans, topics) for spans in runs]
+    scores = [measure_spans(name, spans, topics) for spans in runs]
     cells = [f"{mean(run.mean(measure) for run in scores):.3f}" for measure in SPAN_MEASURES]
     print(f"| {name:36} | {' | '.join(cells)} |", flush=True)
 

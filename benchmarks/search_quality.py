@@ -17,18 +17,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import prompts
-from agent.embedders import open_embedder
+from agent.evaluation.scores import Scores
+from agent.evaluation.search import measure_search
 from agent.flow import Tools
-from agent.llm import LLM, Conversation, open_model
-from agent.measures import Scores
-from agent.measures.search import measured
-from agent.ptkb import choose_statements
-from agent.rewrite import rewrite
-from agent.search import Searcher, open_finder
-from agent.tracks import read_topics, usual_sureness
-from indexes.passages import PassageIndex
-from indexes.vectors import Embedder
-from schemas.records import Call, Chosen, Message, Plan, Query, Topics
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import Conversation, LanguageModel
+from agent.models.registry import open_model
+from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.turn.open_retriever import open_retriever
+from agent.turn.query_rewriting import rewrite_query
+from agent.turn.retrieval import Searcher
+from agent.turn.statement_selection import select_statements
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embedder
+from schemas.records import Call, Message, Plan, Query, ScoredStatement, Topics
 
 SHOWN = ("nDCG@5", "R@10", "R@100")
 DEFAULT = Plan()
@@ -40,7 +42,7 @@ class Asked:
     """What the model made of a turn, with an answer for each seed, and what each step of it cost."""
 
     query: Query
-    personal: tuple[Chosen, ...] = ()
+    selected_statements: tuple[ScoredStatement, ...] = ()
     calls: tuple[Call, ...] = ()
     conversation: Conversation = UNHEARD
 
@@ -66,25 +68,27 @@ class Row:
     fused: bool = False  # the answers of all seeds at once
 
 
-def ask(bed: Bed, llm: LLM, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
+def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
     """Every part that any row wants, for every turn with gold passages."""
     system = prompts.render("system").instruction
-    plan = replace(DEFAULT, sure=usual_sureness(bed.topics.edition))
-    finder = open_finder(bed.index, bed.embedder, plan)
-    searcher = Searcher.over(finder, plan)
-    tools = Tools(llm, searcher.search, searcher.read, plan, finder.embed)
+    plan = replace(DEFAULT, min_probability=default_statement_threshold(bed.topics.edition))
+    retriever = open_retriever(bed.index, bed.embedder, plan)
+    searcher = Searcher.over(retriever, plan)
+    tools = Tools(llm, searcher.search, searcher.read, plan, retriever.embed)
     asked = {}
     for topic in bed.topics.topics:
         for turn in topic.turns:
             if turn.id in bed.gold:
-                heard = (*(turn.heard or ()), Message("user", turn.utterance))
-                conversation = Conversation(system, heard)
+                history = (*(turn.history or ()), Message("user", turn.utterance))
+                conversation = Conversation(system, history)
                 plans = [replace(DEFAULT, seed=seed, query=("answer",)) for seed in seeds]
-                answers = [answer for plan in plans for answer in rewrite(conversation, llm, plan).answers]
-                query = rewrite(conversation, llm, replace(DEFAULT, query=("context", "previous")))
-                personal = choose_statements(conversation, query, topic.ptkb, tools)
-                query = replace(query, answers=tuple(answers))
-                asked[turn.id] = Asked(query, personal, tuple(calls), conversation)
+                answers = [
+                    answer for plan in plans for answer in rewrite_query(conversation, llm, plan).hypothetical_answers
+                ]
+                query = rewrite_query(conversation, llm, replace(DEFAULT, query=("context", "previous")))
+                selected_statements = select_statements(conversation, query, topic.ptkb, tools)
+                query = replace(query, hypothetical_answers=tuple(answers))
+                asked[turn.id] = Asked(query, selected_statements, tuple(calls), conversation)
                 calls.clear()
     return asked
 
@@ -94,19 +98,21 @@ def only(query: Query, row: Row, seed: int | None) -> Query:
     if "context" not in row.plan.query:
         query = replace(query, rewrite="", context=())
     if "answer" not in row.plan.query:
-        return replace(query, answers=())
-    return query if seed is None else replace(query, answers=query.answers[seed : seed + 1])
+        return replace(query, hypothetical_answers=())
+    return query if seed is None else replace(query, hypothetical_answers=query.hypothetical_answers[seed : seed + 1])
 
 
-def searched(bed: Bed, llm: LLM, asked: Mapping[str, Asked], row: Row, seed: int | None) -> tuple[Scores, float]:
+def searched(
+    bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row, seed: int | None
+) -> tuple[Scores, float]:
     """The measures of a row, and the seconds that its searches take a turn."""
-    finder = open_finder(bed.index, bed.embedder if row.meaning else None, row.plan)
-    searcher = Searcher.over(finder, row.plan)
+    retriever = open_retriever(bed.index, bed.embedder if row.meaning else None, row.plan)
+    searcher = Searcher.over(retriever, row.plan)
     started = time.perf_counter()
     found = {id: searcher.search(only(turn.query, row, seed)) for id, turn in asked.items()}
     seconds = (time.perf_counter() - started) / len(asked)
     scores = {id: {hit.id: hit.score for hit in hits} for id, hits in found.items()}
-    return measured(row.name, scores, bed.gold), seconds
+    return measure_search(row.name, scores, bed.gold), seconds
 
 
 def costs(asked: Mapping[str, Asked], row: Row) -> tuple[float, float, float]:
@@ -127,10 +133,10 @@ def _needed(calls: Iterable[Call], row: Row) -> Iterator[Call]:
 
 def human(bed: Bed) -> dict[str, Asked]:
     """The human rewrites, which is what a manual run searches with."""
-    return {id: Asked(Query(bed.topics.labels[id].resolved)) for id in bed.gold}
+    return {id: Asked(Query(bed.topics.labels[id].human_rewrite)) for id in bed.gold}
 
 
-def print_row(bed: Bed, llm: LLM, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
+def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
     """A line of the table: searched once for each seed's answer, unless they are fused or it has none."""
     numbers = [None] if row.fused or "imagine" not in row.steps else list(range(seeds))
     results = [searched(bed, llm, asked, row, number) for number in numbers]
@@ -191,9 +197,9 @@ def ladder(bed: Bed, model: str, seeds: list[int]) -> None:
     print_row(bed, none, without, Row("raw utterance, BM25", replace(DEFAULT, query=())))
     print_row(bed, none, without, Row("--model none --embedder none", DEFAULT))
     print_row(bed, none, without, Row("--model none", DEFAULT, meaning=True))
-    resolved = human(bed)
-    print_row(bed, none, resolved, Row("human rewrite, BM25", replace(DEFAULT, query=())))
-    print_row(bed, none, resolved, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
+    human_rewrite = human(bed)
+    print_row(bed, none, human_rewrite, Row("human rewrite, BM25", replace(DEFAULT, query=())))
+    print_row(bed, none, human_rewrite, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
     calls: list[Call] = []
     llm = open_model(model, calls.append)
     asked = ask(bed, llm, calls, seeds)

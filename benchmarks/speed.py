@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.embedders import open_embedder
-from agent.llm import THREADS, physical_cores, rest_threads, threads_to_use
-from agent.llm.embedded import embedded_gguf, open_kept, repacked, sha256
-from agent.models import kind_of, path_of
+from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
+from agent.models.catalogue import detect_kind, find_model_file
+from agent.models.embedding.registry import open_embedder
+from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
+from indexes.storage.files import file_sha256
 from schemas.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
-    from agent.llm.kv_context import KvContext
+    from agent.models.kv_cache import KvCache
 
 READ, PREFIX, WRITTEN = 512, 300, 64  # tokens
 WARMING = 64  # tokens
@@ -91,7 +92,7 @@ def measure(model: str, embedder: str | None, progress: Progress) -> Speeds:
     Raises what opening them raises, and `UsageError` for a model that is no language model.
     """
     started, load = time.perf_counter(), _load()
-    rest_threads()
+    stop_spinning_threads()
     used = threads_to_use()
     counts = sorted({1, physical_cores(), used})
     forms = [] if _wordless(model) else _forms(model)
@@ -134,26 +135,26 @@ def _wordless(model: str) -> bool:
 def _forms(model: str) -> list[tuple[str, Path, bool]]:
     """The files of a model: what each is called, and whether it is the one in use."""
     if model != "smollm2":
-        path = path_of(model)
-        if (kind := kind_of(path)) != "language":
+        path = find_model_file(model)
+        if (kind := detect_kind(path)) != "language":
             raise UsageError(f"{model} is no language model, but {kind}", remedy="--embedder names the other one.")
         return [("as it is", path, True)]
-    source = embedded_gguf()
-    digest = sha256(source)
-    copy = open_kept(lambda anew: repacked(source, digest, anew=anew), _readable)
+    source = find_bundled_gguf()
+    digest = file_sha256(source)
+    copy = open_from_cache(lambda anew: requantise(source, digest, anew=anew), _readable)
     if copy == source:
         return [("as it is", source, True)]
     return [("as it is", source, False), ("repacked", copy, True)]
 
 
 def _readable(path: Path) -> Path:
-    if kind_of(path) == "unreadable":
+    if detect_kind(path) == "unreadable":
         raise InvalidInputError("llama.cpp cannot load this model", where=str(path))
     return path
 
 
 def _measured(pace: Pace) -> Pace:
-    from agent.llm.kv_context import BLOCK
+    from agent.models.kv_cache import BLOCK
 
     with _loaded(Path(pace.path), pace.threads) as (context, tokenize, sampler):
         text = tokenize(" ".join(STATEMENTS * 10))[: min(READ, context.size // 2)]
@@ -168,16 +169,16 @@ def _measured(pace: Pace) -> Pace:
 
 
 @contextmanager
-def _loaded(path: Path, threads: int) -> "Iterator[tuple[KvContext, Callable[[str], list[int]], Any]]":
+def _loaded(path: Path, threads: int) -> "Iterator[tuple[KvCache, Callable[[str], list[int]], Any]]":
     """The context that the agent itself uses, what makes tokens of text, and a greedy sampler."""
     import llama_cpp
 
-    from agent.llm.kv_context import KvContext
-    from agent.llm.llama_cpp import context_size
-    from agent.llm.weights import load_weights
+    from agent.models.kv_cache import KvCache
+    from agent.models.llama_cpp import context_size
+    from agent.models.weights import load_weights
 
     weights = load_weights(path)
-    context = KvContext(weights.model, context_size(weights.n_ctx_train()), threads)
+    context = KvCache(weights.model, context_size(weights.n_ctx_train()), threads)
     sampler = llama_cpp.llama_sampler_init_greedy()
     try:
         yield context, lambda text: list(weights.tokenize(text.encode(), add_bos=False, special=False)), sampler
@@ -187,9 +188,9 @@ def _loaded(path: Path, threads: int) -> "Iterator[tuple[KvContext, Callable[[st
         weights.close()
 
 
-def _blocks(context: "KvContext", text: Sequence[int]) -> Iterator[int]:
+def _blocks(context: "KvCache", text: Sequence[int]) -> Iterator[int]:
     """Read, a block at a time, as the context itself does."""
-    from agent.llm.kv_context import BLOCK
+    from agent.models.kv_cache import BLOCK
 
     for end in range(BLOCK, len(text) + 1, BLOCK):
         context.read(text[:end])
@@ -286,7 +287,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--embedder")
     options = parser.parse_args()
-    from agent.console import progress
+    from agent.terminal.console import progress
 
     _show_speeds(measure(options.model, options.embedder, progress))
 

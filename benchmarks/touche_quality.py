@@ -13,28 +13,28 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from agent.measures.touche import MEASURES, QUALITY, RELEVANCE, measured, read_labels
-from agent.touche import Task, queries, ranked_for
-from agent.touche.ranking import Ways
-from agent.touche.topics import read_questions
-from indexes.arguments import Arguments, find_arguments
+from agent.tasks.touche.measures import MEASURES, QUALITY, RELEVANCE, measure_touche, read_labels
+from agent.tasks.touche.ranking import RankingOptions
+from agent.tasks.touche.run import ToucheTask, rank_topics, to_queries
+from agent.tasks.touche.topics import read_questions
+from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "touche"
-WORDS = Ways(likelihood=False, conclusion=False, short=False, quality=False)
+WORDS = RankingOptions(likelihood=False, conclusion=False, short=False, quality=False)
 ROWS = {
     "BM25 of Tantivy": WORDS,
     "Dirichlet": replace(WORDS, likelihood=True),
     "+ conclusion": replace(WORDS, likelihood=True, conclusion=True),
-    "+ short pushed down": Ways(quality=False),
-    "+ quality: the default": Ways(),
-    "default without conclusion": Ways(conclusion=False),
-    "default without short": Ways(short=False),
-    "Dirichlet + short": Ways(conclusion=False, quality=False),
-    "Dirichlet + quality": Ways(conclusion=False, short=False),
+    "+ short pushed down": RankingOptions(quality=False),
+    "+ quality: the default": RankingOptions(),
+    "default without conclusion": RankingOptions(conclusion=False),
+    "default without short": RankingOptions(short=False),
+    "Dirichlet + short": RankingOptions(conclusion=False, quality=False),
+    "Dirichlet + quality": RankingOptions(conclusion=False, short=False),
 }
 
 
-def silent(_arguments: Arguments) -> AbstractContextManager[Callable[[], None]]:
+def silent(_arguments: ArgumentCorpus) -> AbstractContextManager[Callable[[], None]]:
     """No bar."""
     return nullcontext(lambda: None)
 
@@ -46,14 +46,14 @@ def main() -> None:
     parser.add_argument("--quality-qrels", type=Path, default=EXAMPLE / "quality.qrels")
     given = parser.parse_args()
     labels = {RELEVANCE: read_labels(given.qrels), QUALITY: read_labels(given.quality_qrels)}
-    asked = queries(read_questions(given.input / "topics.xml"), None)
+    asked = to_queries(read_questions(given.input / "topics.xml"), None)
     print(f"| {'':26} | {' | '.join(MEASURES)} |\n|---|---|---|")
     for name, ways in ROWS.items():
         with tempfile.TemporaryDirectory() as place:
-            task = Task(given.input, ways, skip_problems=True)
-            found = ranked_for(asked, find_arguments(given.input), task, Path(place) / "index", silent).hits
+            task = ToucheTask(given.input, ways, skip_problems=True)
+            found = rank_topics(asked, find_arguments(given.input), task, Path(place) / "index", silent).hits
         ranked = {number: {hit.id: hit.score for hit in hits} for number, hits in found.items()}
-        scores = measured(name, ranked, labels)
+        scores = measure_touche(name, ranked, labels)
         print(f"| {name:26} | {' | '.join(f'{scores.mean(measure):.3f}' for measure in MEASURES)} |", flush=True)
 
 

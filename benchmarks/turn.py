@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.tracks import read_topics
+from agent.tracks.registry import read_topics
 from schemas.records import Passage, Statement, Topic
 
 CONTEXT = 8192  # tokens, of both
@@ -51,8 +51,8 @@ def naive(topics: Sequence[Topic], index: Path) -> Cost:
     """Three chat completions a turn."""
     import llama_cpp
 
-    from agent.llm.embedded import embedded_gguf
-    from indexes.passages import PassageIndex
+    from agent.models.bundled import find_bundled_gguf
+    from indexes.passage_index import PassageIndex
 
     class Counted(llama_cpp.Llama):  # type: ignore[misc]
         """Notes how many tokens are computed at a time: the first batch of a completion is its prompt."""
@@ -63,7 +63,7 @@ def naive(topics: Sequence[Topic], index: Path) -> Cost:
             self.batches.append(len(tokens))
             super().eval(tokens)
 
-    model = Counted(str(embedded_gguf()), n_ctx=CONTEXT, verbose=False)
+    model = Counted(str(find_bundled_gguf()), n_ctx=CONTEXT, verbose=False)
     passages = PassageIndex(index)
     cost = Cost()
 
@@ -80,7 +80,7 @@ def naive(topics: Sequence[Topic], index: Path) -> Cost:
 
     for topic in topics:
         for turn in topic.turns:
-            said = [(message.role, message.text) for message in turn.heard or ()]
+            said = [(message.role, message.text) for message in turn.history or ()]
             conversation = [*said, ("user", turn.utterance)]
             started = time.perf_counter()
             known = _listed(topic.ptkb)
@@ -103,18 +103,19 @@ def _quoted(passages: Sequence[Passage]) -> str:
 
 def ours(topics: Sequence[Topic], index: Path) -> Cost:
     """The default of `convagent answer`, without its cache on disk."""
-    from agent.embedders import open_embedder
     from agent.flow import Tools, answer_topic
-    from agent.llm import open_model
-    from agent.search import Searcher, open_finder
-    from indexes.passages import PassageIndex
+    from agent.models.embedding.registry import open_embedder
+    from agent.models.registry import open_model
+    from agent.turn.open_retriever import open_retriever
+    from agent.turn.retrieval import Searcher
+    from indexes.passage_index import PassageIndex
     from schemas.records import Call, Plan
 
-    plan, calls, cost = Plan(sure=0.0), list[Call](), Cost()
+    plan, calls, cost = Plan(min_probability=0.0), list[Call](), Cost()
     embedder = open_embedder("minilm")
-    finder = open_finder(PassageIndex(index), embedder, plan)
-    searcher = Searcher.over(finder, plan, calls.append)
-    tools = Tools(open_model("smollm2", calls.append), searcher.search, searcher.read, plan, finder.embed)
+    retriever = open_retriever(PassageIndex(index), embedder, plan)
+    searcher = Searcher.over(retriever, plan, calls.append)
+    tools = Tools(open_model("smollm2", calls.append), searcher.search, searcher.read, plan, retriever.embed)
     for topic in topics:
         started = time.perf_counter()
         for _ in answer_topic(topic, tools):

@@ -12,10 +12,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
-from agent.llm.chat_model import LocalChat
-from agent.search import PassageSearch
-from indexes.corpus import find_corpus
-from indexes.passages import build_index
+from agent.langchain.chat_model import LocalChatModel
+from agent.turn.search_tool import PassageSearch
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
 
 PASSAGES = Path(__file__).with_name("passages.jsonl")
 QUESTION = "How much psyllium husk does gluten-free dough need?"
@@ -34,7 +34,7 @@ def tell(message: BaseMessage) -> None:
 
 def main(index: Path, model: str) -> None:
     build_index(find_corpus([PASSAGES]), index, skip_problems=False, progress=lambda: None)
-    agent = create_agent(LocalChat.open(model, max_tokens=120), [PassageSearch.over(index)], system_prompt=SYSTEM)
+    agent = create_agent(LocalChatModel.open(model, max_tokens=120), [PassageSearch.over(index)], system_prompt=SYSTEM)
     print(f"asked     {QUESTION}")
     try:
         for step in agent.stream({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": STEPS}):

@@ -13,11 +13,11 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from langsmith import tracing_context
 
-from agent.llm.chat_model import LocalChat
-from agent.retriever import PassageRetriever
-from agent.search import PassageSearch
-from indexes.corpus import find_corpus
-from indexes.passages import build_index
+from agent.langchain.chat_model import LocalChatModel
+from agent.langchain.retriever import PassageRetriever
+from agent.turn.search_tool import PassageSearch
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
 
 PASSAGES = Path(__file__).with_name("passages.jsonl")
 QUESTION = "How much psyllium husk does gluten-free dough need?"
@@ -43,7 +43,7 @@ def main(index: Path, model: str) -> None:
     for document in retriever.invoke(QUESTION):
         print(f"document  {document.metadata}")
 
-    chat = LocalChat.open(model, max_tokens=80)
+    chat = LocalChatModel.open(model, max_tokens=80)
     found = {"passages": retriever | shown, "question": RunnablePassthrough()}
     chain = found | PROMPT | chat | StrOutputParser()
     print(f"\nasked     {QUESTION}\nanswer    {chain.invoke(QUESTION)}")

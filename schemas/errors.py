@@ -15,10 +15,10 @@ class ConvagentError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         advice = f"\n  {self.remedy}" if self.remedy else ""
-        return f"{place}{_clipped(self.what)}{advice}"
+        return f"{place}{_clip(self.what)}{advice}"
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     lines = text.split("\n")
     shown = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..." for line in lines[:MOST_LINES]]
     more = [f"  ... and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []

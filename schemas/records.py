@@ -35,7 +35,7 @@ class Turn:
 
     id: str  # topic and turn joined by "_", as the tracks do: "9-1_3"
     utterance: str
-    heard: tuple[Message, ...] | None = None
+    history: tuple[Message, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Topic:
 class TurnLabels:
     """What only an evaluation or a manual run is handed."""
 
-    resolved: str  # the human rewrite
+    human_rewrite: str  # the human rewrite
     reply: str  # the canonical reply to this turn
     statement_ids: tuple[str, ...]
     passage_ids: tuple[str, ...]
@@ -69,7 +69,7 @@ class Topics:
         return [turn.id for topic in self.topics for turn in topic.turns]
 
 
-TOPIC = 300  # characters at the beginning of a reply
+REPLY_LEAD_CHARACTERS = 300  # characters at the beginning of a reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,16 @@ class Query:
     utterance: str  # the person's own words
     rewrite: str = ""  # the same, made to stand alone
     context: tuple[str, ...] = ()  # phrases of the conversation that the utterance refers to
-    answers: tuple[str, ...] = ()  # hypothetical answers: their words are often those of a relevant passage
-    previous: str = ""  # the reply that the utterance follows
-    earlier: tuple[str, ...] = ()  # the utterances before it
+    hypothetical_answers: tuple[
+        str, ...
+    ] = ()  # hypothetical answers: their words are often those of a relevant passage
+    previous_reply: str = ""  # the reply that the utterance follows
+    earlier_utterances: tuple[str, ...] = ()  # the utterances before it
 
     @property
-    def topic(self) -> str:
+    def reply_lead(self) -> str:
         """The beginning of the reply that the utterance follows, which says what it is about."""
-        return self.previous[:TOPIC]
+        return self.previous_reply[:REPLY_LEAD_CHARACTERS]
 
     @property
     def standalone(self) -> str:
@@ -112,7 +114,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ScoredStatement:
     """A statement that matters for the turn."""
 
     statement: Statement
@@ -144,21 +146,21 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Provided:
     """What a mode hands over for a turn instead of having it found; an automatic run is handed nothing."""
 
-    resolved: str = ""  # the human rewrite (manual)
-    statements: tuple[Chosen, ...] | None = None  # the gold statements (manual)
+    human_rewrite: str = ""  # the human rewrite (manual)
+    statements: tuple[ScoredStatement, ...] | None = None  # the gold statements (manual)
     hits: tuple[Hit, ...] | None = None  # the ranking (only-response)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class TurnResult:
     """A finished turn: everything that any run format needs, and everything that `show` shows."""
 
     turn_id: str
     query: Query
-    personal: tuple[Chosen, ...]  # best first
+    selected_statements: tuple[ScoredStatement, ...]  # best first
     hits: tuple[Hit, ...]  # best first
     passages: tuple[Passage, ...]  # the hits whose text was shown to the answer step
     responses: tuple[Response, ...]  # best first; none in a run without answers
@@ -183,8 +185,8 @@ class Call:
     tokens_read: int = 0  # prompt and candidate tokens that were not already in the KV cache
     tokens_written: int = 0
     seconds: float = 0.0
-    unshown: tuple[str, ...] = ()  # what the prompt had no room for: ids of passages, "exchange 1" and so on
-    known: bool = False  # whether the reply came from the cache
+    omitted: tuple[str, ...] = ()  # what the prompt had no room for: ids of passages, "exchange 1" and so on
+    from_cache: bool = False  # whether the reply came from the cache
 
 
 Mode = Literal["automatic", "manual", "only-response"]
@@ -212,26 +214,26 @@ class Plan:
     """
 
     k: int = 1000  # passages of the ranking
-    shown: int = 5  # passages that a response is built from
+    context_passages: int = 5  # passages that a response is built from
     responses: int = 1
     parts: Parts = Parts()
-    samples: int = 1  # hypothetical answers a turn
+    hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
     query: tuple[QueryPart, ...] = ("context", "answer", "previous")
     scorer: Scorer = "bm25"
     answer: Literal["auto", "select", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average
-    sure: float = 0.6  # how likely the best statement must matter for any to be chosen
+    min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
 
     @property
-    def read(self) -> int:
+    def reading_depth(self) -> int:
         """How many passages are read."""
-        return self.shown * self.responses if self.parts.answer else 0
+        return self.context_passages * self.responses if self.parts.answer else 0
 
     @property
-    def searched(self) -> int:
+    def retrieval_depth(self) -> int:
         """How many passages are searched for."""
-        return self.k if self.parts.passages else self.read
+        return self.k if self.parts.passages else self.reading_depth
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent.llm import _gguf
-from agent.llm.seam import Listener, unheard
-from indexes.corpus import find_corpus
-from indexes.passages import PassageIndex, build_index
+from agent.models.protocol import Listener, ignore_call
+from agent.models.registry import gguf_opening
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex
 from tests.hooks import jitter as jitter_hook
 
 ROOT = Path(__file__).parent.parent
@@ -91,9 +92,9 @@ needs_model = pytest.mark.skipif(
 )
 
 
-def bare_model(listen: Listener = unheard) -> Any:
+def bare_model(listen: Listener = ignore_call) -> Any:
     """The embedded model itself, without what remembers its replies and asks again."""
-    opened, _way = _gguf("smollm2", None)
+    opened, _way = gguf_opening("smollm2", None)
     return opened(listen)
 
 

@@ -4,26 +4,28 @@ from pathlib import Path
 
 import pytest
 
-from agent.answering import Outputs, Request, answer_file
-from agent.aversions import ruled_out, speaks_of
-from agent.console import turn_progress
-from agent.embedders import open_embedder
+from agent.evaluation.answers import PassageSource, evaluate_answers, measure_turn, rouge_f1, supported_share
+from agent.evaluation.judge import judge_support, open_judge
+from agent.evaluation.scores import Scores
 from agent.flow import Tools
-from agent.llm import Conversation, open_model
-from agent.llm.scripted import Script, ScriptedModel
-from agent.measures import Scores
-from agent.measures.answers import Given, evaluate_answers, of_turn, rouge, supported
-from agent.measures.judge import judged, open_judge
-from agent.respond import respond
-from agent.select import NOT_FOUND, Most, says_none, select
-from agent.sentences import MAX_TOKENS, response_length, split_sentences, whitespace_words
-from agent.sources import Origin, Texts
-from agent.support import unsupported
-from agent.tracks.runs import RunPassage, RunResponse, RunTurn
-from indexes.passages import PassageIndex
-from indexes.vectors import Embed
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import Conversation
+from agent.models.registry import open_model
+from agent.models.scripted import Script, ScriptedModel
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles, PassageTexts
+from agent.terminal.console import turn_progress
+from agent.tracks.response_length import MAX_TOKENS, count_whitespace_words, response_length
+from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
+from agent.turn.answer_generation import generate_responses
+from agent.turn.attribution import why_unsupported
+from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer, says_not_found
+from agent.turn.preference_filter import avoided_things, mentions_any
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embed
+from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
-from schemas.records import Chosen, Hit, Message, Passage, Plan, Query, Statement
+from schemas.records import Hit, Message, Passage, Plan, Query, ScoredStatement, Statement
 from tests.conftest import EXAMPLES, needs_embedder, needs_model
 
 BREAD = Passage(
@@ -44,44 +46,48 @@ def embed() -> Embed:
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
-    text = select(asked, (), [BREAD], embed, Most(tokens=24)).text
+    text = extract_answer(asked, (), [BREAD], embed, LengthLimit(tokens=24)).text
     assert "two days" in text
-    assert select(asked, (), [BREAD], None, Most(tokens=24)).text != text  # words alone do not find it
+    assert extract_answer(asked, (), [BREAD], None, LengthLimit(tokens=24)).text != text  # words alone do not find it
 
 
 @needs_embedder
 def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
-    response = select(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, Most())
+    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, LengthLimit())
     assert response.sentences[0].text == NOT_FOUND
     assert response.sentences[0].passage_ids == ()
     assert response.used  # what comes nearest is quoted, and cited
-    assert not select(Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, Most()).text.startswith(
-        NOT_FOUND
-    )
+    assert not extract_answer(
+        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, LengthLimit()
+    ).text.startswith(NOT_FOUND)
 
 
 @needs_embedder
 def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
     asked = Query("How many valves has a trumpet?")
-    plan = Plan(shown=1, responses=2)
+    plan = Plan(context_passages=1, responses=2)
     tools = Tools(open_model("none"), lambda _query: (), lambda _hits: (), plan, embed)
     conversation = Conversation("", (Message("user", asked.utterance),))
-    [found] = respond(asked, conversation, (), [BREAD, MUSIC], tools)
+    [found] = generate_responses(asked, conversation, (), [BREAD, MUSIC], tools)
     assert found.used == (MUSIC.id,)
-    [none] = respond(Query("How deep is the North Sea?"), conversation, (), [BREAD, MUSIC], tools)
-    assert says_none(none)
+    [none] = generate_responses(Query("How deep is the North Sea?"), conversation, (), [BREAD, MUSIC], tools)
+    assert says_not_found(none)
 
 
 def test_nobody_writes_without_a_model() -> None:
     tools = Tools(open_model("none"), lambda _query: (), lambda _hits: (), Plan(answer="write"))
     asked = Query("Who plays the trumpet?")
-    [found] = respond(asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], tools)
+    [found] = generate_responses(asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], tools)
     assert found.used == (MUSIC.id,)
 
 
 def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
-    assert select(Query("Who plays the trumpet?"), (), [MUSIC], None, Most()).sentences[0].text != NOT_FOUND
-    assert select(Query("How deep is the sea?"), (), [MUSIC], None, Most()).sentences[0].text == NOT_FOUND
+    assert (
+        extract_answer(Query("Who plays the trumpet?"), (), [MUSIC], None, LengthLimit()).sentences[0].text != NOT_FOUND
+    )
+    assert (
+        extract_answer(Query("How deep is the sea?"), (), [MUSIC], None, LengthLimit()).sentences[0].text == NOT_FOUND
+    )
 
 
 @needs_embedder
@@ -89,13 +95,13 @@ def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
 @pytest.mark.parametrize("tokens", [12, 40, MAX_TOKENS])
 def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, question: str, tokens: int) -> None:
     long = Passage("long:1", " ".join(f"Sentence number {n} speaks of bread and of the sea." for n in range(60)))
-    response = select(Query(question), (), [BREAD, MUSIC, long], embed, Most(tokens=tokens))
+    response = extract_answer(Query(question), (), [BREAD, MUSIC, long], embed, LengthLimit(tokens=tokens))
     assert response_length(response.text) <= max(tokens, response_length(NOT_FOUND))
-    assert whitespace_words(response.text) <= Most().words + len(NOT_FOUND.split())
+    assert count_whitespace_words(response.text) <= LengthLimit().words + len(NOT_FOUND.split())
     texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}
     for sentence in response.sentences:
         assert sentence.text == NOT_FOUND or all(
-            not unsupported(sentence.text, texts[id]) for id in sentence.passage_ids
+            not why_unsupported(sentence.text, texts[id]) for id in sentence.passage_ids
         )
 
 
@@ -116,10 +122,10 @@ def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, questio
     ],
 )
 def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept: str) -> None:
-    personal = (Chosen(Statement("1", statement), 1.0),)
+    selected_statements = (ScoredStatement(Statement("1", statement), 1.0),)
     passage = Passage("food:1", f"{left_out} {kept} What else is there to say of it?")
     asked = Query("What fills you, warms you, calms you, helps you sleep, or is of the house?")
-    text = select(asked, personal, [passage], None, Most()).text
+    text = extract_answer(asked, selected_statements, [passage], None, LengthLimit()).text
     assert kept in text
     assert not left_out or left_out not in text
 
@@ -135,31 +141,37 @@ def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept:
     ],
 )
 def test_what_is_not_ruled_out(statement: str) -> None:
-    personal = (Chosen(Statement("1", statement), 1.0),)
-    assert not any(speaks_of(text, ruled_out(personal, "")) for text in ("Eat peanuts.", "Drink milk.", "Cook beef."))
+    selected_statements = (ScoredStatement(Statement("1", statement), 1.0),)
+    assert not any(
+        mentions_any(text, avoided_things(selected_statements, ""))
+        for text in ("Eat peanuts.", "Drink milk.", "Cook beef.")
+    )
 
 
 def test_what_is_asked_about_is_not_left_out() -> None:
-    personal = (Chosen(Statement("1", "I'm allergic to peanuts."), 1.0),)
+    selected_statements = (ScoredStatement(Statement("1", "I'm allergic to peanuts."), 1.0),)
     passage = Passage("food:1", "Peanuts are legumes and no nuts at all. Oats are a kind of grass.")
-    assert "Peanuts" in select(Query("What are peanuts?"), personal, [passage], None, Most()).text
+    assert (
+        "Peanuts"
+        in extract_answer(Query("What are peanuts?"), selected_statements, [passage], None, LengthLimit()).text
+    )
 
 
 def test_measures_by_hand() -> None:
     """Five of six words are shared on both sides (not "for", not "tin"), and three of five pairs, in the same order."""
-    found = rouge("Rice bread keeps for two days", "Tin: rice bread keeps two days")
+    found = rouge_f1("Rice bread keeps for two days", "Tin: rice bread keeps two days")
     assert found == pytest.approx({"ROUGE-1": 5 / 6, "ROUGE-2": 3 / 5, "ROUGE-L": 5 / 6})
 
 
 def test_what_is_supported_and_rightly_cited() -> None:
-    assert supported(split_sentences(MUSIC.text)[0], [MUSIC]) == {
+    assert supported_share(split_sentences(MUSIC.text)[0], [MUSIC]) == {
         "supported": 1,
         "wholly supported": 1,
         "citations right": 1,
     }
-    half = supported("The trumpet is made of brass and has three valves. It is loud.", [MUSIC, BREAD])
+    half = supported_share("The trumpet is made of brass and has three valves. It is loud.", [MUSIC, BREAD])
     assert half == {"supported": 0.5, "wholly supported": 0, "citations right": 0.5}
-    assert supported("It is loud.", []) == {"supported": 0, "wholly supported": 0}
+    assert supported_share("It is loud.", []) == {"supported": 0, "wholly supported": 0}
 
 
 def turn(text: str | None, *used: str) -> RunTurn:
@@ -168,53 +180,55 @@ def turn(text: str | None, *used: str) -> RunTurn:
 
 
 def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
-    texts = Texts({MUSIC.id: MUSIC})
-    said = of_turn(turn(f"{NOT_FOUND} {split_sentences(MUSIC.text)[0]}", MUSIC.id), "It has three valves.", texts)
+    texts = PassageTexts({MUSIC.id: MUSIC})
+    said = measure_turn(turn(f"{NOT_FOUND} {split_sentences(MUSIC.text)[0]}", MUSIC.id), "It has three valves.", texts)
     assert said["answered"] == 0
-    assert said["supported"] == 1  # the opening is no claim
-    assert of_turn(turn(""), "It has three valves.", texts) == {
+    assert said["supported_share"] == 1  # the opening is no claim
+    assert measure_turn(turn(""), "It has three valves.", texts) == {
         "ROUGE-1": 0.0,
         "ROUGE-2": 0.0,
         "ROUGE-L": 0.0,
         "answered": 0.0,
     }
-    assert of_turn(None, "It has three valves.", texts)["answered"] == 0
-    assert "ROUGE-1" not in of_turn(turn("Three.", MUSIC.id), "", texts)  # nothing to compare with
+    assert measure_turn(None, "It has three valves.", texts)["answered"] == 0
+    assert "ROUGE-1" not in measure_turn(turn("Three.", MUSIC.id), "", texts)  # nothing to compare with
 
 
 def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Path) -> None:
     run, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
     outputs = Outputs.choose(topics, run, None, resume=False, overwrite=False)
-    origin = Origin(example_index.directory, embedder="none")
-    answer_file(Request(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
-    [scores] = evaluate_answers([run], topics, Given(index=example_index.directory))
+    origin = EvidenceFiles(example_index.directory, embedder="none")
+    answer_file(RunRequest(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
+    [scores] = evaluate_answers([run], topics, PassageSource(index=example_index.directory))
     assert len(scores.turns) == 15
     assert scores.mean("supported") > 0.95
     assert scores.mean("ROUGE-1") > 0.1
-    [from_files] = evaluate_answers([run], topics, Given((EXAMPLES / "passages.jsonl",)))
+    [from_files] = evaluate_answers([run], topics, PassageSource((EXAMPLES / "passages.jsonl",)))
     assert from_files.turns == scores.turns
     with pytest.raises(MissingError, match="without texts"):
-        evaluate_answers([run], topics, Given())
+        evaluate_answers([run], topics, PassageSource())
     other = tmp_path / "other.jsonl"
     other.write_text('{"id": "x:1", "text": "Nothing of it."}\n')
     with pytest.raises(InvalidInputError, match="cites passages without a text"):
-        evaluate_answers([run], topics, Given((other,)))
+        evaluate_answers([run], topics, PassageSource((other,)))
 
 
 def test_a_judge_is_asked_of_answers_alone() -> None:
-    texts = Texts({MUSIC.id: MUSIC})
+    texts = PassageTexts({MUSIC.id: MUSIC})
     judge = ScriptedModel(Script(ask={"judge": [{"verdict": "partly"}]}), lambda _call: None)
-    assert of_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judged"] == 0.5
-    assert "judged" not in of_turn(turn(f"{NOT_FOUND} It has.", MUSIC.id), "", texts, judge)  # would ask once too often
-    assert "judged" not in of_turn(turn("It has three valves."), "", texts, judge)  # cites nothing
+    assert measure_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judge_support"] == 0.5
+    assert "judged" not in measure_turn(
+        turn(f"{NOT_FOUND} It has.", MUSIC.id), "", texts, judge
+    )  # would ask once too often
+    assert "judged" not in measure_turn(turn("It has three valves."), "", texts, judge)  # cites nothing
 
 
 @needs_model
 def test_a_verdict_that_is_missing_is_none_and_no_bad_one() -> None:
     judge = open_judge("smollm2")
-    assert judged(judge, "It has three valves.", [MUSIC]) in (0.0, 0.5, 1.0)
+    assert judge_support(judge, "It has three valves.", [MUSIC]) in (0.0, 0.5, 1.0)
     endless = Passage("endless:1", "Brass keeps its tune. " * 3000)
-    assert judged(judge, "It has three valves.", [endless]) is None
+    assert judge_support(judge, "It has three valves.", [endless]) is None
     scores = Scores("run", {"1_1": {"judged": 1.0}, "1_2": {}}, 0)
     assert scores.mean("judged") == 1.0
     assert len(scores.of("judged")) == 1

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from agent.rankings import read_ranking
-from agent.trace import read_trace
-from indexes.passages import PassageIndex
+from agent.runs.given_ranking import read_ranking
+from agent.runs.trace import read_trace
+from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES
 from tests.fuzz.bench import Ended, call, settings
 
@@ -234,7 +234,7 @@ def test_links_are_followed_to_files_elsewhere(tmp_path: Path) -> None:
 def test_a_small_archive_of_one_endless_line_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexes.corpus.LONGEST_LINE", 1_000_000)
+    monkeypatch.setattr("indexes.corpora.corpus.LONGEST_LINE", 1_000_000)
     packed = written(tmp_path / "bomb.jsonl.zst", zstandard.compress(b"\n" + b"x" * 50_000_000))
     ended = call("index", "build", packed, "-o", tmp_path / "index")
     assert (ended.code, ended.crash) == (5, "")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from indexes.passages import PassageIndex
+from indexes.passage_index import PassageIndex
 from tests.conftest import ROOT, needs_embedder
 from tests.serving import Server, serving
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agent.llm.around import ATTEMPTS, Patient, Remembering
-from agent.llm.scripted import Script, ScriptedModel
-from agent.llm.seam import Conversation, Listener, R, Task
-from indexes.cache import Cache
+from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.reply_cache import CachingModel
+from agent.models.retry import MAX_ATTEMPTS, RetryingModel
+from agent.models.scripted import Script, ScriptedModel
+from indexes.storage.cache import Cache
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Message
 
@@ -21,7 +22,7 @@ TALK = Conversation("Be brief.", (Message("user", "Which bread can I eat?"),))
 IMAGINE = Task("imagine", max_tokens=20)
 
 
-class Reply(msgspec.Struct):
+class TextReply(msgspec.Struct):
     text: str = ""
 
 
@@ -29,23 +30,27 @@ def scripted(**script: object) -> Callable[[Listener], ScriptedModel]:
     return lambda listen: ScriptedModel(msgspec.convert(script, Script), listen)
 
 
-def remembering(path: Path | None, calls: list[Call], **script: object) -> Remembering:
-    return Remembering(scripted(**script), calls.append, Cache(path), "1")
+def remembering(path: Path | None, calls: list[Call], **script: object) -> CachingModel:
+    return CachingModel(scripted(**script), calls.append, Cache(path), "1")
 
 
 def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
     calls: list[Call] = []
     kept = tmp_path / "replies.sqlite"
     first = remembering(kept, calls, ask={"imagine": ["Rice bread.", {"text": "Rye."}]}, score={"context": [["rice"]]})
-    said = first.ask(TALK, IMAGINE, str), first.ask(TALK, IMAGINE, Reply)
+    said = first.ask(TALK, IMAGINE, str), first.ask(TALK, IMAGINE, TextReply)
     scores = first.score(TALK, Task("context"), ["rice bread", "a car"])
-    assert [call.known for call in calls] == [False] * 3
+    assert [call.from_cache for call in calls] == [False] * 3
     assert kept.stat().st_mode & 0o077 == 0
     again = remembering(kept, calls)  # a script with no reply at all: whatever it is asked would be an error
-    assert (again.ask(TALK, IMAGINE, str), again.ask(TALK, IMAGINE, Reply)) == said == ("Rice bread.", Reply("Rye."))
+    assert (
+        (again.ask(TALK, IMAGINE, str), again.ask(TALK, IMAGINE, TextReply))
+        == said
+        == ("Rice bread.", TextReply("Rye."))
+    )
     assert again.score(TALK, Task("context"), ["rice bread", "a car"]) == scores == [-1.0, -50.0]
-    assert [replace(call, known=False) for call in calls[3:]] == calls[:3]  # the trace is whole
-    assert all(call.known for call in calls[3:])
+    assert [replace(call, from_cache=False) for call in calls[3:]] == calls[:3]  # the trace is whole
+    assert all(call.from_cache for call in calls[3:])
 
 
 @pytest.mark.parametrize(
@@ -76,8 +81,8 @@ def test_another_model_or_another_way_knows_nothing_of_it(tmp_path: Path) -> Non
             return ScriptedModel(Script(ask={"imagine": [name]}), listen, digest=name)
 
         calls: list[Call] = []
-        assert Remembering(opened, calls.append, cache, way).ask(TALK, IMAGINE, str) == name
-        assert not calls[0].known
+        assert CachingModel(opened, calls.append, cache, way).ask(TALK, IMAGINE, str) == name
+        assert not calls[0].from_cache
 
 
 def test_two_processes_use_one_file(tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ class Stubborn(ScriptedModel):
     seeds: list[int | None]
     gives_in: int
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
         self.seeds.append(task.seed)
         if len(self.seeds) < self.gives_in:
             raise ModelReplyError("cut off")
@@ -157,17 +162,17 @@ def stubborn(gives_in: int) -> Stubborn:
 
 
 def test_a_reply_that_is_none_is_asked_for_again_with_other_seeds() -> None:
-    model = stubborn(ATTEMPTS)
-    assert Patient(model).ask(TALK, IMAGINE, Reply) == Reply()
+    model = stubborn(MAX_ATTEMPTS)
+    assert RetryingModel(model).ask(TALK, IMAGINE, TextReply) == TextReply()
     assert model.seeds[0] is None
-    assert len(set(model.seeds)) == ATTEMPTS
-    again = stubborn(ATTEMPTS)
-    Patient(again).ask(TALK, IMAGINE, Reply)
+    assert len(set(model.seeds)) == MAX_ATTEMPTS
+    again = stubborn(MAX_ATTEMPTS)
+    RetryingModel(again).ask(TALK, IMAGINE, TextReply)
     assert again.seeds == model.seeds  # a run repeats itself
 
 
 def test_patience_has_an_end() -> None:
     model = stubborn(100)
     with pytest.raises(ModelError, match="cut off"):
-        Patient(model).ask(TALK, IMAGINE, Reply)
-    assert len(model.seeds) == ATTEMPTS
+        RetryingModel(model).ask(TALK, IMAGINE, TextReply)
+    assert len(model.seeds) == MAX_ATTEMPTS

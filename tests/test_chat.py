@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.chat.language import looks_english
-from agent.chat.oneself import said_of_oneself
+from agent.chat.language_check import looks_english
+from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
-from agent.console import plain
-from indexes.passages import PassageIndex
+from agent.terminal.console import plain_text_markup
+from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
 from schemas.records import Call
 from tests.conftest import ROOT
@@ -108,7 +108,7 @@ def test_a_person_is_asked_before_anything_is_remembered(terminal: Terminal) -> 
     ],
 )
 def test_what_people_say_about_themselves(utterance: str, statements: list[str]) -> None:
-    assert list(said_of_oneself(utterance)) == statements
+    assert list(find_self_disclosures(utterance)) == statements
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:
 
 
 def test_what_steers_a_terminal_does_not_reach_it() -> None:
-    assert plain("\x1b]0;mine\x07 [red]text[/red] \x9b2J").plain == "]0;mine [red]text[/red] 2J"
+    assert plain_text_markup("\x1b]0;mine\x07 [red]text[/red] \x9b2J").plain == "]0;mine [red]text[/red] 2J"
 
 
 def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from indexes.passages import PassageIndex
+from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, ROOT, own_settings_left_out
 
 COMMAND = Path(sys.executable).with_name("convagent")

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from agent import doctor
-from agent.doctor import Choice, Facts, Model, examine
-from agent.embedders.minilm import converted, embedded_weights
-from agent.llm import open_model, physical_cores
-from agent.llm.embedded import embedded_gguf, repacked_path, sha256
+from agent.models.bundled import find_bundled_gguf, requantised_path
+from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.hardware import physical_cores
+from agent.models.registry import open_model
+from agent.terminal import doctor
+from agent.terminal.doctor import Choice, Facts, Model, examine_machine
+from indexes.storage.files import file_sha256
 from tests.conftest import ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
 
@@ -28,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def facts(model: str = "none", embedder: str | None = "none", settings: Mapping[str, Any] | None = None) -> Facts:
-    return examine(model, embedder, settings or {})
+    return examine_machine(model, embedder, settings or {})
 
 
 def told(found: Facts) -> list[tuple[str, bool]]:
@@ -53,7 +55,7 @@ def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
 @needs_model
 def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Path) -> None:
     language = facts("smollm2").language
-    from agent.llm import kv_context  # loads llama.cpp, which reads GOMP_SPINCOUNT then
+    from agent.models import kv_cache  # loads llama.cpp, which reads GOMP_SPINCOUNT then
 
     model = bare_model()
     context = model._context
@@ -61,13 +63,13 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Pa
         "threads": context.threads,
         "GOMP_SPINCOUNT": os.environ["GOMP_SPINCOUNT"],
         "context": context.size,
-        "batch": kv_context.BATCH,
-        "block": kv_context.BLOCK,
-        "candidates": kv_context.SEQUENCES,
-        "flash attention": kv_context.FLASH_ATTENTION,
+        "batch": kv_cache.BATCH,
+        "block": kv_cache.BLOCK,
+        "candidates": kv_cache.SEQUENCES,
+        "flash attention": kv_cache.FLASH_ATTENTION,
     }
     model.close()
-    assert (language.source, language.quantisation) == (str(embedded_gguf()), "Q4_1")
+    assert (language.source, language.quantisation) == (str(find_bundled_gguf()), "Q4_1")
 
 
 @needs_model
@@ -78,7 +80,7 @@ def test_the_copy_is_told_before_and_after_it_is_made_and_when_it_is_torn(cache:
         assert (found.path, found.quantisation) == (str(target), "Q8_0")
         return found.state, found.bytes
 
-    target = repacked_path(embedded_gguf(), sha256(embedded_gguf()))
+    target = requantised_path(find_bundled_gguf(), file_sha256(find_bundled_gguf()))
     assert copy() == ("made at first use", 0)
     assert not cache.exists()
     open_model("smollm2").close()
@@ -95,7 +97,7 @@ def test_the_embedding_model_and_what_is_in_the_cache(cache: Path) -> None:
     assert found.embedding.copy is not None
     assert found.embedding.copy.state == "made at first use"
     assert chosen(found.embedding)["flash attention"] is True
-    target = converted(embedded_weights(), sha256(embedded_weights()))
+    target = convert_to_gguf(find_bundled_weights(), file_sha256(find_bundled_weights()))
     found = facts(embedder=None)
     assert found.embedding.copy is not None
     assert (found.embedding.copy.state, found.embedding.copy.bytes) == ("ready", target.stat().st_size)
@@ -115,8 +117,8 @@ def test_a_cache_that_cannot_be_written_stops_what_must_be_converted(cache: Path
 
 
 def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.llm.embedded.PACKAGE", "not_installed_anywhere")
-    monkeypatch.setattr("agent.embedders.minilm.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("agent.models.bundled.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("agent.models.embedding.minilm.PACKAGE", "not_installed_anywhere")
     monkeypatch.setattr(doctor, "LIBRARIES", ("typer", "not-installed-anywhere"))
     found = facts("smollm2", None)
     assert told(found) == [

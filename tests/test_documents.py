@@ -16,14 +16,14 @@ import numpy as np
 import pypdf
 import pytest
 
-from agent.documents import Documents, open_documents
-from agent.embedders import open_embedder
-from agent.search import open_finder
-from indexes.documents.cutting import MOST
-from indexes.documents.names import written
-from indexes.documents.store import Store
-from indexes.passages import PassageIndex
-from indexes.vectors import Vectors
+from agent.chat.document_index import DocumentIndex, open_documents
+from agent.models.embedding.registry import open_embedder
+from agent.turn.open_retriever import open_retriever
+from indexes.documents.chunking import MAX_WORDS
+from indexes.documents.parse_cache import ParseCache
+from indexes.documents.passage_ids import printable_name
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Vectors
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, ROOT, needs_embedder
@@ -38,7 +38,7 @@ def quiet(_doing: str, _total: int) -> Iterator[Callable[[int], None]]:
     yield lambda _done: None
 
 
-def opened(folder: Path, tmp_path: Path, meanwhile: Meanwhile | None = None) -> Documents:
+def opened(folder: Path, tmp_path: Path, meanwhile: Meanwhile | None = None) -> DocumentIndex:
     """The documents, without vectors. `meanwhile` is done when the files are known and none is read yet."""
 
     @contextmanager
@@ -59,12 +59,12 @@ def own(tmp_path: Path, files: dict[str, str | bytes]) -> Path:
     return folder
 
 
-def passages(documents: Documents) -> dict[str, Passage]:
+def passages(documents: DocumentIndex) -> dict[str, Passage]:
     index = documents.index
     return {passage.id: passage for passage in index.read([index.id(number) for number in range(len(index))])}
 
 
-def skipped(documents: Documents) -> dict[str, str]:
+def skipped(documents: DocumentIndex) -> dict[str, str]:
     return {problem.where: problem.what for problem in documents.reading.skipped}
 
 
@@ -89,7 +89,7 @@ def test_the_example_folder(tmp_path: Path) -> None:
     )
     assert "drip_hose: true" in found["garden/beds.json:beds[3]"].text
     assert found["garden/beds.json:beds[3]"].title == "beds.json: beds"
-    assert all(len(passage.text.split()) <= MOST + 10 for passage in found.values())
+    assert all(len(passage.text.split()) <= MAX_WORDS + 10 for passage in found.values())
 
 
 QUESTIONS = [
@@ -173,7 +173,7 @@ def test_ids_are_one_line_and_lead_back_to_the_file(name: str, tmp_path: Path) -
     documents = opened(own(tmp_path, {name: "One."}), tmp_path)
     [(id, passage)] = passages(documents).items()
     assert id.isprintable()
-    assert id == f"{written(name)}:1"
+    assert id == f"{printable_name(name)}:1"
     assert Path(unquote(urlsplit(passage.url).path)).read_text() == "One."
 
 
@@ -183,7 +183,7 @@ def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
         file.write("Odd.")
     documents = opened(folder, tmp_path)
     assert [passage.text for passage in passages(documents).values()] == ["Odd.", "Long."]
-    assert written("\udcff.md") == "%FF.md"
+    assert printable_name("\udcff.md") == "%FF.md"
 
 
 # Encodings
@@ -439,7 +439,7 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_store_that_fails_while_it_is_used(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="CONVAGENT_CACHE"), Store(tmp_path / "files.sqlite"):
+    with pytest.raises(RunError, match="CONVAGENT_CACHE"), ParseCache(tmp_path / "files.sqlite"):
         raise sqlite3.OperationalError("database or disk is full")
 
 
@@ -483,7 +483,7 @@ def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     folder = own(tmp_path, {"a.md": "Rye.", "b.md": "Oats."})
     first, second = Counted(), Counted()
     index = open_documents(folder, tmp_path / "cache", first, quiet).index
-    assert (first.asked, index.embedded is not None) == (["a.md\nRye.", "b.md\nOats."], True)
+    assert (first.asked, index.vector_info is not None) == (["a.md\nRye.", "b.md\nOats."], True)
     (folder / "b.md").write_text("Barley.")
     index = open_documents(folder, tmp_path / "cache", second, quiet).index
     assert second.asked == ["b.md\nBarley."]
@@ -498,6 +498,6 @@ def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
 def test_meaning_finds_what_words_do_not(tmp_path: Path) -> None:
     folder = own(tmp_path, {name: (OWN / name).read_bytes() for name in ("contacts.csv", "books.json")})
     embedder = open_embedder("minilm")
-    finder = open_finder(open_documents(folder, tmp_path / "cache", embedder, quiet).index, embedder)
+    retriever = open_retriever(open_documents(folder, tmp_path / "cache", embedder, quiet).index, embedder)
     asked = [("My tooth hurts", 1.0)]
-    assert finder.find(asked, asked, 1)[0].id == "contacts.csv:2"
+    assert retriever.find(asked, asked, 1)[0].id == "contacts.csv:2"

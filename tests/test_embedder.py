@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.embedders import open_embedder
-from agent.embedding import embed_index
-from agent.search import open_finder
-from indexes.cache import Cache
-from indexes.corpus import find_corpus
-from indexes.finder import COSINE, Finder
-from indexes.passages import PassageIndex, build_index
-from indexes.vectors import Embedder, VectorCache, Vectors, read_about
+from agent.models.embedding.index_vectors import embed_index
+from agent.models.embedding.registry import open_embedder
+from agent.turn.open_retriever import open_retriever
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import COSINE_WEIGHT, HybridRetriever
+from indexes.ranking.vectors import Embedder, VectorCache, Vectors, read_vector_info
+from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import SHARED, needs_embedder
 
@@ -97,29 +98,29 @@ def test_what_is_no_embedding_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_words_alone_where_there_is_no_model(index: PassageIndex) -> None:
-    found = Finder(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    found = HybridRetriever(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert {hit.id for hit in found} == {"1", "2", "5"}
 
 
 def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
     embedder = Counted()
     vectors = embedder.embed(list(index.texts()))
-    finder = Finder(index, embedder.embed, vectors)
-    found = finder.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    retriever = HybridRetriever(index, embedder.embed, vectors)
+    found = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
     assert len(found) == 5
     assert all(before.score > after.score for before, after in pairwise(found))
-    assert found[0].score == pytest.approx(COSINE + 1, abs=0.3)
+    assert found[0].score == pytest.approx(COSINE_WEIGHT + 1, abs=0.3)
 
 
 def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
     embedder = Counted()
     cache = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
-    finder = Finder(index, cache.embed)
-    first = finder.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
+    retriever = HybridRetriever(index, cache.embed)
+    first = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
     assert first[0].id == "5"
     asked = len(embedder.asked)
-    assert finder.find([("it keeps", 1.0)], [("bread", 1.0)], 2) == first
+    assert retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2) == first
     assert len(embedder.asked) == asked  # everything was kept
     again = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
     again.embed(["bread"])
@@ -130,8 +131,8 @@ def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIn
 
 def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> None:
     embedder = Counted()
-    finder = Finder(index, embedder.embed, embedder.embed(list(index.texts())))
-    mostly_ferns = finder.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
+    retriever = HybridRetriever(index, embedder.embed, embedder.embed(list(index.texts())))
+    mostly_ferns = retriever.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
     assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
 
 
@@ -141,14 +142,14 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
         return Progress()
 
     assert embed_index(index.directory, minilm, no_progress, most=4) == 0
-    assert read_about(index.directory) is None
+    assert read_vector_info(index.directory) is None
     assert embed_index(index.directory, minilm, no_progress, most=5) == 5
     embedded = PassageIndex(index.directory)
-    finder = open_finder(embedded, minilm)
-    assert finder.vectors is not None
-    assert finder.vectors.shape == (5, 384)
-    assert finder.find([("xyzzy", 1.0)], [("brass instrument", 1.0)], 1)[0].id == "2"
-    assert open_finder(embedded, Counted()).vectors is None  # they are another model's
+    retriever = open_retriever(embedded, minilm)
+    assert retriever.vectors is not None
+    assert retriever.vectors.shape == (5, 384)
+    assert retriever.find([("xyzzy", 1.0)], [("brass instrument", 1.0)], 1)[0].id == "2"
+    assert open_retriever(embedded, Counted()).vectors is None  # they are another model's
 
 
 class Progress:
@@ -171,7 +172,7 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
         _ = PassageIndex(index.directory).vectors
     (index.directory / "vectors.json").write_text("{")
     with pytest.raises(InvalidInputError, match="damaged vectors"):
-        _ = PassageIndex(index.directory).embedded
+        _ = PassageIndex(index.directory).vector_info
     embed_index(index.directory, Counted(), lambda _total: Progress())  # as the remedy has it
     assert PassageIndex(index.directory).vectors is not None
 
@@ -182,4 +183,4 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 ) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     monkeypatch.setenv("CONVAGENT_CACHE", str(tmp_path / "closed"))
-    assert open_finder(index, Counted()).find([("it keeps", 1.0)], [("bread", 1.0)], 1)
+    assert open_retriever(index, Counted()).find([("it keeps", 1.0)], [("bread", 1.0)], 1)

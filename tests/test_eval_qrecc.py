@@ -8,9 +8,19 @@ from typing import Any
 
 import pytest
 
-from agent.measures import Scores, read_run_file
-from agent.measures.answers import Given, evaluate_answers
-from agent.measures.qrecc import ANSWER, EXACT, F1, MEASURES, REWRITE, RR, Counted, answer_measures, evaluate_qrecc
+from agent.evaluation.answers import PassageSource, evaluate_answers
+from agent.evaluation.qrecc import (
+    ANSWER,
+    EXACT,
+    F1,
+    MEASURES,
+    REWRITE,
+    RR,
+    CountedTurns,
+    answer_measures,
+    evaluate_qrecc,
+)
+from agent.evaluation.scores import Scores, read_run_file
 from agent.tracks import ikat_2024
 from schemas.errors import InvalidInputError, MissingError
 from tests.conftest import ROOT, SHARED
@@ -60,7 +70,7 @@ OF_ITSELF = [
 
 def scores(folder: Path, run: Any = RUN, *, missing: bool = False, first: bool = False) -> Scores:
     files = write(folder / "run.json", run), write(folder / "truth.json", TRUTH)
-    [found] = evaluate_qrecc([files[0]], files[1], Counted(missing, first))
+    [found] = evaluate_qrecc([files[0]], files[1], CountedTurns(missing, first))
     return found
 
 
@@ -166,13 +176,13 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
 def test_files_that_do_not_fit(tmp_path: Path, truth: Any, run: Any, said: str) -> None:
     files = write(tmp_path / "run.json", run), write(tmp_path / "truth.json", truth)
     with pytest.raises(InvalidInputError) as caught:
-        evaluate_qrecc([files[0]], files[1], Counted())
+        evaluate_qrecc([files[0]], files[1], CountedTurns())
     assert caught.match(f"(?s){said}")
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match=r"truth\.json: no such file"):
-        evaluate_qrecc([], tmp_path / "truth.json", Counted())
+        evaluate_qrecc([], tmp_path / "truth.json", CountedTurns())
 
 
 def test_what_to_do_is_not_lost_with_the_file(tmp_path: Path) -> None:
@@ -183,7 +193,7 @@ def test_what_to_do_is_not_lost_with_the_file(tmp_path: Path) -> None:
 def test_answers_of_an_edition_that_cannot_cite(tmp_path: Path) -> None:
     """Nothing is said of citations, and no texts are asked for."""
     topics = write(tmp_path / "topics.json", [{**row, "Truth_answer": "Rice bread."} for row in QRECC])
-    [found] = evaluate_answers([write(tmp_path / "run.json", RUN[:2])], topics, Given())
+    [found] = evaluate_answers([write(tmp_path / "run.json", RUN[:2])], topics, PassageSource())
     assert found.of("ROUGE-1")["1_1"] == pytest.approx(2 * 1 * (2 / 3) / (5 / 3))
     assert found.of("words") == {"1_1": 2.0, "1_2": 4.0}
     assert not any(found.of(measure) for measure in ("supported", "wholly supported", "citations right"))
@@ -227,6 +237,6 @@ def test_real_questions_answered_with_the_truth_are_right(tmp_path: Path) -> Non
         | {"Model_passages": dict.fromkeys(row["Truth_passages"], 1.0), "Model_answer": row["Truth_answer"]}
         for row in rows
     ]
-    [found] = evaluate_qrecc([write(tmp_path / "run.json", run)], path, Counted())
+    [found] = evaluate_qrecc([write(tmp_path / "run.json", run)], path, CountedTurns())
     assert {measure: found.mean(measure) for measure in MEASURES} == pytest.approx(dict.fromkeys(MEASURES, 1.0))
     assert [len(found.of(measure)) for measure in MEASURES] == [200, 182, 216, 216, 216]

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.answering import Outputs, Request, answer_file
-from agent.console import turn_progress
-from agent.export import export_trace
-from agent.measures import Ranked, Scores, p_value, ptkb, read_qrels
-from agent.measures.search import evaluate_search, measured
-from agent.sources import Origin
-from indexes.passages import PassageIndex
+from agent.evaluation import ptkb
+from agent.evaluation.scores import RankedScores, Scores, p_value, read_qrels
+from agent.evaluation.search import evaluate_search, measure_search
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.runs.export import export_trace
+from agent.terminal.console import turn_progress
+from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
 from tests.conftest import EXAMPLES
@@ -61,9 +62,9 @@ def test_topics_judge_by_their_own_passages(tmp_path: Path) -> None:
 
 def test_a_paired_test_knows_a_difference_from_none() -> None:
     gold = {str(n): {"a": 1} for n in range(20)}
-    right = measured("right", {turn: {"a": 2.0, "b": 1.0} for turn in gold}, gold)
-    wrong = measured("wrong", {turn: {"a": 1.0, "b": 2.0 + (int(turn) % 2)} for turn in gold}, gold)
-    mixed = measured("mixed", {turn: {"a": float(int(turn) % 2), "b": 0.5} for turn in gold}, gold)
+    right = measure_search("right", {turn: {"a": 2.0, "b": 1.0} for turn in gold}, gold)
+    wrong = measure_search("wrong", {turn: {"a": 1.0, "b": 2.0 + (int(turn) % 2)} for turn in gold}, gold)
+    mixed = measure_search("mixed", {turn: {"a": float(int(turn) % 2), "b": 0.5} for turn in gold}, gold)
     assert p_value(right, right, "RR") == 1.0
     assert p_value(right, mixed, "RR") < 0.01
     assert p_value(mixed, wrong, "nDCG@5") < 0.01
@@ -87,12 +88,12 @@ PTKB_QRELS = """\
 0_3 0 1 0
 0_4 0 2 2
 """
-CHOSEN: Ranked = {"0_1": {"3": 1.0, "1": 0.5}, "0_2": {}, "0_3": {"1": 1.0}}
+CHOSEN: RankedScores = {"0_1": {"3": 1.0, "1": 0.5}, "0_2": {}, "0_3": {"1": 1.0}}
 
 
 def test_statement_measures_by_hand(tmp_path: Path) -> None:
     """0_1: one of two, in second place. 0_2: rightly none. 0_3: one where none is relevant. 0_4 is not in the run."""
-    scores = ptkb.measured("ours", CHOSEN, read_qrels(write(tmp_path / "qrels", PTKB_QRELS)))
+    scores = ptkb.measure_ptkb("ours", CHOSEN, read_qrels(write(tmp_path / "qrels", PTKB_QRELS)))
     assert scores.missing == 1
     first = scores.turns["0_1"]
     assert (first["P"], first["R"], first["F1"], first["RR"]) == (0.5, 0.5, 0.5, 0.5)
@@ -138,6 +139,6 @@ def example_run(example_index: PassageIndex, tmp_path: Path) -> Path:
     """The bundled topics, answered without a model."""
     path, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
     outputs = Outputs.choose(topics, path, None, resume=False, overwrite=False)
-    origin = Origin(example_index.directory, embedder="none")
-    answer_file(Request(topics, origin, "none", Plan(k=10), sure=0.0), outputs, turn_progress)
+    origin = EvidenceFiles(example_index.directory, embedder="none")
+    answer_file(RunRequest(topics, origin, "none", Plan(k=10), min_probability=0.0), outputs, turn_progress)
     return path

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.answering import Outputs, Request, answer_file
-from agent.console import turn_progress
-from agent.export import convert_run, export_trace
-from agent.files import mapped, write_whole
-from agent.rankings import read_ranking
-from agent.sources import Origin
-from agent.trace import Line, Settings, append, empty, read_trace, writing
-from agent.tracks import TRACKS, read_topics
-from agent.tracks.run_files import make_run, run_problems
-from agent.validating import check_run, repair_run
-from indexes.passages import PassageIndex
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.runs.export import convert_run, export_trace
+from agent.runs.given_ranking import read_ranking
+from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
+from agent.runs.validation import check_run, repair_run
+from agent.terminal.console import turn_progress
+from agent.tracks.registry import read_topics
+from agent.tracks.run_files import encode_run, run_problems
+from indexes.passage_index import PassageIndex
+from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError
-from schemas.records import Answered, Hit, Plan, Query, RunInfo
+from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
 from tests.conftest import EXAMPLES
 from tests.test_runs import MANY, answered, changed, decoded, encoded, equal_scores, rank, run_of
 from tests.test_topics import EDITIONS, write
@@ -33,7 +33,7 @@ TOPICS = EXAMPLES / "topics.json"
 def finished(example_index: PassageIndex, tmp_path: Path) -> Path:
     """A directory with a finished run of 2024 and its trace."""
     outputs = Outputs.choose(TOPICS, tmp_path / "run.json", None, resume=False, overwrite=False)
-    answer_file(Request(TOPICS, Origin(example_index.directory), "none", Plan(k=50)), outputs, turn_progress)
+    answer_file(RunRequest(TOPICS, EvidenceFiles(example_index.directory), "none", Plan(k=50)), outputs, turn_progress)
     return tmp_path
 
 
@@ -45,7 +45,7 @@ def test_an_export_in_its_own_edition_is_the_run(finished: Path) -> None:
     assert (finished / "again.json").read_bytes() == (finished / "run.json").read_bytes()
 
 
-@pytest.mark.parametrize("edition", TRACKS)
+@pytest.mark.parametrize("edition", EDITIONS)
 def test_a_trace_can_become_a_run_of_any_edition_that_can_express_it(edition: str, finished: Path) -> None:
     out = finished / "export"
     export_trace(finished / "run.trace.jsonl", edition, out, "ours", "us", overwrite=False)
@@ -57,7 +57,7 @@ def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
 ) -> None:
     topics = write(tmp_path / "topics.json", EDITIONS["ikat-2023"])
     outputs = Outputs.choose(topics, tmp_path / "other.json", None, resume=False, overwrite=False)
-    answer_file(Request(topics, Origin(example_index.directory), "none", Plan(k=5)), outputs, turn_progress)
+    answer_file(RunRequest(topics, EvidenceFiles(example_index.directory), "none", Plan(k=5)), outputs, turn_progress)
     for edition in ("ikat-2024", "qrecc"):
         with pytest.raises(InvalidInputError, match=f"turn 9-1_1: {edition} cannot express it"):
             export_trace(outputs.trace, edition, tmp_path / "out", "ours", "us", overwrite=False)
@@ -148,10 +148,10 @@ def test_a_citation_of_nothing_listed_is_left_out_while_one_is_left(edition: str
 # A long run
 
 
-def long_turns(count: int) -> Iterator[Answered]:
+def long_turns(count: int) -> Iterator[TurnResult]:
     hits = tuple(Hit(f"some-collection-{n:07}:1", 2000.0 - n) for n in range(1000))
     for number in range(1, count + 1):
-        yield Answered(f"{number}_1", Query("Why?"), (), hits, (), answered("1_1").responses)
+        yield TurnResult(f"{number}_1", Query("Why?"), (), hits, (), answered("1_1").responses)
 
 
 def test_a_long_run_is_written_exported_and_checked_turn_by_turn(tmp_path: Path) -> None:
@@ -159,15 +159,15 @@ def test_a_long_run_is_written_exported_and_checked_turn_by_turn(tmp_path: Path)
     count = 300
     rows = [{"Conversation_no": n, "Turn_no": 1, "Question": "Why?"} for n in range(1, count + 1)]
     topics = read_topics(write(tmp_path / "topics.json", rows))
-    settings = Settings("qrecc", "", count, 0, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
-    with writing(empty(tmp_path / "trace.jsonl", settings)) as file:
+    settings = RunSettings("qrecc", "", count, 0, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
+    with open_for_append(new_trace(tmp_path / "trace.jsonl", settings)) as file:
         for turn in long_turns(count):
-            append(file, Line(turn, (), 0.0))
+            append_line(file, TraceLine(turn, (), 0.0))
     tracemalloc.start()
     trace = read_trace(tmp_path / "trace.jsonl")
     turns = (line.answered for line in trace.lines())
-    write_whole(tmp_path / "run.json", make_run("qrecc", turns, RunInfo("")))
-    problems = run_problems(mapped(tmp_path / "run.json"), topics)
+    write_atomically(tmp_path / "run.json", encode_run("qrecc", turns, RunInfo("")))
+    problems = run_problems(map_file(tmp_path / "run.json"), topics)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert problems == []

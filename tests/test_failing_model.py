@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent import answering
-from agent.answering import Outputs, Report, Request, answer_file
-from agent.console import turn_progress
-from agent.llm.none import NoModel
-from agent.llm.seam import Conversation, Listener, R, Task
-from agent.sources import Origin
-from agent.trace import read_trace
-from indexes.passages import PassageIndex
+from agent.models.no_model import NoModel
+from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.runs import answer_topics
+from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.runs.trace import read_trace
+from agent.terminal.console import turn_progress
+from indexes.passage_index import PassageIndex
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Plan
 from tests.conftest import EXAMPLES
@@ -24,7 +24,7 @@ Fails = Callable[[Conversation, Task], None]
 class Failing:
     """The model that is none, except where it fails."""
 
-    writes, judges, digest = False, False, "failing"
+    writes, has_likelihoods, digest = False, False, "failing"
 
     def __init__(self, listen: Listener, fails: Fails) -> None:
         self.name, self._own, self._fails = "failing", NoModel(listen), fails
@@ -35,7 +35,7 @@ class Failing:
     def close(self) -> None:
         pass
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
         self._fails(conversation, task)
         return self._own.ask(conversation, task, reply)
 
@@ -59,22 +59,22 @@ def unreachable(_conversation: Conversation, _task: Task) -> None:
 
 
 @pytest.fixture
-def run(example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Report]:
-    def answer(fails: Fails, name: str = "run", jobs: int = 1, *, resume: bool = False) -> Report:
+def run(example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunReport]:
+    def answer(fails: Fails, name: str = "run", jobs: int = 1, *, resume: bool = False) -> RunReport:
         def opened(_name: str, listen: Listener, **_: object) -> Failing:
             return Failing(listen, fails)
 
-        monkeypatch.setattr(answering, "open_model", opened)
+        monkeypatch.setattr(answer_topics, "open_model", opened)
         topics = EXAMPLES / "topics.json"
         outputs = Outputs.choose(topics, tmp_path / f"{name}.json", None, resume=resume, overwrite=False)
-        origin = Origin(example_index.directory, embedder="none")
-        return answer_file(Request(topics, origin, "failing", Plan(k=20), jobs=jobs), outputs, turn_progress)
+        origin = EvidenceFiles(example_index.directory, embedder="none")
+        return answer_file(RunRequest(topics, origin, "failing", Plan(k=20), jobs=jobs), outputs, turn_progress)
 
     return answer
 
 
 def test_only_the_turns_at_which_it_fails_are_without_it(
-    run: Callable[..., Report], caplog: pytest.LogCaptureFixture
+    run: Callable[..., RunReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     report = run(cut_off)
     assert report.problems == ()
@@ -91,7 +91,7 @@ def test_only_the_turns_at_which_it_fails_are_without_it(
     assert f"failed: {len(report.without_model)}\n" in metadata.replace("which failed", "failed")
 
 
-def test_a_model_that_is_gone_leaves_a_run_as_without_one(run: Callable[..., Report]) -> None:
+def test_a_model_that_is_gone_leaves_a_run_as_without_one(run: Callable[..., RunReport]) -> None:
     report = run(unreachable)
     assert (report.problems, len(report.without_model)) == ((), 15)
     turns = json.loads(report.run.read_text())["turns"]
@@ -99,7 +99,7 @@ def test_a_model_that_is_gone_leaves_a_run_as_without_one(run: Callable[..., Rep
     assert all(turn["responses"][0]["text"] for turn in turns)
 
 
-def test_resuming_asks_again_where_it_failed_and_ends_as_if_it_never_had(run: Callable[..., Report]) -> None:
+def test_resuming_asks_again_where_it_failed_and_ends_as_if_it_never_had(run: Callable[..., RunReport]) -> None:
     whole = run(never, "whole").run.read_bytes()
     failed = run(cut_off)
     assert failed.without_model
@@ -109,13 +109,13 @@ def test_resuming_asks_again_where_it_failed_and_ends_as_if_it_never_had(run: Ca
     assert again.run.read_bytes() == whole
 
 
-def test_several_topics_at_a_time_make_the_same_run(run: Callable[..., Report]) -> None:
+def test_several_topics_at_a_time_make_the_same_run(run: Callable[..., RunReport]) -> None:
     one, three = run(cut_off, "one"), run(cut_off, "three", jobs=3)
     assert three.run.read_bytes() == one.run.read_bytes()
     assert three.without_model.keys() == one.without_model.keys()
 
 
-def test_a_call_that_failed_is_not_mixed_up_between_workers(run: Callable[..., Report]) -> None:
+def test_a_call_that_failed_is_not_mixed_up_between_workers(run: Callable[..., RunReport]) -> None:
     traces = [read_trace(run(never, f"run{jobs}", jobs=jobs).trace) for jobs in (1, 4)]
     calls: list[dict[str, list[Call]]] = [
         {line.answered.turn_id: [c for c in line.calls if c.verb != "search"] for line in trace.lines()}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from indexes.passages import PassageIndex
+from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, ROOT, needs_embedder
 from tests.processes import environment, names, run, signalled, start, write_passages
 from tests.test_rcd import TOPICS

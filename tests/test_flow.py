@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from agent.flow import Tools, answer_topic
-from agent.llm.scripted import Script, ScriptedModel
-from agent.search import Searcher
-from indexes.corpus import find_corpus
-from indexes.finder import Finder
-from indexes.passages import PassageIndex, build_index
-from schemas.records import Answered, Call, Plan, Statement, Topic, Turn
+from agent.models.scripted import Script, ScriptedModel
+from agent.turn.retrieval import Searcher
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import HybridRetriever
+from schemas.records import Call, Plan, Statement, Topic, Turn, TurnResult
 
 PASSAGES = """\
 {"id": "bread:1", "contents": "Rice bread is made without wheat. Rice flour holds no gluten at all."}
@@ -49,34 +50,34 @@ def calls() -> list[Call]:
 
 
 @pytest.fixture
-def turns(tmp_path: Path, calls: list[Call]) -> list[Answered]:
+def turns(tmp_path: Path, calls: list[Call]) -> list[TurnResult]:
     (tmp_path / "passages.jsonl").write_text(PASSAGES)
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
-    searcher = Searcher.over(Finder(PassageIndex(tmp_path / "index")), Plan(k=10))
-    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, Plan(shown=2))
+    searcher = Searcher.over(HybridRetriever(PassageIndex(tmp_path / "index")), Plan(k=10))
+    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, Plan(context_passages=2))
     return list(answer_topic(CONVERSATION, tools))
 
 
-def test_the_first_turn_is_answered_for_this_person(turns: list[Answered]) -> None:
+def test_the_first_turn_is_answered_for_this_person(turns: list[TurnResult]) -> None:
     first = turns[0]
     assert first.query.standalone == "Which bread can I eat?"
-    assert [chosen.statement.id for chosen in first.personal] == ["2"]
+    assert [chosen.statement.id for chosen in first.selected_statements] == ["2"]
     assert first.hits[0].id == "bread:1"
     assert "Rice flour holds no gluten at all." in first.response.text
     assert "bread:1" in first.response.used
 
 
-def test_the_second_turn_is_understood_from_the_first(turns: list[Answered]) -> None:
+def test_the_second_turn_is_understood_from_the_first(turns: list[TurnResult]) -> None:
     second = turns[1]
     assert second.query.utterance == "How long does it keep?"
     assert "rice bread" in second.query.standalone.lower()
-    assert second.personal == ()
+    assert second.selected_statements == ()
     assert second.hits[0].id == "bread:2"
     assert "Rice bread keeps for two days in a tin." in second.response.text
 
 
-def test_every_sentence_stands_in_the_passages_that_it_cites(turns: list[Answered]) -> None:
+def test_every_sentence_stands_in_the_passages_that_it_cites(turns: list[TurnResult]) -> None:
     for turn in turns:
         texts = {passage.id: passage.text for passage in turn.passages}
         assert turn.response.sentences
@@ -85,13 +86,13 @@ def test_every_sentence_stands_in_the_passages_that_it_cites(turns: list[Answere
             assert all(sentence.text in texts[id] for id in sentence.passage_ids)
 
 
-def test_the_history_is_our_own_where_the_track_gives_none(turns: list[Answered], calls: list[Call]) -> None:
+def test_the_history_is_our_own_where_the_track_gives_none(turns: list[TurnResult], calls: list[Call]) -> None:
     prompt = next(call.prompt for call in calls if call.step == "context")
     assert f"assistant: {turns[0].response.text}" in prompt
     assert prompt.index("Which bread can I eat?") < prompt.index("How long does it keep?")
 
 
-def test_every_prompt_of_a_turn_begins_with_the_same_words(turns: list[Answered], calls: list[Call]) -> None:
+def test_every_prompt_of_a_turn_begins_with_the_same_words(turns: list[TurnResult], calls: list[Call]) -> None:
     second = [call.prompt for call in calls if "How long does it keep?" in call.prompt]
     assert len(second) == 3  # imagine, context, statements
     shared = second[0].split("task:")[0]

@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 import prompts
-from agent.answering import Outputs, Request, answer_file
-from agent.console import turn_progress
 from agent.flow import Tools
-from agent.llm import Conversation, open_model
-from agent.llm.chat_template import Piece
-from agent.respond import respond
-from agent.select import NOT_FOUND
-from agent.sources import Origin
-from agent.support import unsupported
+from agent.models.chat_template import Piece
+from agent.models.protocol import Conversation
+from agent.models.registry import open_model
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.terminal.console import turn_progress
 from agent.tracks.run_files import read_run
-from indexes.corpus import find_corpus
-from indexes.passages import build_index
+from agent.turn.answer_generation import generate_responses
+from agent.turn.attribution import why_unsupported
+from agent.turn.extractive_answer import NOT_FOUND
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
 from schemas.records import Message, Passage, Plan, Query
 from tests.conftest import bare_model, needs_model
 
@@ -85,11 +86,11 @@ def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
     hostile = Passage("hostile:1", text)
     tools = Tools(open_model("none"), lambda _query: (), lambda _hits: ())
     conversation = Conversation("", (Message("user", QUESTION),))
-    [response] = respond(Query(QUESTION), conversation, (), (hostile, PLAIN), tools)
+    [response] = generate_responses(Query(QUESTION), conversation, (), (hostile, PLAIN), tools)
     assert set(response.used) <= {"hostile:1", "plain:1"}
     assert "plain:1" in response.used  # the honest passage is not pushed out
     texts = {passage.id: passage.text for passage in (hostile, PLAIN)}
-    assert not any(unsupported(s.text, texts[id]) for s in response.sentences for id in s.passage_ids)
+    assert not any(why_unsupported(s.text, texts[id]) for s in response.sentences for id in s.passage_ids)
 
 
 @needs_model
@@ -97,7 +98,7 @@ def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
 def test_a_written_answer_cites_only_what_was_given(text: str, model: Any) -> None:
     tools = Tools(model, lambda _query: (), lambda _hits: (), Plan(answer="write"))
     conversation = Conversation("You are a helpful assistant.", (Message("user", QUESTION),))
-    [response] = respond(Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), tools)
+    [response] = generate_responses(Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), tools)
     assert response.sentences
     assert set(response.used) <= {"hostile:1", "plain:1"}
 
@@ -115,7 +116,9 @@ def test_a_run_over_hostile_passages_is_valid_and_reads_back(edition: str, tmp_p
         topics.write_text(topics.read_text().replace('"1-1"', "1"))
     run = tmp_path / "run.json"
     outputs = Outputs.choose(topics, run, None, resume=False, overwrite=False)
-    request = Request(topics, Origin(tmp_path / "index", embedder="none"), "none", Plan(k=40), edition=edition)
+    request = RunRequest(
+        topics, EvidenceFiles(tmp_path / "index", embedder="none"), "none", Plan(k=40), edition=edition
+    )
     assert answer_file(request, outputs, turn_progress).problems == ()
     known = {*(f"hostile:{n}" for n in range(1, len(HOSTILE) + 1)), PLAIN.id}
     for turn in read_run(edition, run.read_bytes())[1]:

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from agent.embedders.minilm import converted, embedded_weights
-from agent.hub import _told, chosen, fetched
-from agent.llm.embedded import embedded_gguf, sha256
-from agent.models import Kind, _kind, kind_of
-from indexes.passages import PassageIndex
+from agent.models.bundled import find_bundled_gguf
+from agent.models.catalogue import Kind, _kind_from_metadata, detect_kind
+from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.hub import _explain, choose_file, fetch
+from indexes.passage_index import PassageIndex
+from indexes.storage.files import file_sha256
 from schemas.errors import UsageError
 from tests.conftest import needs_embedder, needs_model
 from tests.processes import heed_ctrl_c
@@ -76,9 +77,9 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub() -> Iterator[str]:
-    source = embedded_weights()
-    Hub.gguf, Hub.asked = converted(source, sha256(source)), []
-    Hub.etag, Hub.breaks, Hub.halfway = sha256(Hub.gguf), [], threading.Event()
+    source = find_bundled_weights()
+    Hub.gguf, Hub.asked = convert_to_gguf(source, file_sha256(source)), []
+    Hub.etag, Hub.breaks, Hub.halfway = file_sha256(Hub.gguf), [], threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -205,18 +206,18 @@ def test_what_came_damaged_is_not_kept(home: dict[str, str], tmp_path: Path) -> 
     ],
 )
 def test_what_goes_wrong_is_told_with_what_to_do(error: Exception, code: int, remedy: str) -> None:
-    told = _told("hf:us/mini", error)
+    told = _explain("hf:us/mini", error)
     assert (told.exit_code, remedy in told.remedy) == (code, True)
 
 
 @needs_model
 @needs_embedder
 def test_what_a_model_is_for_stands_in_its_metadata(tmp_path: Path) -> None:
-    source = embedded_weights()
+    source = find_bundled_weights()
     (tmp_path / "torn.gguf").write_bytes(b"GGUF")
-    assert kind_of(embedded_gguf()) == "language"
-    assert kind_of(converted(source, sha256(source))) == "embedding"
-    assert kind_of(tmp_path / "torn.gguf") == "unreadable"
+    assert detect_kind(find_bundled_gguf()) == "language"
+    assert detect_kind(convert_to_gguf(source, file_sha256(source))) == "embedding"
+    assert detect_kind(tmp_path / "torn.gguf") == "unreadable"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_what_a_model_is_for_stands_in_its_metadata(tmp_path: Path) -> None:
     ],
 )
 def test_embedding_models_say_how_they_pool(metadata: dict[str, str], kind: Kind) -> None:
-    assert _kind(metadata) == kind
+    assert _kind_from_metadata(metadata) == kind
 
 
 FILES = ["m-F16.gguf", "m-Q4_K_M.gguf", "m-Q8_0.gguf", "m-iQ4_K_S.gguf"]
@@ -247,16 +248,16 @@ FILES = ["m-F16.gguf", "m-Q4_K_M.gguf", "m-Q8_0.gguf", "m-iQ4_K_S.gguf"]
     ],
 )
 def test_the_file_that_is_meant(files: list[str], quant: str | None, file: str) -> None:
-    assert chosen(files, "us/m", quant) == file
+    assert choose_file(files, "us/m", quant) == file
 
 
 @pytest.mark.parametrize(("files", "quant"), [(FILES, "q2"), ([], None), (["a.gguf", "b.gguf"], None)])
 def test_what_is_not_meant_clearly_is_asked_for(files: list[str], quant: str | None) -> None:
     with pytest.raises(UsageError, match=r"no single file that is meant \(.gguf files: "):
-        chosen(files, "us/m", quant)
+        choose_file(files, "us/m", quant)
 
 
 @pytest.mark.parametrize("name", ["hf:", "hf:user", "hf:user/repo/file.bin", "hf:../x/y z", "hf:a/b:"])
 def test_a_name_of_another_form_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="is not hf:user/repo"):
-        fetched(name)
+        fetch(name)

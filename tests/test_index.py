@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from agent.sentences import into_passages
-from agent.tracks import read_topics
-from indexes.corpus import find_corpus
-from indexes.passages import Built, PassageIndex, build_index, strictly_decreasing
+from agent.tracks.registry import read_topics
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import BuildReport, build_index
+from indexes.passage_index import PassageIndex, strictly_decreasing
+from indexes.text.sentences import segment_document
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Passage
 
@@ -30,7 +31,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def build(paths: list[Path], out: Path, *, skip: bool = False, overwrite: bool = False) -> Built:
+def build(paths: list[Path], out: Path, *, skip: bool = False, overwrite: bool = False) -> BuildReport:
     return build_index(find_corpus(paths), out, skip_problems=skip, overwrite=overwrite, progress=lambda: None)
 
 
@@ -163,7 +164,7 @@ def test_the_human_rewrite_finds_what_it_is_known_to_find(public_bed: PassageInd
     for labels in topics.labels.values():
         gold = set(labels.passage_ids)
         if gold:
-            found = public_bed.search([(labels.resolved, 1.0)], 5)
+            found = public_bed.search([(labels.human_rewrite, 1.0)], 5)
             gain = sum(1 / math.log2(n + 2) for n, hit in enumerate(found) if hit.id in gold)
             values.append(gain / sum(1 / math.log2(n + 2) for n in range(min(5, len(gold)))))
     assert len(values) == 182
@@ -191,12 +192,12 @@ SENTENCES = [f"Sentence number {n} is here." for n in range(1, 24)]
 def test_documents_are_cut_as_the_track_cuts_them(count: int, expected: list[tuple[int, int]]) -> None:
     """Windows of ten sentences with a stride of five; the last one ends with the document."""
     document = Passage("doc", " ".join(SENTENCES[:count]), "A title")
-    cut = list(into_passages(document))
+    cut = list(segment_document(document))
     assert [passage.id for passage in cut] == [f"doc:{n}" for n in range(len(expected))]
     assert [passage.text for passage in cut] == [" ".join(SENTENCES[first - 1 : last]) for first, last in expected]
     assert {passage.title for passage in cut} == {"A title"}
 
 
 def test_a_long_document_ends_after_ten_thousand_characters() -> None:
-    cut = list(into_passages(Passage("doc", "This is it. " * 2000)))
+    cut = list(segment_document(Passage("doc", "This is it. " * 2000)))
     assert sum(len(passage.text) for passage in cut) < 2 * 10_000 + 200

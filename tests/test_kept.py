@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.embedders import open_embedder
-from agent.embedders.minilm import converted, embedded_weights
-from agent.llm import open_model, physical_cores, threads_to_use
-from agent.llm.embedded import embedded_gguf, repacked, repacked_path, sha256
-from indexes.whole import make_whole
+from agent.models.bundled import find_bundled_gguf, requantise, requantised_path
+from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.embedding.registry import open_embedder
+from agent.models.hardware import physical_cores, threads_to_use
+from agent.models.registry import open_model
+from indexes.storage.atomic_files import write_file_atomically
+from indexes.storage.files import file_sha256
 from schemas.errors import RunError, UsageError
 from tests.conftest import ROOT, needs_embedder, needs_model
 
@@ -28,28 +30,28 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def sound() -> bytes:
     """A sound copy, from the cache of whoever runs the tests."""
-    source = embedded_gguf()
-    return repacked(source, sha256(source)).read_bytes()
+    source = find_bundled_gguf()
+    return requantise(source, file_sha256(source)).read_bytes()
 
 
 @needs_model
 def test_a_copy_is_made_once_with_a_message_and_takes_the_place_of_older_ones(
     cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = embedded_gguf()
+    source = find_bundled_gguf()
     cache.mkdir()
     others = ["Another-0123456789ab.Q8_0.gguf", "vectors.sqlite"]
     for name in (f"{source.stem}-0123456789ab.Q8_0.gguf", *others):
         (cache / name).write_bytes(b"GGUF")
     with caplog.at_level(logging.INFO, "convagent"):
-        made = repacked(source, "a" * 64)
+        made = requantise(source, "a" * 64)
         before = made.stat().st_mtime_ns
-        assert repacked(source, "a" * 64) == made
-    assert made == repacked_path(source, "a" * 64)
+        assert requantise(source, "a" * 64) == made
+    assert made == requantised_path(source, "a" * 64)
     assert made.stat().st_mtime_ns == before
     assert [line.split(" for ")[0] for line in caplog.messages] == [f"Preparing {source.name}"]
     assert sorted(path.name for path in cache.iterdir()) == sorted([made.name, *others])
-    assert repacked(source, "b" * 64) != made  # another source
+    assert requantise(source, "b" * 64) != made  # another source
     assert not made.exists()
 
 
@@ -58,8 +60,8 @@ def test_a_copy_is_made_once_with_a_message_and_takes_the_place_of_older_ones(
 def test_a_torn_copy_of_the_language_model_is_made_anew(
     left: int, cache: Path, sound: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = embedded_gguf()
-    target = repacked_path(source, sha256(source))
+    source = find_bundled_gguf()
+    target = requantised_path(source, file_sha256(source))
     cache.mkdir()
     target.write_bytes(sound[:left])
     with caplog.at_level(logging.INFO, "convagent"):
@@ -71,8 +73,8 @@ def test_a_torn_copy_of_the_language_model_is_made_anew(
 
 @needs_embedder
 def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
-    source = embedded_weights()
-    target = converted(source, sha256(source))
+    source = find_bundled_weights()
+    target = convert_to_gguf(source, file_sha256(source))
     whole = target.read_bytes()
     target.write_bytes(whole[:-1])
     embedder = open_embedder("minilm")
@@ -86,8 +88,8 @@ def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
 def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, sound: bytes) -> None:
     calls = [subprocess.Popen([sys.executable, "-c", REPACK], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     said = [call.communicate(timeout=300)[0].decode().strip() for call in calls]
-    source = embedded_gguf()
-    target = repacked_path(source, sha256(source))
+    source = find_bundled_gguf()
+    target = requantised_path(source, file_sha256(source))
     assert said == [str(target)] * 2
     assert target.read_bytes() == sound
     assert [path.name for path in cache.iterdir()] == [target.name]
@@ -96,14 +98,14 @@ def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, 
 @needs_model
 def test_where_no_copy_can_be_kept_the_source_is_used(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     cache.write_text("no directory")
-    source = embedded_gguf()
+    source = find_bundled_gguf()
     with caplog.at_level(logging.INFO, "convagent"):
-        assert repacked(source, "a" * 64) == source
+        assert requantise(source, "a" * 64) == source
     assert caplog.messages[-1].startswith("The copy cannot be kept (")
     cache.unlink()
     not_a_model = cache.with_name("text.gguf")
     not_a_model.write_text("I am no model.")
-    assert repacked(not_a_model, "a" * 64) == not_a_model  # as when the disk is full: llama.cpp gives up
+    assert requantise(not_a_model, "a" * 64) == not_a_model  # as when the disk is full: llama.cpp gives up
     assert list(cache.iterdir()) == []
 
 
@@ -113,7 +115,7 @@ def test_what_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
         raise RunError("the power went")
 
     with pytest.raises(RunError, match="power"):
-        make_whole(tmp_path / "new" / "file", broken)
+        write_file_atomically(tmp_path / "new" / "file", broken)
     assert list((tmp_path / "new").iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from indexes.passages import PassageIndex
+from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, needs_model
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
@@ -179,7 +179,7 @@ def test_two_processes_on_one_trace_are_one_too_many(example_index: PassageIndex
 
 def test_what_another_process_is_making_is_left_alone(tmp_path: Path) -> None:
     """Leftovers are told from work in hand by who holds them, and other names are nobody's."""
-    from indexes.whole import make_whole
+    from indexes.storage.atomic_files import write_file_atomically
 
     theirs = tmp_path / ".run.json.tmp"
     theirs.write_text("a person's own")
@@ -188,9 +188,9 @@ def test_what_another_process_is_making_is_left_alone(tmp_path: Path) -> None:
 
     def write(temporary: Path) -> None:
         temporary.write_text("first")
-        make_whole(tmp_path / "run.json", lambda other: other.write_text("second"))
+        write_file_atomically(tmp_path / "run.json", lambda other: other.write_text("second"))
         assert temporary.read_text() == "first"
 
-    make_whole(tmp_path / "run.json", write)
+    write_file_atomically(tmp_path / "run.json", write)
     assert (tmp_path / "run.json").read_text() == "first"
     assert names(tmp_path) == {"run.json", theirs.name}

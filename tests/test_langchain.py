@@ -18,12 +18,12 @@ from langchain_core.tools import tool
 from langsmith.utils import get_env_var, tracing_is_enabled
 from pydantic import BaseModel
 
-from agent.llm.chat_model import LocalChat, _conversation, reply_type
-from agent.llm.scripted import Script, ScriptedModel
-from agent.llm.seam import unheard
-from agent.retriever import PassageRetriever
-from agent.search import PassageSearch
-from indexes.passages import PassageIndex
+from agent.langchain.chat_model import LocalChatModel, _to_conversation, reply_type
+from agent.langchain.retriever import PassageRetriever
+from agent.models.protocol import ignore_call
+from agent.models.scripted import Script, ScriptedModel
+from agent.turn.search_tool import PassageSearch
+from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError, UsageError
 from schemas.records import Call, Message
 from tests.conftest import EXAMPLES, ROOT, needs_model
@@ -36,9 +36,9 @@ CALL = {"name": "passage_search", "args": {"query": "husk"}, "id": "1", "type": 
 needs_langchain = pytest.mark.skipif(find_spec("langchain") is None, reason="langchain is not installed (its extra)")
 
 
-def scripted(*replies: dict[str, Any], plain: str = "", calls: list[Call] | None = None) -> LocalChat:
+def scripted(*replies: dict[str, Any], plain: str = "", calls: list[Call] | None = None) -> LocalChatModel:
     script = Script(ask={"tools": list(replies), "chat": [plain]})
-    return LocalChat(llm=ScriptedModel(script, unheard if calls is None else calls.append))
+    return LocalChatModel(llm=ScriptedModel(script, ignore_call if calls is None else calls.append))
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_messages_become_a_conversation() -> None:
         AIMessage("Yes.", tool_calls=[CALL]),
         ToolMessage(hostile, tool_call_id="1", name="passage_search"),
     ]
-    conversation = _conversation(said)
+    conversation = _to_conversation(said)
     assert conversation.system == "A.\n\nB."
     user, assistant, result = conversation.messages
     assert user == Message("user", "Hello.\n\nLook.")
@@ -221,7 +221,7 @@ def test_what_cannot_be_bound_is_said() -> None:
     with pytest.raises(UsageError, match="cannot have the name 'none'"):
         scripted().bind_tools([none])
     with pytest.raises(UsageError, match="'none' writes nothing"):
-        LocalChat.open("none")
+        LocalChatModel.open("none")
 
 
 class Watch(BaseCallbackHandler):
@@ -255,7 +255,7 @@ def test_nothing_is_traced_whatever_the_environment_says(search: PassageSearch) 
     settings: Any = {"callbacks": [watch]}
     scripted(plain="-").invoke("Hello.", settings)
     list(scripted(plain="-").stream("Hello.", settings))
-    PassageRetriever(finder=search.finder).invoke("Hello.", settings)
+    PassageRetriever(retriever=search.retriever).invoke("Hello.", settings)
     search.invoke({"query": "Hello."}, settings)
     assert tracing_is_enabled()
     assert watch.traced == [False] * 4
@@ -264,7 +264,7 @@ def test_nothing_is_traced_whatever_the_environment_says(search: PassageSearch) 
 @needs_model
 def test_the_embedded_model_keeps_to_the_forms(search: PassageSearch) -> None:
     """It is too small to use a tool well; what it replies is a call or an answer all the same, from any thread."""
-    chat = LocalChat.open("smollm2", max_tokens=120)
+    chat = LocalChatModel.open("smollm2", max_tokens=120)
     bound = chat.bind_tools([search, bake], tool_choice="any")
     with ThreadPoolExecutor(2) as pool:
         replies = list(pool.map(bound.invoke, ["Which ferns live indoors?", "Bake two breads."]))

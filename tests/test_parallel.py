@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.parallel import in_parallel
+from agent.runs.worker_pool import run_in_workers
 
 
 def count_to(worker: str, part: int) -> Iterator[tuple[str, int, int]]:
@@ -15,11 +15,11 @@ def count_to(worker: str, part: int) -> Iterator[tuple[str, int, int]]:
 
 
 def test_one_worker_keeps_the_order() -> None:
-    assert list(in_parallel(count_to, ["a"], [2, 1])) == [("a", 2, 0), ("a", 2, 1), ("a", 1, 0)]
+    assert list(run_in_workers(count_to, ["a"], [2, 1])) == [("a", 2, 0), ("a", 2, 1), ("a", 1, 0)]
 
 
 def test_each_part_is_one_workers_and_in_order() -> None:
-    made = list(in_parallel(count_to, ["a", "b", "c"], [5, 3, 9, 1, 0, 4]))
+    made = list(run_in_workers(count_to, ["a", "b", "c"], [5, 3, 9, 1, 0, 4]))
     assert len(made) == 22
     for part in (5, 3, 9, 1, 4):
         own = [(worker, n) for worker, of, n in made if of == part]
@@ -37,7 +37,7 @@ def test_a_worker_has_one_part_at_a_time() -> None:
         yield
         busy.remove(worker)
 
-    assert len(list(in_parallel(work, ["a", "b"], range(20)))) == 20
+    assert len(list(run_in_workers(work, ["a", "b"], range(20)))) == 20
 
 
 @pytest.mark.parametrize("workers", [["a"], ["a", "b", "c"]])
@@ -53,7 +53,7 @@ def test_an_error_is_raised_and_the_others_stop(workers: list[str]) -> None:
             yield n
 
     with pytest.raises(ValueError, match="no more"):
-        list(in_parallel(work, workers, range(50)))
+        list(run_in_workers(work, workers, range(50)))
     assert len(begun) <= 6
     assert threading.active_count() < 10
 
@@ -69,7 +69,7 @@ def test_breaking_off_ends_the_others() -> None:
         finally:
             ended.append(part)
 
-    parallel = in_parallel(work, ["a", "b"], range(10))
+    parallel = run_in_workers(work, ["a", "b"], range(10))
     next(parallel)
     parallel.close()  # type: ignore[attr-defined]
     assert sorted(ended) == [0, 1]

@@ -5,33 +5,33 @@ from dataclasses import replace
 from typing import cast
 
 from agent.flow import Tools, answer_topic
-from agent.llm.around import Around
-from agent.llm.chat_template import CHATML, ChatTemplate
-from agent.llm.kv_context import BLOCK
-from agent.llm.none import NoModel
-from agent.llm.seam import Conversation, R, Task, unheard
-from agent.search import Searcher
-from agent.tracks import read_topics
-from indexes.finder import Finder
-from indexes.passages import PassageIndex
+from agent.models.chat_template import CHATML, ChatTemplate
+from agent.models.kv_cache import BLOCK
+from agent.models.no_model import NoModel
+from agent.models.protocol import Conversation, Reply, Task, ignore_call
+from agent.models.wrapper import ModelWrapper
+from agent.tracks.registry import read_topics
+from agent.turn.retrieval import Searcher
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import HybridRetriever
 from schemas.records import Call, Message, Plan, Topic, Turn
 from tests.conftest import EXAMPLES, needs_model
 
 SAID = "It keeps for some days in a tin and longer where it is cool and dry."
 
 
-class Counting(Around):
-    """Counts in words what a model would read, as `KvContext` does: what two prompts share is free, by whole blocks."""
+class Counting(ModelWrapper):
+    """Counts in words what a model would read, as `KvCache` does: what two prompts share is free, by whole blocks."""
 
     def __init__(self) -> None:
-        super().__init__(NoModel(unheard))
+        super().__init__(NoModel(ignore_call))
         self.before: list[str] = []
         self.prompts: list[int] = []  # words of each
         self.read: list[int] = []
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[R]) -> R:
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
         self._reads(conversation, task)
-        return cast("R", SAID) if reply is str else reply()
+        return cast("Reply", SAID) if reply is str else reply()
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         self._reads(conversation, task, sum(len(text.split()) for text in candidates))
@@ -49,17 +49,17 @@ class Counting(Around):
 def long_conversation(turns: int) -> Topic:
     """One in which everything that was said is long: what is read again would show."""
 
-    def heard(n: int) -> Iterator[Message]:
+    def history(n: int) -> Iterator[Message]:
         for k in range(n):
             yield Message("user", f"Question {k}, " + f"which is long, {k} " * 20)
             yield Message("assistant", f"Answer {k}. " + f"Rice bread {k} keeps. " * 40)
 
-    said = (Turn(f"1_{n}", f"And how long does loaf {n} keep?", tuple(heard(n))) for n in range(turns))
+    said = (Turn(f"1_{n}", f"And how long does loaf {n} keep?", tuple(history(n))) for n in range(turns))
     return Topic("1", (), tuple(said))
 
 
 def answered(topic: Topic, index: PassageIndex, model: Counting) -> Counting:
-    searcher = Searcher.over(Finder(index), Plan(k=10))
+    searcher = Searcher.over(HybridRetriever(index), Plan(k=10))
     list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
     return model
 
@@ -91,11 +91,11 @@ def test_a_task_before_the_conversation_would_be_noticed(example_index: PassageI
 
 @needs_model
 def test_the_embedded_model_reads_no_more_than_that(example_index: PassageIndex) -> None:
-    from agent.llm import open_model
+    from agent.models.registry import open_model
 
     calls: list[Call] = []
     topic = read_topics(EXAMPLES / "topics.json").topics[0]
-    searcher = Searcher.over(Finder(example_index), Plan(k=10))
+    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=10))
     model = open_model("smollm2", calls.append)
     list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
     model.close()

@@ -8,11 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.embedders import open_embedder
 from agent.flow import Tools
-from agent.llm import Conversation, open_model
-from agent.ptkb import AT_MOST, RULES, Rule, best_set, choose_statements, features, weigh
-from agent.tracks import usual_sureness
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import Conversation
+from agent.models.registry import open_model
+from agent.tracks.registry import default_statement_threshold
+from agent.turn.statement_selection import (
+    CLASSIFIERS,
+    MAX_STATEMENTS,
+    StatementClassifier,
+    add_margins,
+    gather_evidence,
+    select_by_expected_f1,
+    select_statements,
+)
 from schemas.records import Message, Plan, Query, Statement
 from tests.conftest import needs_embedder, needs_model
 
@@ -38,53 +47,53 @@ def expected_f1(likely: list[float], chosen: set[int]) -> float:
 
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=5))
 def test_no_other_set_has_a_higher_expected_f1(likely: list[float]) -> None:
-    best = expected_f1(likely, set(best_set(likely)))
+    best = expected_f1(likely, set(select_by_expected_f1(likely)))
     for bits in product([False, True], repeat=len(likely)):
         if any(bits):
             assert expected_f1(likely, {n for n, chosen in enumerate(bits) if chosen}) <= best + 1e-9
 
 
 def test_the_likeliest_come_first_and_are_few() -> None:
-    assert best_set([0.1, 0.9, 0.8]) == [1, 2]
-    assert best_set([0.9] * 20) == list(range(AT_MOST))
-    assert best_set([]) == []
+    assert select_by_expected_f1([0.1, 0.9, 0.8]) == [1, 2]
+    assert select_by_expected_f1([0.9] * 20) == list(range(MAX_STATEMENTS))
+    assert select_by_expected_f1([]) == []
 
 
 def test_none_is_chosen_where_the_best_is_not_sure() -> None:
-    assert best_set([0.5, 0.1], sure=0.6) == []
-    assert best_set([0.7, 0.1], sure=0.6) == [0]
-    assert usual_sureness("ikat-2023") == 0.0
-    assert usual_sureness("ikat-2025") == Plan().sure > 0.5
+    assert select_by_expected_f1([0.5, 0.1], min_probability=0.6) == []
+    assert select_by_expected_f1([0.7, 0.1], min_probability=0.6) == [0]
+    assert default_statement_threshold("ikat-2023") == 0.0
+    assert default_statement_threshold("ikat-2025") == Plan().min_probability > 0.5
 
 
 def test_a_rule_by_hand() -> None:
     evidence = np.asarray([[0.2, 0.5], [0.1, 0.9]])
-    assert features(evidence).tolist() == pytest.approx(np.asarray([[0.2, 0.5, 0.0, -0.4], [0.1, 0.9, -0.1, 0.0]]))
-    rule = Rule(-1.0, (1.0, 2.0, 3.0, 4.0))
+    assert add_margins(evidence).tolist() == pytest.approx(np.asarray([[0.2, 0.5, 0.0, -0.4], [0.1, 0.9, -0.1, 0.0]]))
+    rule = StatementClassifier(-1.0, (1.0, 2.0, 3.0, 4.0))
     odds = [-1 + 0.2 + 1.0 + 0.0 - 1.6, -1 + 0.1 + 1.8 - 0.3 + 0.0]
     assert rule.likely(evidence) == pytest.approx([1 / (1 + exp(-value)) for value in odds])
 
 
-@pytest.mark.parametrize(("model", "embedding"), RULES)
+@pytest.mark.parametrize(("model", "embedding"), CLASSIFIERS)
 def test_more_evidence_is_never_worth_less(model: bool, embedding: bool) -> None:
-    rule = RULES[model, embedding]
+    rule = CLASSIFIERS[model, embedding]
     assert len(rule.weights) == (4 if embedding else 2)
     assert all(weight >= 0 for weight in rule.weights)
     assert rule.constant < 0  # a statement that nothing speaks for does not matter
 
 
-def chosen(model: str, embedder: str, utterance: str = ASKED, *, sure: float = 0.0) -> list[str]:
+def chosen(model: str, embedder: str, utterance: str = ASKED, *, min_probability: float = 0.0) -> list[str]:
     """What is chosen of `PERSON`, best first."""
     found = open_embedder(embedder)
     tools = Tools(
         open_model(model),
         lambda _query: (),
         lambda _hits: (),
-        Plan(sure=sure),
+        Plan(min_probability=min_probability),
         found.embed if found else None,
     )
     conversation = Conversation("You are a helpful assistant.", (Message("user", utterance),))
-    return [found.statement.id for found in choose_statements(conversation, Query(utterance), PERSON, tools)]
+    return [found.statement.id for found in select_statements(conversation, Query(utterance), PERSON, tools)]
 
 
 @pytest.mark.parametrize("embedder", ["none", pytest.param("minilm", marks=needs_embedder)])
@@ -98,12 +107,12 @@ def test_what_matters_is_found_with_every_kind_of_evidence(model: str, embedder:
 @needs_model
 @needs_embedder
 def test_nothing_is_chosen_where_nothing_is_sure() -> None:
-    assert chosen("smollm2", "minilm", "What is seven times eight?", sure=Plan().sure) == []
+    assert chosen("smollm2", "minilm", "What is seven times eight?", min_probability=Plan().min_probability) == []
 
 
 def test_without_statements_no_model_is_asked() -> None:
     tools = Tools(open_model("none"), lambda _query: (), lambda _hits: ())
-    assert choose_statements(Conversation("", (Message("user", "Hello"),)), Query("Hello"), (), tools) == ()
+    assert select_statements(Conversation("", (Message("user", "Hello"),)), Query("Hello"), (), tools) == ()
 
 
 @needs_embedder
@@ -114,7 +123,7 @@ def test_the_rewrite_counts_like_the_utterance() -> None:
     told = Conversation("", (Message("user", "How long does it keep?"),))
     ptkb = (Statement("1", "I bake bread every week."), Statement("2", "My car is red."))
     plain, rewritten = (
-        weigh(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), found.embed)[:, 1]
+        gather_evidence(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), found.embed)[:, 1]
         for rewrite in ("", "How long does rye bread keep?")
     )
     assert rewritten[0] > plain[0]

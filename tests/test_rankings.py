@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.rankings import read_ranking
-from agent.sources import Origin, Sources, open_sources
-from agent.tracks import read_topics
-from agent.tracks.run_files import make_run
-from indexes.passages import PassageIndex
+from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
+from agent.runs.given_ranking import read_ranking
+from agent.tracks.registry import read_topics
+from agent.tracks.run_files import encode_run
+from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Passage, Plan, RunInfo, Topics
 from tests.test_runs import answered
@@ -59,7 +59,7 @@ def test_candidates_bring_their_texts(tmp_path: Path) -> None:
 def test_a_run_of_any_edition_is_a_ranking(edition: str, tmp_path: Path) -> None:
     turn_ids = {"ikat-2023": "9-1_1", "ikat-2025": "9-1_1"}
     turn_id = turn_ids.get(edition, "0_1")
-    (tmp_path / "run").write_bytes(b"".join(make_run(edition, [answered(turn_id)], RunInfo("r"))))
+    (tmp_path / "run").write_bytes(b"".join(encode_run(edition, [answered(turn_id)], RunInfo("r"))))
     ranking = read_ranking(tmp_path / "run")
     assert ranking.hits == {turn_id: (Hit("bread:1", 9.5), Hit("bread:2", 4.25), Hit("music:1", 0.125))}
     assert ("bread:1" in ranking.texts) == (edition == "ikat-2023")  # only that year gives texts
@@ -96,8 +96,8 @@ def test_a_bad_ranking_is_refused_with_the_place(text: str, message: str, tmp_pa
     assert "ranking" in str(caught.value)
 
 
-def opened(origin: Origin, topics: Topics, shown: int = 5) -> Sources:
-    return open_sources(origin, topics, Plan(shown=shown), None)
+def opened(origin: EvidenceFiles, topics: Topics, shown: int = 5) -> Evidence:
+    return open_evidence(origin, topics, Plan(context_passages=shown), None)
 
 
 def test_texts_come_from_files_or_from_an_index(
@@ -107,13 +107,13 @@ def test_texts_come_from_files_or_from_an_index(
     ranking = write(tmp_path / "ranking", TREC)
     packed = tmp_path / "passages.jsonl.gz"
     packed.write_bytes(gzip.compress(PASSAGES.encode()))
-    sources = opened(Origin(ranking=ranking, passages=(packed,)), topics)
+    sources = opened(EvidenceFiles(ranking=ranking, passages=(packed,)), topics)
     assert [passage.id for passage in sources.read(HITS["0_1"])] == ["bread:1", "bread:2"]
     with pytest.raises(MissingError, match="comes without texts"):
-        opened(Origin(ranking=ranking), topics)
+        opened(EvidenceFiles(ranking=ranking), topics)
     ids = [hit.id for hit in example_index.search([("bread", 1.0)], 2)]
     found = write(tmp_path / "found", f"0_1 Q0 {ids[0]} 1 2.0 t\n0_2 Q0 {ids[1]} 1 1.0 t\n")
-    sources = opened(Origin(example_index.directory, ranking=found), topics)
+    sources = opened(EvidenceFiles(example_index.directory, ranking=found), topics)
     assert sources.read([Hit(ids[0], 2.0)])[0].text
 
 
@@ -121,7 +121,7 @@ def test_all_that_is_missing_is_said_at_once(topics: Topics, tmp_path: Path, cap
     ranking = write(tmp_path / "ranking", "0_1 Q0 no:1 1 2.0 t\n0_1 Q0 bread:1 2 1.0 t\n7_1 Q0 bread:1 1 1.0 t\n")
     broken = '{"id": "bread:1", "contents": " "}\n{"id": "ok:1", "contents": "Fine."}\n'
     passages = write(tmp_path / "passages.jsonl", broken)
-    origin = Origin(ranking=ranking, passages=(passages,))
+    origin = EvidenceFiles(ranking=ranking, passages=(passages,))
     expected = [
         "turn 0_2: has no ranking",
         "turn 7_1: is not a turn of these topics",
@@ -135,7 +135,7 @@ def test_all_that_is_missing_is_said_at_once(topics: Topics, tmp_path: Path, cap
     for message in expected:
         assert message in str(caught.value)
     with caplog.at_level(logging.INFO, logger="convagent"):
-        sources = opened(Origin(ranking=ranking, passages=(passages,), on_error="skip"), topics)
+        sources = opened(EvidenceFiles(ranking=ranking, passages=(passages,), on_error="skip"), topics)
     assert all(message in caplog.text for message in expected)
     assert sources.read([Hit("bread:1", 1.0)]) == ()
 
@@ -144,7 +144,7 @@ def test_what_is_not_read_may_be_unknown(topics: Topics, tmp_path: Path, caplog:
     ranking = write(tmp_path / "ranking", TREC + "0_1 Q0 deep:1 3 0.1 t\n")
     passages = write(tmp_path / "passages.jsonl", PASSAGES)
     with caplog.at_level(logging.INFO, logger="convagent"):
-        sources = opened(Origin(ranking=ranking, passages=(passages,)), topics, shown=2)
+        sources = opened(EvidenceFiles(ranking=ranking, passages=(passages,)), topics, shown=2)
     assert "1 passages below rank 2" in caplog.text
     assert sources.ranking is not None
     assert [hit.id for hit in sources.ranking.hits["0_1"]] == ["bread:1", "bread:2", "deep:1"]
@@ -154,6 +154,6 @@ def test_rows_can_be_answered_from_a_ranking(tmp_path: Path) -> None:
     topics = read_topics(write(tmp_path / "topics.json", QRECC))
     rows = [{"Conversation_no": 1, "Turn_no": n, "Model_passages": {"bread:1": 2.0}} for n in (1, 2)]
     ranking = write(tmp_path / "run.json", json.dumps(rows))
-    sources = opened(Origin(ranking=ranking, passages=(write(tmp_path / "p.jsonl", PASSAGES),)), topics)
+    sources = opened(EvidenceFiles(ranking=ranking, passages=(write(tmp_path / "p.jsonl", PASSAGES),)), topics)
     assert sources.ranking is not None
     assert sources.ranking.hits["1_2"] == (Hit("bread:1", 2.0),)

@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agent.measures.rcd import evaluate_passages, evaluate_spans, span_measures
-from agent.rcd.rank import Spans, rank_file
-from agent.rcd.spans import RULES, candidates, find_spans, read_spans, write_spans
-from agent.rcd.topics import Dialogue, RcdTopics, read_topics
-from agent.search import open_finder
+from agent.tasks.rcd.measures import evaluate_passages, evaluate_spans, measure_span
+from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
+from agent.tasks.rcd.spans import RULES, candidate_spans, find_spans, read_spans, write_spans
+from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
+from agent.turn.open_retriever import open_retriever
 from cli import app
-from indexes.corpus import find_corpus
-from indexes.passages import PassageIndex, build_index
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex
 from schemas.errors import ConvagentError, InvalidInputError, UsageError
 from schemas.records import Passage
 from tests.conftest import ROOT
@@ -157,10 +158,10 @@ def test_spans_are_found_without_the_titles(topics: Path, tmp_path: Path) -> Non
 
 def test_candidates_are_runs_of_words_without_stop_words_at_the_edges() -> None:
     dialogue = Dialogue("1", "", ("I don't bake rye bread, gung-ho for the N.S.A. now.It rains.",))
-    found = [span.text for span in candidates(dialogue)]
+    found = [span.text for span in candidate_spans(dialogue)]
     bread = ["bake", "bake rye", "bake rye bread", "rye", "rye bread", "bread"]
     assert found == [*bread, "gung-ho", "gung-ho for the N.S.A", "N.S.A", "rains"]
-    assert [span.text for span in candidates(Dialogue("1", "", ("It is.", "...")))] == ["It is.", "..."]
+    assert [span.text for span in candidate_spans(Dialogue("1", "", ("It is.", "...")))] == ["It is.", "..."]
 
 
 def test_a_group_larger_than_its_dialogue_is_refused() -> None:
@@ -241,7 +242,7 @@ def test_bleu_by_hand_and_by_nltk(
     """Lengths 3, 4 and 5 weigh 3/12, 4/12 and 5/12."""
     from nltk.translate.bleu_score import sentence_bleu  # type: ignore[import-untyped]
 
-    found = span_measures(reference, span)["BLEU"]
+    found = measure_span(reference, span)["BLEU"]
     three, four, five = precisions
     assert found == pytest.approx(brevity * three ** (3 / 12) * four ** (4 / 12) * five ** (5 / 12))
     assert found == pytest.approx(sentence_bleu([list(reference)], list(span), weights=(0, 0, 3 / 12, 4 / 12, 5 / 12)))
@@ -262,7 +263,7 @@ def test_bleu_by_hand_and_by_nltk(
     ],
 )
 def test_span_measures_by_hand(reference: str, span: str, bleu: float | None, jaccard: float) -> None:
-    found = span_measures(reference, span)
+    found = measure_span(reference, span)
     assert found["Jaccard"] == pytest.approx(jaccard)
     assert bleu is None or found["BLEU"] == bleu
 
@@ -325,11 +326,11 @@ def test_titles_are_searched_with_only_if_asked(
     reference: bool, topics: Path, tmp_path: Path, example_index: PassageIndex
 ) -> None:
     """Titles that say something else change the run exactly where they are asked for."""
-    finder = open_finder(example_index, None)
+    retriever = open_retriever(example_index, None)
     other = write(tmp_path / "other.xml", TOPICS.replace(" Lindenau</title>", " tomatoes</title>"))
     runs = []
     for name, path in (("run", topics), ("other", other)):
-        rank_file(path, Spans(RULE, reference=reference), finder, tmp_path / name, 1000, overwrite=False)
+        rank_file(path, SpanSource(RULE, reference=reference), retriever, tmp_path / name, 1000, overwrite=False)
         runs.append((tmp_path / name).read_text())
     assert (runs[0] != runs[1]) is reference
     rows = [line.split() for line in runs[0].splitlines()]
@@ -342,17 +343,17 @@ def test_titles_are_searched_with_only_if_asked(
 
 
 def test_given_spans_are_searched_with(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
-    finder, out = open_finder(example_index, None), tmp_path / "run"
+    retriever, out = open_retriever(example_index, None), tmp_path / "run"
     spans = write(tmp_path / "spans.tsv", "1\ttomatoes\n2\trye bread\n3\tcats\n")
-    assert rank_file(topics, Spans(RULE, spans), finder, out, 1, overwrite=False)[0] == 3
+    assert rank_file(topics, SpanSource(RULE, spans), retriever, out, 1, overwrite=False)[0] == 3
     assert [line.split()[2].split("-")[0] for line in out.read_text().splitlines()][:2] == ["garden", "bread"]
-    wrong: list[tuple[Spans, type[ConvagentError], str]] = [
-        (Spans(RULE, spans, reference=True), UsageError, "exclude each other"),
-        (Spans(RULE, write(tmp_path / "few", "2\trye\n")), InvalidInputError, "few: no span for topic 1, 3"),
+    wrong: list[tuple[SpanSource, type[ConvagentError], str]] = [
+        (SpanSource(RULE, spans, reference=True), UsageError, "exclude each other"),
+        (SpanSource(RULE, write(tmp_path / "few", "2\trye\n")), InvalidInputError, "few: no span for topic 1, 3"),
     ]
     for given_spans, error, message in wrong:
         with pytest.raises(error, match=message):
-            rank_file(topics, given_spans, finder, tmp_path / "new", 1, overwrite=False)
+            rank_file(topics, given_spans, retriever, tmp_path / "new", 1, overwrite=False)
         assert not (tmp_path / "new").exists()
 
 

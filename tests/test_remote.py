@@ -21,12 +21,13 @@ import pytest
 from msgspec import Meta, Struct
 
 from agent.flow import Tools
-from agent.llm import open_model
-from agent.llm.embedded import embedded_gguf, repacked, sha256
-from agent.llm.remote import PAUSES, RemoteModel, Server, open_remote
-from agent.llm.seam import Conversation, Task
-from agent.ptkb import choose_statements
-from indexes.passages import PassageIndex
+from agent.models.bundled import find_bundled_gguf, requantise
+from agent.models.openai_server import PAUSES, Server, ServerModel, open_server_model
+from agent.models.protocol import Conversation, Task
+from agent.models.registry import open_model
+from agent.turn.statement_selection import select_statements
+from indexes.passage_index import PassageIndex
+from indexes.storage.files import file_sha256
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement
 from tests.conftest import EXAMPLES, OFFLINE, ROOT, needs_model, own_settings_left_out
@@ -122,8 +123,8 @@ def calls() -> list[Call]:
 
 
 @pytest.fixture
-def model(address: str, calls: list[Call]) -> Iterator[RemoteModel]:
-    with closing(open_remote(address, calls.append, NO_PAUSES)) as opened:
+def model(address: str, calls: list[Call]) -> Iterator[ServerModel]:
+    with closing(open_server_model(address, calls.append, NO_PAUSES)) as opened:
         yield opened
 
 
@@ -140,7 +141,7 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_a_reply_in_plain_text(model: RemoteModel, calls: list[Call], address: str) -> None:
+def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: str) -> None:
     task = Task("imagine", "Which?", "I say:", max_tokens=20, seed=7)
     assert model.ask(TALK, task, str) == "I say: Rice bread."
     (body,) = StandIn.asked
@@ -153,10 +154,10 @@ def test_a_reply_in_plain_text(model: RemoteModel, calls: list[Call], address: s
     (call,) = calls
     assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("imagine", "Rice bread.", 10, 7)
     assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich?")
-    assert (model.name, len(model.digest), model.writes) == (f"{address}#big", 64, True)
+    assert (model.name, len(model.digest), model.writes_answers) == (f"{address}#big", 64, True)
 
 
-def test_without_a_seed_the_likeliest_is_asked_for(model: RemoteModel) -> None:
+def test_without_a_seed_the_likeliest_is_asked_for(model: ServerModel) -> None:
     model.ask(TALK, Task("imagine"), str)
     assert (StandIn.asked[0]["temperature"], "seed" in StandIn.asked[0]) == (0.0, False)
 
@@ -164,12 +165,12 @@ def test_without_a_seed_the_likeliest_is_asked_for(model: RemoteModel) -> None:
 @pytest.mark.parametrize(
     ("reply", "text"), [("<think>Rye?</think>\n\nRice.", "Rice."), ("Rye?</think>Rice.", "Rice."), (None, "")]
 )
-def test_what_is_no_answer_is_left_out(reply: str | None, text: str, model: RemoteModel) -> None:
+def test_what_is_no_answer_is_left_out(reply: str | None, text: str, model: ServerModel) -> None:
     StandIn.replies = [(200, said(reply))]
     assert model.ask(TALK, Task("imagine"), str) == text
 
 
-def test_a_reply_of_a_type(model: RemoteModel) -> None:
+def test_a_reply_of_a_type(model: ServerModel) -> None:
     StandIn.replies = [(200, said('<think>Hm, {"text"?</think>{"text": "Which bread?"}'))]
     assert model.ask(TALK, Task("rewrite"), Question) == Question("Which bread?")
     text = {"type": "string", "maxLength": 40}
@@ -180,7 +181,7 @@ def test_a_reply_of_a_type(model: RemoteModel) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 422, 500])
-def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, model: RemoteModel) -> None:
+def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, model: ServerModel) -> None:
     """The 500 is that of llama-cpp-python's server."""
     StandIn.replies = [(status, fault("'loc': ('body', 'response_format', 'type')"))]
     StandIn.replies += [(200, said('{"text": "a"}')), (200, said('{"text": "b"}'))]
@@ -190,7 +191,7 @@ def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, mo
     assert StandIn.asked[1]["response_format"]["schema"]["properties"]["text"]["maxLength"] == 40
 
 
-def test_a_request_that_is_too_much_is_no_reason_for_the_older_form(model: RemoteModel) -> None:
+def test_a_request_that_is_too_much_is_no_reason_for_the_older_form(model: ServerModel) -> None:
     StandIn.replies = [(400, fault("maximum context length is 64 tokens"))] * 2
     with pytest.raises(ModelError, match="maximum context length is 64 tokens"):
         model.ask(TALK, Task("rewrite"), Question)
@@ -202,14 +203,14 @@ PASSING = [(500, fault("boom")), (503, b"loading"), (429, fault("slow down")), G
 
 
 @pytest.mark.parametrize("trouble", PASSING)
-def test_what_passes_is_waited_for(trouble: Any, model: RemoteModel) -> None:
+def test_what_passes_is_waited_for(trouble: Any, model: ServerModel) -> None:
     StandIn.replies = [trouble, trouble]
     assert model.ask(TALK, Task("imagine"), str) == "Rice bread."
     assert len(StandIn.asked) == 3
 
 
 @pytest.mark.parametrize("trouble", PASSING)
-def test_what_does_not_pass_is_told(trouble: Any, model: RemoteModel, address: str) -> None:
+def test_what_does_not_pass_is_told(trouble: Any, model: ServerModel, address: str) -> None:
     StandIn.replies = [trouble] * 4
     with pytest.raises(ModelError) as caught:
         model.ask(TALK, Task("imagine"), str)
@@ -230,7 +231,7 @@ def test_a_reply_has_so_many_seconds(address: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.2")
     StandIn.replies = [WORKING] * 3
     with (
-        closing(open_remote(address, print, NO_PAUSES)) as model,
+        closing(open_server_model(address, print, NO_PAUSES)) as model,
         pytest.raises(ModelError, match=r"no reply within 0.2 s\n.*CONVAGENT_TIMEOUT"),
     ):
         model.ask(TALK, Task("imagine"), str)
@@ -253,7 +254,7 @@ def test_a_reply_has_so_many_seconds(address: str, monkeypatch: pytest.MonkeyPat
         (said(None), "is of another form"),
     ],
 )
-def test_a_reply_that_cannot_be_used(reply: Any, message: str, model: RemoteModel) -> None:
+def test_a_reply_that_cannot_be_used(reply: Any, message: str, model: ServerModel) -> None:
     StandIn.replies = [(200, reply)]
     with pytest.raises(ModelReplyError, match=message):
         model.ask(TALK, Task("rewrite"), Question)
@@ -270,7 +271,7 @@ def test_a_reply_that_cannot_be_used(reply: Any, message: str, model: RemoteMode
     ],
 )
 def test_what_does_not_help_to_ask_again_is_told_at_once(
-    status: int, error: type[ConvagentError], told: str, model: RemoteModel
+    status: int, error: type[ConvagentError], told: str, model: ServerModel
 ) -> None:
     StandIn.replies = [(status, fault("bad\x1b \n bad"))]
     with pytest.raises(error) as caught:
@@ -295,7 +296,7 @@ def test_a_server_that_does_not_have_it(
 ) -> None:
     StandIn.models = models
     with pytest.raises(error) as caught:
-        open_remote(address + name, print, NO_PAUSES)
+        open_server_model(address + name, print, NO_PAUSES)
     assert told in str(caught.value)
     assert KEY not in str(caught.value)
 
@@ -303,7 +304,7 @@ def test_a_server_that_does_not_have_it(
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "a..b", f"{'a' * 70}.invalid"])
 def test_a_server_that_is_not_there(host: str) -> None:
     with pytest.raises(MissingError, match="cannot be reached") as caught:
-        open_remote(f"http://{host.format(port=free_port())}/v1#big", print, NO_PAUSES)
+        open_server_model(f"http://{host.format(port=free_port())}/v1#big", print, NO_PAUSES)
     assert "Is the server running" in caught.value.remedy
 
 
@@ -337,27 +338,27 @@ def test_a_password_is_not_repeated(name: str) -> None:
 def test_settings_that_are_none(setting: str, value: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(setting, value)
     with pytest.raises(UsageError, match=setting):
-        open_remote(address, print, NO_PAUSES)
+        open_server_model(address, print, NO_PAUSES)
 
 
 def test_proxies_of_the_environment(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loopback is asked past them; where one cannot be used, that is said without its password."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("ALL_PROXY", "gopher://anna:sesame@127.0.0.1:1")
-    open_remote(address, print, NO_PAUSES).close()
+    open_server_model(address, print, NO_PAUSES).close()
     with pytest.raises(UsageError, match="proxy") as caught:
-        open_remote("http://192.0.2.1/v1", print, NO_PAUSES)
+        open_server_model("http://192.0.2.1/v1", print, NO_PAUSES)
     assert "sesame" not in str(caught.value)
 
 
 def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
     """The model `small` reads 64 tokens: the conversation is 35 long, without its first exchange 21."""
-    with closing(open_remote(f"{address}#small", calls.append, NO_PAUSES)) as model:
+    with closing(open_server_model(f"{address}#small", calls.append, NO_PAUSES)) as model:
         assert not model.fits(TALK, Task("imagine", max_tokens=40))
         assert model.fits(TALK, Task("imagine", max_tokens=20))
-        model.ask(TALK, Task("imagine", max_tokens=40, unshown=("p1",)), str)
+        model.ask(TALK, Task("imagine", max_tokens=40, omitted=("p1",)), str)
         assert [message["role"] for message in StandIn.asked[0]["messages"]] == ["system", "user"]
-        assert calls[0].unshown == ("p1", "exchange 1")
+        assert calls[0].omitted == ("p1", "exchange 1")
         with pytest.raises(RunError, match="step 'imagine' takes 21 tokens and its reply 60"):
             model.ask(TALK, Task("imagine", max_tokens=60), str)
 
@@ -373,25 +374,25 @@ def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
 )
 def test_how_much_it_reads(about: dict[str, Any], size: int, address: str) -> None:
     StandIn.models = (200, {"data": [{"id": "m", **about}]})
-    with closing(open_remote(address, print, NO_PAUSES)) as model:
+    with closing(open_server_model(address, print, NO_PAUSES)) as model:
         rest = size - 5 - 3 - 5 - 1
         talk = Conversation("Be brief.", (Message("user", "Hm."),))
         assert model.fits(talk, Task("imagine", max_tokens=rest))
         assert not model.fits(talk, Task("imagine", max_tokens=rest + 1))
 
 
-def test_it_judges_as_no_model_does(model: RemoteModel) -> None:
+def test_it_judges_as_no_model_does(model: ServerModel) -> None:
     ptkb = (Statement("1", "I cannot eat gluten."), Statement("2", "My car is red."))
     query = Query("Which bread is free of gluten?")
     chosen = [
-        choose_statements(TALK, query, ptkb, Tools(llm, lambda _query: (), lambda _hits: (), Plan(sure=0.0)))
+        select_statements(TALK, query, ptkb, Tools(llm, lambda _query: (), lambda _hits: (), Plan(min_probability=0.0)))
         for llm in (model, open_model("none"))
     ]
     assert chosen[0] == chosen[1] != ()
     assert StandIn.asked == []
 
 
-def test_half_a_character_is_sent_as_a_whole_one(model: RemoteModel) -> None:
+def test_half_a_character_is_sent_as_a_whole_one(model: ServerModel) -> None:
     model.ask(Conversation("", (Message("user", "bread \ud83c?"),)), Task("imagine"), str)
     assert StandIn.asked[0]["messages"][-1]["content"] == "bread ??"
 
@@ -446,8 +447,8 @@ def test_a_run_whose_server_is_not_there(tmp_path: Path, example_index: PassageI
 @pytest.fixture
 def real_server(tmp_path: Path) -> Iterator[str]:
     """The embedded model behind llama-cpp-python's own server."""
-    port, source = free_port(), embedded_gguf()
-    gguf = repacked(source, sha256(source))
+    port, source = free_port(), find_bundled_gguf()
+    gguf = requantise(source, file_sha256(source))
     command = [sys.executable, "-m", "llama_cpp.server", "--model", str(gguf), "--model_alias", "smollm2"]
     with (tmp_path / "server.log").open("w") as log:
         command += ["--port", str(port), "--n_ctx", "4096"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from indexes.passages import PassageIndex
+from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, needs_embedder, needs_model
 from tests.processes import run
 

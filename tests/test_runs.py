@@ -13,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from agent.answering import Outputs, Request, answer_file
-from agent.console import turn_progress
-from agent.sources import Origin
-from agent.tracks import TRACKS, read_topics, shape_problems
-from agent.tracks.published import published
-from agent.tracks.run_files import make_run, read_run, run_problems, write_run
-from agent.tracks.runs import run_turns
-from indexes.passages import PassageIndex
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.terminal.console import turn_progress
+from agent.tracks.json_schemas import schema_files
+from agent.tracks.registry import EDITIONS as MODULES
+from agent.tracks.registry import read_topics, shape_problems
+from agent.tracks.run_files import encode_run, read_run, run_problems, write_run
+from agent.tracks.run_records import to_run_turns
+from indexes.passage_index import PassageIndex
 from schemas.records import (
-    Answered,
-    Chosen,
     Hit,
     Mode,
     Parts,
@@ -32,9 +31,11 @@ from schemas.records import (
     Query,
     Response,
     RunInfo,
+    ScoredStatement,
     Sentence,
     Statement,
     Topics,
+    TurnResult,
 )
 from tests.conftest import SHARED
 from tests.test_topics import EDITIONS, write
@@ -43,12 +44,12 @@ RICE = Response((Sentence("Rice bread holds no gluten.", ("bread:1",)),))
 TIN = Response((Sentence("It keeps in a tin.", ("bread:2",)), Sentence("Rice bread keeps.", ("bread:2",))))
 
 
-def answered(turn_id: str, responses: tuple[Response, ...] = (RICE,)) -> Answered:
+def answered(turn_id: str, responses: tuple[Response, ...] = (RICE,)) -> TurnResult:
     coeliac = Statement("1", "I have coeliac disease.")
-    return Answered(
+    return TurnResult(
         turn_id,
         Query("Which bread can I eat?"),
-        personal=() if turn_id.startswith("1_") else (Chosen(coeliac, 0.5),),
+        selected_statements=() if turn_id.startswith("1_") else (ScoredStatement(coeliac, 0.5),),
         hits=(Hit("bread:1", 9.5), Hit("bread:2", 4.25), Hit("music:1", 0.125)),
         passages=(Passage("bread:1", "Rice bread holds no gluten."), Passage("bread:2", "Rice bread keeps.")),
         responses=responses,
@@ -64,7 +65,7 @@ OURS = RunInfo("our-run")
 
 
 def run_of(topics: Topics, edition: str, info: RunInfo = OURS) -> bytes:
-    return b"".join(make_run(edition, map(answered, topics.turn_ids()), info))
+    return b"".join(encode_run(edition, map(answered, topics.turn_ids()), info))
 
 
 # What is written is read again
@@ -86,13 +87,13 @@ def infos() -> Iterator[tuple[str, RunInfo]]:
 def test_what_is_written_reads_back_the_same(edition: str, info: RunInfo, topics: Topics) -> None:
     several = 1 if edition == "qrecc" else 2
     turns = [answered(turn_id, (RICE, TIN)[:several]) for turn_id in topics.turn_ids()]
-    data = b"".join(make_run(edition, turns, info))
+    data = b"".join(encode_run(edition, turns, info))
     read_info, read = read_run(edition, data)
     read_turns = list(read)
     assert run_problems(data, topics, edition) == []
     assert b"".join(write_run(edition, read_turns, read_turns[0].info or read_info)) == data
     said = read_turns[0]
-    expected = next(run_turns(turns, info))
+    expected = next(to_run_turns(turns, info))
     assert said.turn_id == expected.turn_id
     assert [response.text for response in said.responses] == [response.text for response in expected.responses]
     assert [hit.id for hit in said.responses[0].used] == (
@@ -402,12 +403,12 @@ def test_a_run_over_the_tracks_own_topics(edition: str, mode: Mode, public_bed: 
     given = json.loads(TRACK_FILES[edition].read_text())
     cut = [row for row in given if row["Conversation_no"] <= 2] if edition == "qrecc" else given[:2]
     topics_file = write(tmp_path / "topics.json", cut)
-    origin = Origin(public_bed.directory)
+    origin = EvidenceFiles(public_bed.directory)
     for made in ("automatic", mode) if mode == "only-response" else (mode,):
         outputs = Outputs.choose(topics_file, tmp_path / f"{made}.json", None, resume=False, overwrite=False)
-        report = answer_file(Request(topics_file, origin, "none", Plan(k=50), made), outputs, turn_progress)
+        report = answer_file(RunRequest(topics_file, origin, "none", Plan(k=50), made), outputs, turn_progress)
         assert report.problems == ()
-        origin = Origin(public_bed.directory, ranking=outputs.run)
+        origin = EvidenceFiles(public_bed.directory, ranking=outputs.run)
     assert_refused(edition, decoded(edition, outputs.run.read_bytes()), read_topics(topics_file))
 
 
@@ -438,7 +439,7 @@ def test_a_run_that_is_not_judged_may_say_nothing(topics: Topics, edition: str) 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_published_schema_accepts_what_we_write(edition: str, topics: Topics) -> None:
-    module = TRACKS[edition]
+    module = MODULES[edition]
     data = run_of(topics, edition)
     documents = data.splitlines() if module.ENDING == ".jsonl" else [data]
     assert [problem for document in documents for problem in shape_problems(json.loads(document), module.Run)] == []
@@ -446,16 +447,16 @@ def test_the_published_schema_accepts_what_we_write(edition: str, topics: Topics
 
 
 def test_the_published_schemas_are_those_of_the_types() -> None:
-    for path, text in published().items():
+    for path, text in schema_files().items():
         assert path.read_bytes() == text, f"{path.name} is out of date: make schemas"
 
 
 def test_every_schema_has_a_title_a_description_and_an_example_that_it_accepts() -> None:
-    for text in published().values():
+    for text in schema_files().values():
         schema = json.loads(text)
         assert schema["title"]
         assert schema["description"].endswith(".")
         [example] = schema["examples"]
-        module = TRACKS[schema["title"].split()[0]]
+        module = MODULES[schema["title"].split()[0]]
         shape = module.TopicsFile if schema["title"].endswith("topics") else module.Run
         assert shape_problems(example, shape) == []

@@ -6,14 +6,16 @@ from typing import Any, cast
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
-from agent.search import PassageSearch, Searcher, open_finder
-from indexes.finder import Finder
-from indexes.passages import PassageIndex, Weighted
+from agent.turn.open_retriever import open_retriever
+from agent.turn.retrieval import Searcher
+from agent.turn.search_tool import PassageSearch
+from indexes.passage_index import PassageIndex, WeightedText
+from indexes.ranking.hybrid import HybridRetriever
 from schemas.records import Hit, Passage, Plan, Query, QueryPart
 
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
-    tool = PassageSearch(finder=Finder(example_index))
+    tool = PassageSearch(retriever=HybridRetriever(example_index))
     assert set(tool.args) == {"query", "k"}
     text = tool.invoke({"query": "tomatoes on a balcony", "k": 2})
     assert text.startswith("[garden-01:1] Tomato plants")
@@ -23,7 +25,7 @@ def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
 
 
 def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(Finder(example_index), Plan(k=5))
+    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
     bare = searcher.search(Query("How often do they need water?"))
     full = searcher.search(Query("How often do they need water?", "-", ("Boston ferns", "fuchsias")))
     assert bare != full
@@ -33,21 +35,21 @@ def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
 
 
 def test_a_turn_that_says_nothing_is_about_what_was_said_before(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(Finder(example_index), Plan(k=5))
-    assert searcher.search(Query("xyzzy", earlier=("Which ferns live indoors?",)))
+    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
+    assert searcher.search(Query("xyzzy", earlier_utterances=("Which ferns live indoors?",)))
 
 
 def plan(*parts: QueryPart, k: int = 20) -> Plan:
     return Plan(k=k, query=parts)
 
 
-ABOUT_FERNS = Query("And bread?", earlier=("Which ferns live indoors?",), previous="Boston ferns do.")
+ABOUT_FERNS = Query("And bread?", earlier_utterances=("Which ferns live indoors?",), previous_reply="Boston ferns do.")
 
 
 def test_the_previous_reply_can_be_left_out(example_index: PassageIndex) -> None:
     def found(*parts: QueryPart) -> list[str]:
         chosen = plan(*parts)
-        searcher = Searcher.over(open_finder(example_index, None, chosen), chosen)
+        searcher = Searcher.over(open_retriever(example_index, None, chosen), chosen)
         return [hit.id for hit in searcher.search(ABOUT_FERNS)]
 
     bare, with_reply = found(), found("previous")
@@ -59,15 +61,15 @@ def test_the_previous_reply_can_be_left_out(example_index: PassageIndex) -> None
 class Watched:
     """A finder that notes whether LangChain would trace the call."""
 
-    def __init__(self, finder: Finder) -> None:
-        self.finder, self.traced = finder, list[object]()
+    def __init__(self, retriever: HybridRetriever) -> None:
+        self.retriever, self.traced = retriever, list[object]()
 
-    def find(self, words: Sequence[Weighted], meaning: Sequence[Weighted], k: int) -> tuple[Hit, ...]:
+    def find(self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int) -> tuple[Hit, ...]:
         self.traced.append(tracing_is_enabled())
-        return self.finder.find(words, meaning, k)
+        return self.retriever.find(words, meaning, k)
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
-        return self.finder.read(ids)
+        return self.retriever.read(ids)
 
 
 def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +78,7 @@ def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch:
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     forget()
     assert tracing_is_enabled()
-    watched = Watched(Finder(example_index))
-    assert Searcher(PassageSearch(finder=watched), Plan(k=5)).search(Query("rye bread"))
+    watched = Watched(HybridRetriever(example_index))
+    assert Searcher(PassageSearch(retriever=watched), Plan(k=5)).search(Query("rye bread"))
     assert watched.traced == [False]
     forget()

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexes.corpus import find_corpus
-from indexes.passages import BLOCK, build_index
-from indexes.seen import SeenIds
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import BLOCK_PASSAGES, build_index
+from indexes.storage.duplicate_ids import SeenIds
 from schemas.errors import InvalidInputError
 
 
@@ -41,9 +41,9 @@ def test_empty_blocks_and_odd_ids_are_just_ids(tmp_path: Path) -> None:
         assert before.add(["é", "", "e", "\ud800"]).tolist() == [True, True, False, True]
 
 
-@pytest.mark.parametrize("place", [2, BLOCK, BLOCK + 1, 2 * BLOCK + 5])
+@pytest.mark.parametrize("place", [2, BLOCK_PASSAGES, BLOCK_PASSAGES + 1, 2 * BLOCK_PASSAGES + 5])
 def test_a_build_names_the_line_of_a_duplicate_in_any_block(place: int, tmp_path: Path) -> None:
-    lines = [f'{{"id": "p{n}", "text": "Rye."}}\n' for n in range(1, 2 * BLOCK + 10)]
+    lines = [f'{{"id": "p{n}", "text": "Rye."}}\n' for n in range(1, 2 * BLOCK_PASSAGES + 10)]
     lines[place - 1] = lines[0]
     path = tmp_path / "passages.jsonl"
     path.write_text("".join(lines))

@@ -12,12 +12,12 @@ import msgspec
 import psutil
 import pytest
 
-from agent.chat.cited import sources
-from agent.chat.oneself import said_of_oneself
-from agent.serve.asking import WAITING, BusyError, Desk, StoppedError
-from agent.tracks import read_topics
-from indexes.passages import PassageIndex
-from schemas.records import Answered, Call, Hit, Passage, Query, Response, Sentence, Statement
+from agent.chat.citations import cited_sources
+from agent.chat.self_disclosure import find_self_disclosures
+from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue, StoppedError
+from agent.tracks.registry import read_topics
+from indexes.passage_index import PassageIndex
+from schemas.records import Call, Hit, Passage, Query, Response, Sentence, Statement, TurnResult
 from tests.serving import Server, command, environment, serving
 from tests.test_topics import write
 
@@ -114,8 +114,8 @@ HOSTILE = "<script>alert(1)</script> & {{ 7 * 7 }} Bread keeps for two days in a
 
 
 def test_passages_and_questions_are_never_html(tmp_path: Path) -> None:
-    from indexes.corpus import find_corpus
-    from indexes.passages import build_index
+    from indexes.corpora.corpus import find_corpus
+    from indexes.index_builder import build_index
 
     passage = Passage("<i>1", HOSTILE, "<img src=x onerror=alert(1)>", "javascript:alert(1)")
     (tmp_path / "passages.jsonl").write_bytes(msgspec.json.encode(passage))
@@ -357,10 +357,10 @@ def test_questions_wait_and_can_be_broken_off() -> None:
         listen(Call("search", "search", "bread", "2 passages"))
         return "done"
 
-    with Desk() as desk:
-        first, *others = [desk.submit(work) for _ in range(WAITING)]
+    with RequestQueue() as desk:
+        first, *others = [desk.submit(work) for _ in range(MAX_WAITING)]
         begun.wait(10)
-        with pytest.raises(BusyError, match=f"{WAITING} questions are waiting already"):
+        with pytest.raises(BusyError, match=f"{MAX_WAITING} questions are waiting already"):
             desk.submit(work)
         first.stop()
         others[0].stop()
@@ -386,7 +386,7 @@ SELF = [
 
 @pytest.mark.parametrize(("utterance", "expected"), SELF)
 def test_what_somebody_says_of_themselves(utterance: str, expected: tuple[str, ...]) -> None:
-    assert said_of_oneself(utterance, [Statement("1", "i bake bread.")]) == expected
+    assert find_self_disclosures(utterance, [Statement("1", "i bake bread.")]) == expected
 
 
 MARKED = [
@@ -401,6 +401,6 @@ MARKED = [
 def test_a_source_is_marked_where_it_says_so(sentence: str, text: str, quotes: list[str]) -> None:
     passage = Passage("p", text)
     response = Response((Sentence(sentence, ("p",)),))
-    (source,) = sources(Answered("1_1", Query("?"), (), (Hit("p", 1.0),), (passage,), (response,)))
+    (source,) = cited_sources(TurnResult("1_1", Query("?"), (), (Hit("p", 1.0),), (passage,), (response,)))
     assert list(source.quotes) == quotes
     assert "".join(piece.text for piece in source.pieces) == text

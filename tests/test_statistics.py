@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from indexes.finder import Finder
-from indexes.passages import PassageIndex, weighted
-from indexes.statistics import Dirichlet, Statistics
-from indexes.words import stems
+from indexes.passage_index import PassageIndex, weight_stems
+from indexes.ranking.hybrid import HybridRetriever
+from indexes.ranking.scorers import CollectionStatistics, Dirichlet
+from indexes.text.analysis import stems
 
 TEXTS = [
     "Rice bread is made without wheat. Rice flour holds no gluten at all.",
@@ -16,7 +16,7 @@ TEXTS = [
     "The trumpet keeps its tune for a long concert. It is made of brass.",
     "Ferns want water.",
 ]
-KNOWN = Statistics.of(TEXTS)
+KNOWN = CollectionStatistics.of(TEXTS)
 
 
 def test_what_is_counted() -> None:
@@ -42,9 +42,9 @@ def test_a_weight_counts_like_a_word_said_again() -> None:
 
 def test_a_finder_ranks_by_what_it_is_given(example_index: PassageIndex) -> None:
     texts = list(example_index.texts())
-    score = Dirichlet(Statistics.of(texts))
+    score = Dirichlet(CollectionStatistics.of(texts))
     words = [("rice bread", 1.0)]
-    found = Finder(example_index, score=score).find(words, [], 20)
-    best = max(range(len(texts)), key=lambda number: score(weighted(words), stems(texts[number])))
+    found = HybridRetriever(example_index, score=score).find(words, [], 20)
+    best = max(range(len(texts)), key=lambda number: score(weight_stems(words), stems(texts[number])))
     assert found[0].id == example_index.id(best)
     assert {hit.id for hit in found} == {hit.id for hit in example_index.search(words, 20)}

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.export import as_markdown, as_topics
-from agent.chat.store import Said, Store
-from agent.tracks import read_topics
+from agent.chat.export import to_markdown, to_topics
+from agent.chat.store import ChatTurn, Store
+from agent.tracks.registry import read_topics
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
-from schemas.records import Answered, Chosen, Hit, Passage, Query, Response, Sentence, Statement
+from schemas.records import Hit, Passage, Query, Response, ScoredStatement, Sentence, Statement, TurnResult
 from tests.test_topics import write
 
 
-def answered(question: str, reply: str, number: int = 1) -> Answered:
+def answered(question: str, reply: str, number: int = 1) -> TurnResult:
     passage = Passage("bread.md:1-2", reply)
-    chosen = (Chosen(Statement("1", "I am vegetarian."), 0.7),)
+    chosen = (ScoredStatement(Statement("1", "I am vegetarian."), 0.7),)
     response = Response((Sentence(reply, (passage.id,)),))
-    return Answered(f"1_{number}", Query(question), chosen, (Hit(passage.id, 2.0),), (passage,), (response,))
+    return TurnResult(f"1_{number}", Query(question), chosen, (Hit(passage.id, 2.0),), (passage,), (response,))
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -31,7 +31,7 @@ def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
     store.add(chat, "Which bread?", first)
     store.add(other, "What is 100 % rye?", answered("What is 100 % rye?", "A dark loaf."))
     store.add(chat, "How long?", second)
-    assert store.turns(chat) == (Said("Which bread?", first), Said("How long?", second))
+    assert store.turns(chat) == (ChatTurn("Which bread?", first), ChatTurn("How long?", second))
     assert [(found.id, found.title, found.turns) for found in store.chats()] == [
         (other, "What is 100 % rye?", 1),
         (chat, "Which bread?", 2),
@@ -66,9 +66,9 @@ def test_statements_are_said_changed_and_unlearned(store: Store) -> None:
     assert store.statements() == (Statement(cats.id, "I have two cats."), bread)
     assert store.change(bread.id, "I bake bread.").text == "I bake bread."
     with pytest.raises(MissingError, match="there is no statement 99"):
-        store.unlearn([cats.id, "99"])
+        store.delete_statements([cats.id, "99"])
     assert len(store.statements()) == 2
-    store.unlearn([cats.id])
+    store.delete_statements([cats.id])
     assert [statement.text for statement in store.statements()] == ["I bake bread."]
     with pytest.raises(UsageError, match="a statement needs words"):
         store.remember("  ")
@@ -124,10 +124,13 @@ def test_what_is_no_store_is_told_and_left_alone(tmp_path: Path, content: bytes 
 
 
 def test_a_conversation_becomes_markdown_and_a_test_case(tmp_path: Path) -> None:
-    turns = (Said("Which bread?", answered("Which bread?", "Rice bread.")), Said("Why?", answered("Why?", "Gluten.")))
-    begun = as_markdown(turns, "notes").partition("\n\n**Why?**")[0]
+    turns = (
+        ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")),
+        ChatTurn("Why?", answered("Why?", "Gluten.")),
+    )
+    begun = to_markdown(turns, "notes").partition("\n\n**Why?**")[0]
     assert begun == ("# Which bread?\n\n*Asked of notes.*\n\n**Which bread?**\n\nRice bread. [1]\n\n1. `bread.md:1-2`")
-    topics = read_topics(write(tmp_path / "topics.json", as_topics(turns, [Statement("4", "I bake.")], 7).decode()))
+    topics = read_topics(write(tmp_path / "topics.json", to_topics(turns, [Statement("4", "I bake.")], 7).decode()))
     assert topics.edition == "ikat-2023"
     assert topics.turn_ids() == ["7-1_1", "7-1_2"]
     assert [statement.text for statement in topics.topics[0].ptkb] == ["I bake.", "I am vegetarian."]

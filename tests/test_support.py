@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from agent.support import supporters, unsupported
+from agent.turn.attribution import supporting_ids, why_unsupported
 from benchmarks.support_check import PAIRS, Pair, measured, read_pairs
 from schemas.records import Passage
 
@@ -31,7 +31,7 @@ def test_what_it_takes_for_supported_is(pairs: list[Pair], part: str) -> None:
 
 @pytest.mark.parametrize("kind", ["verbatim", "shortened"])
 def test_excerpts_are_supported(pairs: list[Pair], kind: str) -> None:
-    found = [not unsupported(pair.sentence, pair.passage) for pair in pairs if pair.kind == kind]
+    found = [not why_unsupported(pair.sentence, pair.passage) for pair in pairs if pair.kind == kind]
     assert sum(found) / len(found) >= 0.9
 
 
@@ -54,12 +54,12 @@ def test_excerpts_are_supported(pairs: list[Pair], kind: str) -> None:
     ],
 )
 def test_the_reason_is_told(sentence: str, reason: str) -> None:
-    assert unsupported(sentence, BREAD) == reason
+    assert why_unsupported(sentence, BREAD) == reason
 
 
 def test_supporters_are_those_that_say_it() -> None:
     passages = [Passage("a", BREAD), Passage("b", "Brass."), Passage("c", "Bread of rice. Rice bread keeps two days.")]
-    assert supporters("Rice bread keeps for two days.", passages) == ("a", "c")
+    assert supporting_ids("Rice bread keeps for two days.", passages) == ("a", "c")
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_supporters_are_those_that_say_it() -> None:
     ],
 )
 def test_what_stands_before_a_quotation_counts(sentence: str, passage: str) -> None:
-    assert unsupported(sentence, passage)
+    assert why_unsupported(sentence, passage)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.tracks import read_topics
+from agent.tracks.registry import read_topics
 from schemas.errors import ConvagentError, InvalidInputError, MissingError
 from schemas.records import Message, Statement
 
@@ -73,11 +73,11 @@ def test_all_editions_read_alike(edition: str, tmp_path: Path) -> None:
     assert topics.edition == edition
     assert topics.turn_ids() == [f"{number}_1", f"{number}_2"]
     assert topics.topics[0].ptkb == (Statement("1", "I have coeliac disease."), Statement("2", "I play the trumpet."))
-    assert first.heard == ()
-    assert second.heard == (Message("user", "Which bread can I eat?"), Message("assistant", "Rice bread."))
+    assert first.history == ()
+    assert second.history == (Message("user", "Which bread can I eat?"), Message("assistant", "Rice bread."))
     labels = topics.labels[first.id]
     assert (labels.statement_ids, labels.passage_ids) == (("1",), ("bread:1",))
-    assert labels.resolved == "Which bread can I eat with coeliac disease?"
+    assert labels.human_rewrite == "Which bread can I eat with coeliac disease?"
     assert topics.labels[second.id].reply == "Two days."
 
 
@@ -85,8 +85,8 @@ def test_the_history_is_our_own_from_where_a_reply_is_missing(tmp_path: Path) ->
     topics = json.loads(json.dumps(IKAT_2023))
     del topics[0]["turns"][0]["response"]
     first, second = read_topics(write(tmp_path / "topics.json", topics)).topics[0].turns
-    assert first.heard == ()
-    assert second.heard is None
+    assert first.history == ()
+    assert second.history is None
 
 
 def test_rows_of_one_conversation_are_a_topic(tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_rows_of_one_conversation_are_a_topic(tmp_path: Path) -> None:
     topics = read_topics(write(tmp_path / "topics.json", [QRECC[0], other, QRECC[1], unsaid]))
     assert topics.edition == "qrecc"
     assert topics.turn_ids() == ["1_1", "1_2", "2_1", "2_2"]
-    heard = [turn.heard for topic in topics.topics for turn in topic.turns]
-    assert heard == [
+    history = [turn.history for topic in topics.topics for turn in topic.turns]
+    assert history == [
         (),
         (Message("user", "Which bread can I eat?"), Message("assistant", "Rice bread.")),
         (),
         None,  # no context is given: our own answers are the history
     ]
-    assert topics.labels["2_2"].resolved == "Why not rye?"
+    assert topics.labels["2_2"].human_rewrite == "Why not rye?"
 
 
 def changed(base: list[dict[str, Any]], **fields: Any) -> list[dict[str, Any]]:

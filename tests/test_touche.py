@@ -17,19 +17,27 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.measures import p_value
-from agent.measures.touche import QUALITY, RELEVANCE, evaluate_touche, measured
-from agent.rankings import read_ranking
-from agent.touche import Finished, Task, queries, ranked_for, write_run
-from agent.touche.quality import decency, length, quality, shortness, spelling, structure
-from agent.touche.ranking import MU, SHORT, Ranker, Ways, fielded
-from agent.touche.ranking import QUALITY as WRITING
-from agent.touche.topics import Question, read_questions
+from agent.evaluation.scores import p_value
+from agent.runs.given_ranking import read_ranking
+from agent.tasks.touche.argument_quality import (
+    argument_quality,
+    brevity_penalty,
+    decency_score,
+    length_score,
+    spelling_score,
+    structure_score,
+)
+from agent.tasks.touche.measures import QUALITY, RELEVANCE, evaluate_touche, measure_touche
+from agent.tasks.touche.ranking import MU, SHORT, Ranker, RankingOptions, boost_fields
+from agent.tasks.touche.ranking import QUALITY as WRITING
+from agent.tasks.touche.run import ToucheReport, ToucheTask, rank_topics, to_queries, write_run
+from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from cli import app
-from indexes.arguments import find_arguments
-from indexes.passages import PassageIndex, build_index, whole_text
-from indexes.statistics import Counting, Dirichlet, Statistics
-from indexes.words import stems
+from indexes.corpora.args_me import find_arguments
+from indexes.index_builder import build_index
+from indexes.passage_index import PassageIndex, searchable_text
+from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsCounter
+from indexes.text.analysis import stems
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, ROOT
@@ -57,7 +65,7 @@ def given(directory: Path, *arguments: Any, topics: str = TOPICS) -> Path:
     return directory
 
 
-def run(task: Task, output: Path) -> list[list[str]]:
+def run(task: ToucheTask, output: Path) -> list[list[str]]:
     """The columns of the run's lines."""
     write_run(task, output, bar, overwrite=False)
     return [line.split(" ") for line in (output / "run.txt").read_text().splitlines()]
@@ -67,7 +75,7 @@ def run(task: Task, output: Path) -> list[list[str]]:
 
 
 def test_the_example_becomes_a_run_of_trec_lines(tmp_path: Path) -> None:
-    lines = run(Task(FIXTURE, name="our run"), tmp_path / "out")
+    lines = run(ToucheTask(FIXTURE, name="our run"), tmp_path / "out")
     assert all((len(line), line[1], line[5]) == (6, "Q0", "our_run") for line in lines)
     assert list(dict.fromkeys(line[0] for line in lines)) == ["1", "2", "3", "51", "52", "53"]
     for number in ("1", "53"):
@@ -80,18 +88,18 @@ def test_the_example_becomes_a_run_of_trec_lines(tmp_path: Path) -> None:
 
 def test_two_runs_are_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        run(Task(FIXTURE), tmp_path / name)
+        run(ToucheTask(FIXTURE), tmp_path / name)
     assert (tmp_path / "one" / "run.txt").read_bytes() == (tmp_path / "two" / "run.txt").read_bytes()
 
 
 def test_a_run_holds_at_most_k_arguments_a_topic_and_never_more_than_a_thousand(tmp_path: Path) -> None:
     many = given(tmp_path / "in", *(argument(f"a-{n}") for n in range(1100)))
-    lines = run(Task(many), tmp_path / "out")
+    lines = run(ToucheTask(many), tmp_path / "out")
     assert len(lines) == 1000
     scores = [float(line[4]) for line in lines]
     assert all(before > after for before, after in pairwise(scores)), "though all are equally good"
     assert lines[0][2] == "a-0", "ties go by the order of the files"
-    assert len(run(Task(many, k=7), tmp_path / "seven")) == 7
+    assert len(run(ToucheTask(many, k=7), tmp_path / "seven")) == 7
 
 
 ALTERED = [
@@ -104,7 +112,7 @@ ALTERED = [
 
 @pytest.mark.parametrize(("pattern", "text"), [row[1:] for row in ALTERED], ids=[row[0] for row in ALTERED])
 def test_an_automatic_run_sees_the_titles_alone(pattern: str, text: str, tmp_path: Path) -> None:
-    run(Task(FIXTURE), tmp_path / "out")
+    run(ToucheTask(FIXTURE), tmp_path / "out")
     altered = tmp_path / "in"
     altered.mkdir()
     for file in FIXTURE.glob("*.json"):
@@ -112,7 +120,7 @@ def test_an_automatic_run_sees_the_titles_alone(pattern: str, text: str, tmp_pat
     topics, times = re.subn(pattern, text, (FIXTURE / "topics.xml").read_text())
     assert times == 3
     (altered / "topics.xml").write_text(topics)
-    run(Task(altered), tmp_path / "again")
+    run(ToucheTask(altered), tmp_path / "again")
     assert (tmp_path / "again" / "run.txt").read_bytes() == (tmp_path / "out" / "run.txt").read_bytes()
 
 
@@ -121,16 +129,16 @@ def test_one_file_or_one_a_portal_is_the_same_run(tmp_path: Path) -> None:
     whole = given(tmp_path / "in", topics=(FIXTURE / "topics.xml").read_text())
     (whole / "debateorg.json").rename(whole / "args-me.json")
     (whole / "args-me.json").write_text(json.dumps({"arguments": parts}))
-    assert run(Task(whole), tmp_path / "whole") == run(Task(FIXTURE), tmp_path / "parts")
+    assert run(ToucheTask(whole), tmp_path / "whole") == run(ToucheTask(FIXTURE), tmp_path / "parts")
 
 
 def test_a_model_may_add_words(tmp_path: Path) -> None:
     """The cages are in the answer and not in the question."""
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"ask": {"imagine": ["They live in cages."]}}))
-    asked = queries([Question("1", "Are zoos wrong?")], f"scripted:{script}")
+    asked = to_queries([ControversialQuestion("1", "Are zoos wrong?")], f"scripted:{script}")
     assert asked["1"] == [("Are zoos wrong?", 1.0), ("They live in cages.", 0.3)]
-    assert queries([Question("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]
+    assert to_queries([ControversialQuestion("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]
 
 
 def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
@@ -147,9 +155,9 @@ def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
         return directory
 
     def peak(directory: Path) -> int:
-        task, asked = Task(directory, k=5), queries([Question("1", "Does word7 help?")], None)
+        task, asked = ToucheTask(directory, k=5), to_queries([ControversialQuestion("1", "Does word7 help?")], None)
         tracemalloc.start()
-        found = ranked_for(asked, find_arguments(directory), task, directory / "index", bar).hits
+        found = rank_topics(asked, find_arguments(directory), task, directory / "index", bar).hits
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert found["1"][0].id == "a-7"
@@ -167,16 +175,16 @@ def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
 def test_counting_while_building_is_counting_the_index(tmp_path: Path) -> None:
     """Of the words of the question alone, and not of what is left out."""
     bad = given(tmp_path / "in", argument("a"), argument("a", text="Zoos, zoos, zoos."), argument("b"))
-    counting = Counting({"zoo"})
+    counting = StatisticsCounter({"zoo"})
     arguments = find_arguments(bad)
     build_index(
         arguments,
         tmp_path / "index",
         skip_problems=True,
         progress=lambda: None,
-        seen=lambda found: counting.add(whole_text(found)),
+        seen=lambda found: counting.add(searchable_text(found)),
     )
-    counted, whole = counting.statistics(), Statistics.of(PassageIndex(tmp_path / "index").texts())
+    counted, whole = counting.statistics(), CollectionStatistics.of(PassageIndex(tmp_path / "index").texts())
     assert (counted.passages, counted.words) == (whole.passages, whole.words)
     assert (counted.times, counted.passages_with) == ({"zoo": 4}, {"zoo": 2})
     assert (whole.times["zoo"], whole.passages_with["zoo"]) == (4, 2)
@@ -184,9 +192,9 @@ def test_counting_while_building_is_counting_the_index(tmp_path: Path) -> None:
 
 def test_a_conclusions_words_count_more() -> None:
     found = Passage("a", "They live in cages.", "Zoos are cruel")
-    assert fielded(found, 1) == stems(whole_text(found))
-    assert fielded(found, 3).count("zoo") == 3
-    assert fielded(found, 3).count("cage") == 1
+    assert boost_fields(found, 1) == stems(searchable_text(found))
+    assert boost_fields(found, 3).count("zoo") == 3
+    assert boost_fields(found, 3).count("cage") == 1
 
 
 @pytest.mark.parametrize(
@@ -194,7 +202,7 @@ def test_a_conclusions_words_count_more() -> None:
     [("", 1.0), ("I agree with my opponent.", 1 - 5 / 25), ("word " * 25, 0.0), ("word " * 300, 0.0)],
 )
 def test_how_short_is_too_short(text: str, expected: float) -> None:
-    assert shortness(text) == pytest.approx(expected)
+    assert brevity_penalty(text) == pytest.approx(expected)
 
 
 LONG = f"{TEXT} {TEXT}"
@@ -205,16 +213,22 @@ def test_a_score_by_hand(tmp_path: Path) -> None:
     directory = given(tmp_path / "in", argument("a", "Zoos", "I agree."), argument("b", "Cages", LONG))
     build_index(find_arguments(directory), tmp_path / "index", skip_problems=False, progress=lambda: None)
     index = PassageIndex(tmp_path / "index")
-    known = Statistics.of(index.texts())
+    known = CollectionStatistics.of(index.texts())
 
     def likelihood(words: list[str]) -> float:
         return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
 
     short, long = ["zoo", "zoo", "i", "agre"], stems(f"Cages Cages {LONG}")
     for ways, expected in (
-        (Ways(), {"a": -2 * SHORT * 23 / 25 + 2 * WRITING * quality("I agree."), "b": 2 * WRITING * quality(LONG)}),
-        (Ways(quality=False), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
-        (Ways(quality=False, short=False), {"a": 0.0, "b": 0.0}),
+        (
+            RankingOptions(),
+            {
+                "a": -2 * SHORT * 23 / 25 + 2 * WRITING * argument_quality("I agree."),
+                "b": 2 * WRITING * argument_quality(LONG),
+            },
+        ),
+        (RankingOptions(quality=False), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
+        (RankingOptions(quality=False, short=False), {"a": 0.0, "b": 0.0}),
     ):
         found = {hit.id: hit.score for hit in Ranker(index, known, ways).rank([("zoos in cages", 1.0)], 10)}
         assert found["a"] == pytest.approx(likelihood(short) + expected["a"], abs=1e-4)
@@ -223,19 +237,19 @@ def test_a_score_by_hand(tmp_path: Path) -> None:
 
 GOOD = "A uniform is worn for a year. It can be handed down to a younger child, and saves money."
 QUALITIES: list[tuple[Callable[[str], float], str, float]] = [
-    (length, "word " * 75, 0.5),
-    (length, "word " * 1000, 1.0),
-    (structure, GOOD, 1.0),
-    (structure, "A uniform is worn for a year. it saves money and time", 0.5),
-    (structure, "no", 0.0),
-    (structure, "", 0.0),
-    (decency, GOOD, 1.0),
-    (decency, "That is bullshit.", 1 - 1 / 3),
-    (decency, "WRONG!!! It is SOOOO wrong, damn it.", 0.0),
-    (spelling, GOOD, 1.0),
-    (spelling, "Uniforms are definately worn by pupils at schools here.", 1 - 5 * 1 / 8),
-    (spelling, "Przewalski", 1.0),
-    (quality, "", (0 + 0 + 1 + 1) / 4),
+    (length_score, "word " * 75, 0.5),
+    (length_score, "word " * 1000, 1.0),
+    (structure_score, GOOD, 1.0),
+    (structure_score, "A uniform is worn for a year. it saves money and time", 0.5),
+    (structure_score, "no", 0.0),
+    (structure_score, "", 0.0),
+    (decency_score, GOOD, 1.0),
+    (decency_score, "That is bullshit.", 1 - 1 / 3),
+    (decency_score, "WRONG!!! It is SOOOO wrong, damn it.", 0.0),
+    (spelling_score, GOOD, 1.0),
+    (spelling_score, "Uniforms are definately worn by pupils at schools here.", 1 - 5 * 1 / 8),
+    (spelling_score, "Przewalski", 1.0),
+    (argument_quality, "", (0 + 0 + 1 + 1) / 4),
 ]
 
 
@@ -244,14 +258,17 @@ def test_the_parts_of_quality_by_hand(part: Callable[[str], float], text: str, e
     assert part(text) == pytest.approx(expected)
 
 
-def ranking(ways: Ways, place: Path) -> Finished:
-    asked = queries(read_questions(FIXTURE / "topics.xml"), None)
-    return ranked_for(asked, find_arguments(FIXTURE), Task(FIXTURE, ways), place, bar)
+def ranking(ways: RankingOptions, place: Path) -> ToucheReport:
+    asked = to_queries(read_questions(FIXTURE / "topics.xml"), None)
+    return rank_topics(asked, find_arguments(FIXTURE), ToucheTask(FIXTURE, ways), place, bar)
 
 
 @pytest.mark.parametrize("part", ["likelihood", "conclusion", "short", "quality"])
 def test_every_part_can_be_left_out_and_then_counts_nothing(part: str, tmp_path: Path) -> None:
-    whole, without = ranking(Ways(), tmp_path / "whole"), ranking(replace(Ways(), **{part: False}), tmp_path / "part")
+    whole, without = (
+        ranking(RankingOptions(), tmp_path / "whole"),
+        ranking(replace(RankingOptions(), **{part: False}), tmp_path / "part"),
+    )
     assert whole.hits != without.hits
     assert {hit.id for hit in whole.hits["1"]} == {hit.id for hit in without.hits["1"]}
 
@@ -260,11 +277,11 @@ def test_what_is_no_argument_ranks_below_what_is_one(tmp_path: Path) -> None:
     """'I agree with my opponent' holds every word of the question in its conclusion, and is first by BM25."""
     judged = {line.split()[2]: int(line.split()[3]) for line in RELEVANT.read_text().splitlines()}
 
-    def worthless(ways: Ways, place: Path) -> int:
+    def worthless(ways: RankingOptions, place: Path) -> int:
         return sum(judged[hit.id] == -2 for hits in ranking(ways, place).hits.values() for hit in hits[:3])
 
-    assert worthless(Ways(likelihood=False), tmp_path / "words") > 6
-    assert worthless(Ways(), tmp_path / "default") == 0
+    assert worthless(RankingOptions(likelihood=False), tmp_path / "words") > 6
+    assert worthless(RankingOptions(), tmp_path / "default") == 0
 
 
 # What is refused
@@ -299,7 +316,7 @@ BAD_TOPICS = [
 @pytest.mark.parametrize(("xml", "message"), [row[1:] for row in BAD_TOPICS], ids=[row[0] for row in BAD_TOPICS])
 def test_bad_topics_are_refused_before_any_work(xml: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        run(Task(given(tmp_path / "in", argument("a"), topics=xml)), tmp_path / "out")
+        run(ToucheTask(given(tmp_path / "in", argument("a"), topics=xml)), tmp_path / "out")
     assert message in str(caught.value)
     assert not (tmp_path / "out").exists()
 
@@ -330,12 +347,12 @@ BAD_ARGUMENTS: list[tuple[str, Any, str]] = [
 def test_a_bad_argument_stops_or_is_skipped_and_told(bad: Any, message: str, tmp_path: Path) -> None:
     directory = given(tmp_path / "in", argument("a"), bad, argument("b"))
     with pytest.raises(InvalidInputError) as caught:
-        run(Task(directory), tmp_path / "out")
+        run(ToucheTask(directory), tmp_path / "out")
     assert message in str(caught.value)
     assert "debateorg.json:2" in str(caught.value)
     assert list((tmp_path / "out").iterdir()) == [], "a failed run leaves nothing behind"
 
-    ranked = write_run(Task(directory, skip_problems=True), tmp_path / "out", bar, overwrite=False)
+    ranked = write_run(ToucheTask(directory, skip_problems=True), tmp_path / "out", bar, overwrite=False)
     assert [hit.id for hit in ranked.hits["1"]] == ["a", "b"]
     assert [message in str(problem) for problem in ranked.built.problems] == [True]
 
@@ -357,11 +374,11 @@ def test_a_broken_file_stops_or_its_rest_is_skipped_and_told(data: str | bytes, 
     whole = data if isinstance(data, bytes) else data.encode()
     (directory / "debateorg.json").write_bytes(whole.replace(b"GOOD", json.dumps(argument("a")).encode()))
     with pytest.raises(InvalidInputError) as caught:
-        run(Task(directory), tmp_path / "out")
+        run(ToucheTask(directory), tmp_path / "out")
     assert message in str(caught.value)
 
     (directory / "idebate.json").write_text(json.dumps({"arguments": [argument("c")]}))
-    ranked = write_run(Task(directory, skip_problems=True), tmp_path / "out", bar, overwrite=False)
+    ranked = write_run(ToucheTask(directory, skip_problems=True), tmp_path / "out", bar, overwrite=False)
     assert ranked.hits["1"][-1].id == "c", "the other files are read"
     assert [message in str(problem) for problem in ranked.built.problems] == [True]
 
@@ -381,19 +398,19 @@ def test_what_is_missing_or_in_the_way_is_named(tmp_path: Path) -> None:
     ]
     for directory, output, error, message in cases:
         with pytest.raises(error, match=message):
-            run(Task(directory), tmp_path / output)
+            run(ToucheTask(directory), tmp_path / output)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_run_that_is_there_is_kept(tmp_path: Path) -> None:
     (tmp_path / "run.txt").write_text("ours\n")
     with pytest.raises(UsageError, match=r"run\.txt: exists already"):
-        run(Task(FIXTURE), tmp_path)
+        run(ToucheTask(FIXTURE), tmp_path)
     broken = given(tmp_path / "in", argument("a"), argument("a"))
     with pytest.raises(InvalidInputError, match="seen before"):
-        write_run(Task(broken), tmp_path, bar, overwrite=True)
+        write_run(ToucheTask(broken), tmp_path, bar, overwrite=True)
     assert (tmp_path / "run.txt").read_text() == "ours\n"
-    write_run(Task(FIXTURE), tmp_path, bar, overwrite=True)
+    write_run(ToucheTask(FIXTURE), tmp_path, bar, overwrite=True)
     assert set(read_ranking(tmp_path / "run.txt").hits) == {"1", "2", "3", "51", "52", "53"}
 
 
@@ -423,8 +440,8 @@ def test_ndcg_by_hand(tmp_path: Path) -> None:
 
 def test_both_measures_and_a_comparison(tmp_path: Path) -> None:
     runs = []
-    for name, ways in (("words", Ways(likelihood=False)), ("default", Ways())):
-        run(Task(FIXTURE, ways), tmp_path / name)
+    for name, ways in (("words", RankingOptions(likelihood=False)), ("default", RankingOptions())):
+        run(ToucheTask(FIXTURE, ways), tmp_path / name)
         runs.append(tmp_path / name / "run.txt")
     words, default = evaluate_touche(runs, RELEVANT, WRITTEN)
     assert set(default.turns["1"]) == {RELEVANCE, QUALITY}
@@ -436,7 +453,10 @@ def test_both_measures_and_a_comparison(tmp_path: Path) -> None:
 def test_a_ranking_is_measured_as_its_file_is(tmp_path: Path) -> None:
     ranked = {"1": {"best": 2.0, "good": 1.0}}
     labels = {RELEVANCE: {"1": {"best": 3, "good": 1}}, QUALITY: {"1": {"good": 1}}}
-    assert measured("ours", ranked, labels).turns["1"] == {RELEVANCE: 1.0, QUALITY: pytest.approx(1 / math.log2(3))}
+    assert measure_touche("ours", ranked, labels).turns["1"] == {
+        RELEVANCE: 1.0,
+        QUALITY: pytest.approx(1 / math.log2(3)),
+    }
 
 
 def test_labels_without_anything_good_are_refused(tmp_path: Path) -> None:

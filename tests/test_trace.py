@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent.answering import Outputs, Report, Request, answer_file
-from agent.console import turn_progress
-from agent.llm.scripted import ScriptedModel
-from agent.sources import Origin
-from agent.trace import Settings, empty, read_trace, resume, writing
-from indexes.passages import PassageIndex
+from agent.models.scripted import ScriptedModel
+from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.runs.trace import RunSettings, new_trace, open_for_append, read_trace, resume_trace
+from agent.terminal.console import turn_progress
+from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
 from tests.conftest import EXAMPLES
@@ -25,9 +25,9 @@ def run_path(tmp_path: Path) -> Path:
     return tmp_path / "run.json"
 
 
-def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> Report:
+def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> RunReport:
     outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
-    request = Request(EXAMPLES / "topics.json", Origin(index.directory), "none", Plan(k=k))
+    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory), "none", Plan(k=k))
     return answer_file(request, outputs, turn_progress)
 
 
@@ -67,7 +67,7 @@ def test_a_run_cut_at_any_byte_ends_the_same(
         return ask(self, conversation, task, reply)
 
     monkeypatch.setattr(ScriptedModel, "ask", counted)
-    request = Request(topics, Origin(example_index.directory, embedder="none"), model, Plan(k=10))
+    request = RunRequest(topics, EvidenceFiles(example_index.directory, embedder="none"), model, Plan(k=10))
     answer_file(request, Outputs(run, trace, resume=False), turn_progress)
     whole, full, all_asked = run.read_bytes(), trace.read_bytes(), len(asked)
     turns = full.count(b"\n") - 1
@@ -83,8 +83,11 @@ def test_a_run_cut_at_any_byte_ends_the_same(
 
 def test_another_script_is_another_model(example_index: PassageIndex, run_path: Path) -> None:
     script = write_script(run_path.with_name("script.json"))
-    request = Request(
-        EXAMPLES / "topics.json", Origin(example_index.directory, embedder="none"), f"scripted:{script}", Plan(k=10)
+    request = RunRequest(
+        EXAMPLES / "topics.json",
+        EvidenceFiles(example_index.directory, embedder="none"),
+        f"scripted:{script}",
+        Plan(k=10),
     )
     outputs = Outputs(run_path, run_path.with_name("run.trace.jsonl"), resume=True)
     answer_file(request, outputs, turn_progress)
@@ -107,14 +110,14 @@ def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    settings = Settings("ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
+    settings = RunSettings("ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
     path = tmp_path / "trace.jsonl"
-    begun = empty(path, settings)
-    with writing(begun), pytest.raises(UsageError, match="another process"), writing(begun):
+    begun = new_trace(path, settings)
+    with open_for_append(begun), pytest.raises(UsageError, match="another process"), open_for_append(begun):
         pass
-    assert resume(path, settings).settings == settings
+    assert resume_trace(path, settings).settings == settings
     with pytest.raises(UsageError, match="model: 'none' then, 'smollm2' now"):
-        resume(path, replace(settings, model="smollm2"))
+        resume_trace(path, replace(settings, model="smollm2"))
 
 
 def test_a_damaged_trace_names_the_line(example_index: PassageIndex, run_path: Path) -> None:
@@ -138,4 +141,4 @@ def test_every_setting_counts_when_a_run_is_resumed(example_index: PassageIndex,
         replace(settings, passages="another index"),
     ):
         with pytest.raises(UsageError, match="made under other settings"):
-            resume(trace, other)
+            resume_trace(trace, other)

@@ -4,29 +4,29 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from agent.chat.store import Said
+from agent.chat.store import ChatTurn
 from agent.tracks.ikat_2023 import Topic, TopicTurn
-from schemas.records import Answered, Statement
+from schemas.records import Statement, TurnResult
 
 
-def as_markdown(turns: Sequence[Said], source: str) -> str:
+def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
     """Questions, answers and their sources."""
-    return "\n".join([f"# {turns[0].utterance}", "", f"*Asked of {source}.*", *_turns(turns), ""])
+    return "\n".join([f"# {turns[0].utterance}", "", f"*Asked of {source}.*", *_markdown_turns(turns), ""])
 
 
-def _turns(turns: Sequence[Said]) -> Iterator[str]:
+def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
     for turn in turns:
-        yield from ("", f"**{turn.utterance}**", "", marked(turn.answered) or "*Nothing was found.*")
+        yield from ("", f"**{turn.utterance}**", "", with_citation_marks(turn.answered) or "*Nothing was found.*")
         sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
 
 
-def marked(answered: Answered) -> str:
+def with_citation_marks(answered: TurnResult) -> str:
     """The answer with the numbers of its sources, which count in the order of their first citation."""
-    return " ".join(sentences(answered))
+    return " ".join(marked_sentences(answered))
 
 
-def sentences(answered: Answered) -> list[str]:
+def marked_sentences(answered: TurnResult) -> list[str]:
     """The same, sentence by sentence."""
     numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
     return [
@@ -37,13 +37,13 @@ def sentences(answered: Answered) -> list[str]:
     ]
 
 
-def as_topics(turns: Sequence[Said], statements: Sequence[Statement], chat: int) -> bytes:
+def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int) -> bytes:
     """The conversation as an iKAT 2023 topics file; what convagent rewrote, chose and cited stands as its labels.
 
     A test case is made of it by correcting these.
     """
     known = {statement.id: statement.text for statement in statements} | {
-        chosen.statement.id: chosen.statement.text for turn in turns for chosen in turn.answered.personal
+        chosen.statement.id: chosen.statement.text for turn in turns for chosen in turn.answered.selected_statements
     }
     numbers = {id: number for number, id in enumerate(known, start=1)}
     topic = Topic(
@@ -56,7 +56,7 @@ def as_topics(turns: Sequence[Said], statements: Sequence[Statement], chat: int)
                 utterance=turn.utterance,
                 resolved_utterance=turn.answered.query.standalone,
                 response=turn.answered.response.text,
-                ptkb_provenance=[numbers[chosen.statement.id] for chosen in turn.answered.personal],
+                ptkb_provenance=[numbers[chosen.statement.id] for chosen in turn.answered.selected_statements],
                 response_provenance=list(turn.answered.response.used),
             )
             for number, turn in enumerate(turns, start=1)

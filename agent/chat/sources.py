@@ -3,17 +3,17 @@
 import os
 from pathlib import Path
 
-from agent import console
-from agent.documents import open_documents
-from agent.llm.embedded import cache_directory
-from agent.sources import DEFAULT_INDEX
-from indexes.passages import INFO_FILE, PassageIndex, read_info
-from indexes.vectors import Embedder
-from indexes.whole import in_place
+from agent.chat.document_index import open_documents
+from agent.runs.evidence import DEFAULT_INDEX
+from agent.terminal import console
+from indexes.passage_index import INFO_FILE, PassageIndex, read_info
+from indexes.ranking.vectors import Embedder
+from indexes.storage.atomic_files import resolve_replaced
+from indexes.storage.directories import cache_directory
 from schemas.errors import UsageError
 
 
-def named_source(docs: Path | None, index: Path | None) -> Path:
+def resolve_source(docs: Path | None, index: Path | None) -> Path:
     """The folder or index that is meant; where none is named, the index of `CONVAGENT_INDEX`, or in `index`.
 
     Raises `UsageError` where both are named, and what `read_info` does for an index that is none.
@@ -29,7 +29,7 @@ def named_source(docs: Path | None, index: Path | None) -> Path:
 
 def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
     """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` do."""
-    if (in_place(source) / INFO_FILE).exists():
+    if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
     documents = open_documents(source, cache_directory(), embedder, console.progress)
     console.show_documents(documents.reading)

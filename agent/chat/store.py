@@ -1,9 +1,8 @@
 """What is kept of a person, in one SQLite file that stays here: conversations, and what they said of themselves.
 
-A turn is kept whole (`Answered`), so that its sources can be opened, and the conversation exported, much later.
+A turn is kept whole (`TurnResult`), so that its sources can be opened, and the conversation exported, much later.
 """
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from indexes.storage.directories import data_directory
 from schemas.errors import MissingError, RunError, UsageError
-from schemas.records import Answered, Statement
+from schemas.records import Statement, TurnResult
 
 VERSION = 1
 WAIT = 10.0  # seconds for another process that is writing
@@ -31,7 +31,7 @@ CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NUL
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatSummary:
     """A conversation as a list shows it. `title` is its first utterance."""
 
     id: int
@@ -42,18 +42,11 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatTurn:
     """One turn of a kept conversation."""
 
     utterance: str
-    answered: Answered
-
-
-def data_directory() -> Path:
-    """Where a person's own data are kept: `CONVAGENT_DATA`, else the user's data directory."""
-    from platformdirs import user_data_path
-
-    return Path(os.environ.get("CONVAGENT_DATA") or user_data_path("convagent"))
+    answered: TurnResult
 
 
 def open_store(*, incognito: bool) -> "Store":
@@ -107,7 +100,7 @@ class Store:
             found = database.execute("INSERT INTO chats (started, source) VALUES (?, ?)", (now, source))
             return int(found.lastrowid or 0)
 
-    def add(self, chat: int, utterance: str, answered: Answered) -> None:
+    def add(self, chat: int, utterance: str, answered: TurnResult) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
         with self._open() as database:
             kept = database.execute(
@@ -124,7 +117,7 @@ class Store:
             found = database.execute("SELECT utterance FROM turns ORDER BY rowid DESC LIMIT ?", (most,)).fetchall()
         return tuple(text for (text,) in reversed(found))
 
-    def turns(self, chat: int) -> tuple[Said, ...]:
+    def turns(self, chat: int) -> tuple[ChatTurn, ...]:
         """A conversation. Raises `MissingError` for one that is not there."""
         with self._open() as database:
             found = database.execute(
@@ -132,9 +125,9 @@ class Store:
             ).fetchall()
         if not found:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
-        return tuple(Said(text, msgspec.json.decode(answered, type=Answered)) for text, answered in found)
+        return tuple(ChatTurn(text, msgspec.json.decode(answered, type=TurnResult)) for text, answered in found)
 
-    def chats(self, words: str = "") -> tuple[Chat, ...]:
+    def chats(self, words: str = "") -> tuple[ChatSummary, ...]:
         """Conversations in which all of some words were said, the latest first; all of them without words."""
         with self._open() as database:
             found = database.execute(
@@ -143,7 +136,7 @@ class Store:
                 "FROM chats c JOIN turns t ON t.chat = c.id GROUP BY c.id ORDER BY c.id DESC"
             ).fetchall()
         wanted = words.casefold().split()
-        return tuple(Chat(*row) for *row, said in found if all(word in said.casefold() for word in wanted))
+        return tuple(ChatSummary(*row) for *row, said in found if all(word in said.casefold() for word in wanted))
 
     def source(self, chat: int) -> str:
         """The folder or index that a conversation asked. Raises `MissingError`."""
@@ -169,7 +162,7 @@ class Store:
 
     def remember(self, text: str) -> Statement:
         """Keep a statement; one that is there already stays. Raises `UsageError` for an empty one."""
-        said = _sentence(text)
+        said = _normalise_statement(text)
         with self._open() as database:
             database.execute("INSERT OR IGNORE INTO statements (text) VALUES (?)", (said,))
             id = database.execute("SELECT id FROM statements WHERE text = ?", (said,)).fetchone()[0]
@@ -177,13 +170,13 @@ class Store:
 
     def change(self, id: str, text: str) -> Statement:
         """Say a statement otherwise. Raises `UsageError` for an empty one, `MissingError` where it is not there."""
-        said = _sentence(text)
+        said = _normalise_statement(text)
         with self._open() as database:
             if not database.execute("UPDATE OR REPLACE statements SET text = ? WHERE id = ?", (said, id)).rowcount:
                 raise MissingError(f"there is no statement {id}", remedy="`/about-me` lists them.")
         return Statement(id, said)
 
-    def unlearn(self, ids: Sequence[str]) -> None:
+    def delete_statements(self, ids: Sequence[str]) -> None:
         """Delete statements. Raises `MissingError` naming those that are not there, and deletes none then."""
         missing = sorted(set(ids) - {statement.id for statement in self.statements()})
         if missing:
@@ -192,7 +185,7 @@ class Store:
             database.executemany("DELETE FROM statements WHERE id = ?", [(id,) for id in ids])
 
 
-def _sentence(text: str) -> str:
+def _normalise_statement(text: str) -> str:
     said = " ".join(text.split())
     if not said:
         raise UsageError("a statement needs words", remedy="Such as: I am vegetarian.")

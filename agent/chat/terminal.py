@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agent.chat.cited import Source
-from agent.chat.cited import sources as sources_of
-from agent.chat.export import as_markdown, as_topics, marked
-from agent.chat.language import looks_english
-from agent.chat.oneself import said_of_oneself
+from agent.chat.citations import Source
+from agent.chat.citations import cited_sources as sources_of
+from agent.chat.export import to_markdown, to_topics, with_citation_marks
+from agent.chat.language_check import looks_english
+from agent.chat.progress_messages import describe_call
+from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
-from agent.chat.steps import told
 from agent.chat.store import Store
-from agent.console import plain
-from agent.files import check_writable, write_whole
+from agent.terminal.console import plain_text_markup
+from indexes.storage.files import check_writable, write_atomically
 from schemas.errors import ConvagentError, UsageError
-from schemas.records import Answered, Call
+from schemas.records import Call, TurnResult
 
 HELP = """\
 Ask, and go on asking. Commands:
@@ -88,18 +88,18 @@ class Terminal:
 
         def listener(call: Call) -> None:
             if call.step == "search":
-                self._say(told(call), "dim")
+                self._say(describe_call(call), "dim")
             else:
-                status.update(told(call))
+                status.update(describe_call(call))
 
         with status:
             yield listener
 
-    def _show(self, answered: Answered) -> None:
+    def _show(self, answered: TurnResult) -> None:
         self.sources = sources_of(answered)
-        for chosen in answered.personal:
+        for chosen in answered.selected_statements:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
-        self._say(marked(answered) or "I found nothing about this in the documents.")
+        self._say(with_citation_marks(answered) or "I found nothing about this in the documents.")
         self._show_sources("")
 
     def _show_sources(self, _argument: str) -> None:
@@ -116,7 +116,10 @@ class Terminal:
             raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
         source = found[argument.strip("[]")]
         self._say(f"{source.passage.id}  {source.passage.title}", "green")
-        pieces = (plain(f">{piece.text}<", "bold") if piece.marked else plain(piece.text) for piece in source.pieces)
+        pieces = (
+            plain_text_markup(f">{piece.text}<", "bold") if piece.marked else plain_text_markup(piece.text)
+            for piece in source.pieces
+        )
         self.out.print(*pieces, sep="")
         if source.passage.url:
             self._say(source.passage.url, "dim")
@@ -130,7 +133,7 @@ class Terminal:
             number, _, text = rest.strip().partition(" ")
             store.change(self._statement(number), text)
         elif verb == "remove":
-            store.unlearn([self._statement(number) for number in rest.split()] or [self._statement("")])
+            store.delete_statements([self._statement(number) for number in rest.split()] or [self._statement("")])
         elif verb:
             raise UsageError(f"/about-me does not know {verb!r}", remedy="/about-me add I am vegetarian.")
         known = store.statements()
@@ -147,7 +150,7 @@ class Terminal:
         return known[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
-        for said in said_of_oneself(utterance, self.session.store.statements()):
+        for said in find_self_disclosures(utterance, self.session.store.statements()):
             if self.asks is None:
                 self._say(f"(To have me remember this: /about-me add {said})", "dim")
             elif self.asks(f"Remember about you: {said} [y/N] ").strip().lower() in ("y", "yes"):
@@ -173,7 +176,7 @@ class Terminal:
         if self.session.chat is None:
             raise UsageError("there is nothing to export yet")
         path = Path(os.path.expanduser(argument))  # noqa: PTH111 - leaves an unknown user's name as it is
-        export(self.session.store, self.session.chat, path, overwrite=False)
+        export_conversation(self.session.store, self.session.chat, path, overwrite=False)
         self._say(f"written to {path}", "dim")
 
     def _help(self, _argument: str) -> None:
@@ -183,10 +186,10 @@ class Terminal:
         self.done = True
 
     def _say(self, text: str, style: str = "") -> None:
-        self.out.print(plain(text, style))
+        self.out.print(plain_text_markup(text, style))
 
 
-def export(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
+def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
     """Write a conversation: as Markdown, or as iKAT topics where the name ends in `.json`.
 
     Raises `UsageError` for another name, or one that is taken.
@@ -196,11 +199,11 @@ def export(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
     check_writable(path, overwrite)
     turns = store.turns(chat)
     topics = path.suffix == ".json"
-    data = as_topics(turns, store.statements(), chat) if topics else as_markdown(turns, store.source(chat)).encode()
-    write_whole(path, [data])
+    data = to_topics(turns, store.statements(), chat) if topics else to_markdown(turns, store.source(chat)).encode()
+    write_atomically(path, [data])
 
 
-def converse(session: Session, opener: Callable[[str], Assistant]) -> bool:
+def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     """Talk until the person leaves, or the pipe ends. Whether everything went well.
 
     On a terminal there is line editing, and what was asked before comes back with the arrow keys; through a pipe a line
@@ -211,13 +214,20 @@ def converse(session: Session, opener: Callable[[str], Assistant]) -> bool:
     out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     if not sys.stdin.isatty():
         terminal = Terminal(session, opener, out)
-        went_well = [terminal.handle(line) for line in _piped(terminal)]  # all are asked, whatever became of one
+        went_well = [terminal.handle(line) for line in _read_pipe(terminal)]  # all are asked, whatever became of one
         return all(went_well)
-    prompt, asking = _prompt(session.store.utterances()), _prompt(())
+    prompt, asking = _make_prompt(session.store.utterances()), _make_prompt(())
     terminal = Terminal(session, opener, out, lambda question: str(asking.prompt(question)))
-    out.print(plain(session.assistant.source, "bold"), plain(" /help for help, Ctrl-D to leave", "dim"))
+    out.print(
+        plain_text_markup(session.assistant.source, "bold"),
+        plain_text_markup(" /help for help, Ctrl-D to leave", "dim"),
+    )
     for turn in session.turns:
-        out.print(plain(f"> {turn.utterance}", "dim"), plain(marked(turn.answered)), sep="\n")
+        out.print(
+            plain_text_markup(f"> {turn.utterance}", "dim"),
+            plain_text_markup(with_citation_marks(turn.answered)),
+            sep="\n",
+        )
         terminal.sources = sources_of(turn.answered)
     while not terminal.done:
         try:
@@ -229,14 +239,14 @@ def converse(session: Session, opener: Callable[[str], Assistant]) -> bool:
     return True
 
 
-def _piped(terminal: Terminal) -> Iterator[str]:
+def _read_pipe(terminal: Terminal) -> Iterator[str]:
     for line in sys.stdin:
         if terminal.done:
             return
         yield line
 
 
-def _prompt(before: Sequence[str]) -> Any:
+def _make_prompt(before: Sequence[str]) -> Any:
     """Line editing: Enter sends, Alt-Enter begins a new line; commands complete with Tab."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter

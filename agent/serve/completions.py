@@ -21,33 +21,33 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agent.chat.cited import sources
-from agent.chat.export import marked, sentences
-from agent.chat.session import Assistant, checked
+from agent.chat.citations import cited_sources
+from agent.chat.export import marked_sentences, with_citation_marks
+from agent.chat.session import Assistant, check_utterance
 from agent.chat.store import Store
-from agent.select import said
-from agent.serve.asking import BusyError, Desk, Job
+from agent.serve.request_queue import BusyError, QueuedQuestion, RequestQueue
+from agent.turn.extractive_answer import strip_not_found
 from schemas.errors import ConvagentError, UsageError
-from schemas.records import Answered, Message, Turn
+from schemas.records import Message, Turn, TurnResult
 
 MODEL = "convagent"
 ALIVE = 10.0  # seconds after which a waiting client is told that we are still there
 log = logging.getLogger("convagent")
-_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
+_CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
 
-class Part(msgspec.Struct):
+class ContentPart(msgspec.Struct):
     """A piece of a message's content."""
 
     type: Literal["text"]
     text: str
 
 
-class Said(msgspec.Struct):
+class RequestMessage(msgspec.Struct):
     """A message of a request."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[Part]
+    content: str | list[ContentPart]
 
     @property
     def text(self) -> str:
@@ -60,11 +60,11 @@ class StreamOptions(msgspec.Struct):
     include_usage: bool = False
 
 
-class Asked(msgspec.Struct):
+class CompletionRequest(msgspec.Struct):
     """A request. What it may say beyond this (temperature, max_tokens and so on) has no effect."""
 
     model: str
-    messages: list[Said]
+    messages: list[RequestMessage]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: int | None = 1
@@ -88,7 +88,7 @@ class Completions:
 
     assistant: Assistant
     store: Store
-    desk: Desk
+    desk: RequestQueue
 
     def routes(self) -> list[Route]:
         return [
@@ -106,11 +106,11 @@ class Completions:
 
     async def complete(self, request: Request) -> Response:
         """An answer, whole or as server-sent events."""
-        asked = _read(await request.body())
-        heard = _conversation(asked.messages)
-        turn = Turn("v1", heard[-1].text, heard[:-1])
+        asked = _parse_request(await request.body())
+        history = _to_history(asked.messages)
+        turn = Turn("v1", history[-1].text, history[:-1])
         statements = await run_in_threadpool(self.store.statements)
-        job = self.desk.submit(lambda listen: self.assistant.answer(turn, heard[:-1], statements, listen))
+        job = self.desk.submit(lambda listen: self.assistant.answer(turn, history[:-1], statements, listen))
         reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
         if asked.stream:
             usage = asked.stream_options is not None and asked.stream_options.include_usage
@@ -121,13 +121,13 @@ class Completions:
 _MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
 
 
-def failed(_request: Request, error: Exception) -> Response:
+def error_response(_request: Request, error: Exception) -> Response:
     """An error in OpenAI's form."""
-    problem = _problem(error)
+    problem = _to_request_error(error)
     return JSONResponse(problem.body, problem.status)
 
 
-def _problem(error: Exception) -> RequestError:
+def _to_request_error(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
     if isinstance(error, HTTPException):
@@ -142,13 +142,13 @@ def _problem(error: Exception) -> RequestError:
     return RequestError(500, f"convagent failed ({type(error).__name__})")
 
 
-def _read(body: bytes) -> Asked:
+def _parse_request(body: bytes) -> CompletionRequest:
     """A request that can be answered. Raises `RequestError`."""
     try:
-        asked = msgspec.json.decode(body, type=Asked)
+        asked = msgspec.json.decode(body, type=CompletionRequest)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
-        raise RequestError(400, str(error), param=path.strip(".`") or _field(what)) from error
+        raise RequestError(400, str(error), param=path.strip(".`") or _missing_field(what)) from error
     except msgspec.DecodeError as error:
         raise RequestError(400, f"the request is not JSON ({error})") from error
     _check_model(asked.model)
@@ -160,7 +160,7 @@ def _read(body: bytes) -> Asked:
     return asked
 
 
-def _field(what: str) -> str | None:
+def _missing_field(what: str) -> str | None:
     found = re.search(r"field `(\w+)`", what)
     return found[1] if found else None
 
@@ -170,21 +170,23 @@ def _check_model(name: str) -> None:
         raise RequestError(404, f"unknown model {name!r} (available: {MODEL})", param="model", code="model_not_found")
 
 
-def _conversation(messages: Sequence[Said]) -> tuple[Message, ...]:
+def _to_history(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
     """What was said, as the flow hears it: instructions left out, and what one side said in a row as one message."""
     spoken = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
         raise RequestError(400, "the last message must be the user's, and not empty", param="messages")
     joined = ((role, "\n".join(message.text.strip() for message in run)) for role, run in groupby(spoken, _role))
-    *heard, (_, last) = joined
+    *history, (_, last) = joined
     earlier = (
-        Message("user", text) if role == "user" else Message("assistant", said(_MARKS.sub("", text)))
-        for role, text in heard
+        Message("user", text)
+        if role == "user"
+        else Message("assistant", strip_not_found(_CITATION_MARKS.sub("", text)))
+        for role, text in history
     )
-    return (*earlier, Message("user", checked(last)))
+    return (*earlier, Message("user", check_utterance(last)))
 
 
-def _role(message: Said) -> str:
+def _role(message: RequestMessage) -> str:
     return message.role
 
 
@@ -195,8 +197,8 @@ class _Reply:
     id: str
     created: int
 
-    def whole(self, answered: Answered, job: Job[Answered]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": marked(answered), "refusal": None}
+    def whole(self, answered: TurnResult, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": with_citation_marks(answered), "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         rest = {"usage": _usage(job), "citations": _citations(answered)}
         return self._frame("chat.completion", [choice]) | rest
@@ -205,21 +207,21 @@ class _Reply:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return self._frame("chat.completion.chunk", [choice])
 
-    def usage(self, job: Job[Answered]) -> dict[str, Any]:
+    def usage(self, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
         return self._frame("chat.completion.chunk", []) | {"usage": _usage(job)}
 
     def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
 
 
-def _usage(job: Job[Answered]) -> dict[str, int]:
+def _usage(job: QueuedQuestion[TurnResult]) -> dict[str, int]:
     """What the language model read and wrote for this answer, all its prompts together."""
     read = sum(call.tokens_read for call in job.calls)
     written = sum(call.tokens_written for call in job.calls)
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
-def _citations(answered: Answered) -> list[dict[str, Any]]:
+def _citations(answered: TurnResult) -> list[dict[str, Any]]:
     return [
         {
             "number": source.number,
@@ -228,11 +230,11 @@ def _citations(answered: Answered) -> list[dict[str, Any]]:
             "url": source.passage.url,
             "quotes": source.quotes,
         }
-        for source in sources(answered)
+        for source in cited_sources(answered)
     ]
 
 
-async def _events(reply: _Reply, job: Job[Answered], *, usage: bool) -> AsyncIterator[str]:
+async def _events(reply: _Reply, job: QueuedQuestion[TurnResult], *, usage: bool) -> AsyncIterator[str]:
     """Sentence by sentence, then the citations. A client that goes away breaks the answer off."""
     try:
         yield _event(reply.chunk({"role": "assistant", "content": ""}))
@@ -240,14 +242,14 @@ async def _events(reply: _Reply, job: Job[Answered], *, usage: bool) -> AsyncIte
         while not (await asyncio.wait([waiting], timeout=ALIVE))[0]:
             yield ": still at it\n\n"
         answered = waiting.result()
-        for number, sentence in enumerate(sentences(answered)):
+        for number, sentence in enumerate(marked_sentences(answered)):
             yield _event(reply.chunk({"content": f" {sentence}" if number else sentence}))
         yield _event(reply.chunk({}, "stop") | {"citations": _citations(answered)})
         if usage:
             yield _event(reply.usage(job))
         yield "data: [DONE]\n\n"
     except Exception as error:
-        yield _event(_problem(error).body)
+        yield _event(_to_request_error(error).body)
     finally:
         job.stop()
 

@@ -18,13 +18,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent.chat.cited import sources
-from agent.chat.export import as_markdown, as_topics
-from agent.chat.oneself import said_of_oneself
-from agent.chat.session import Assistant, Session, checked
-from agent.chat.store import Said, Store
-from agent.llm.seam import Listener
-from agent.serve.asking import Desk, Job, StoppedError
+from agent.chat.citations import cited_sources
+from agent.chat.export import to_markdown, to_topics
+from agent.chat.self_disclosure import find_self_disclosures
+from agent.chat.session import Assistant, Session, check_utterance
+from agent.chat.store import ChatTurn, Store
+from agent.models.protocol import Listener
+from agent.serve.request_queue import QueuedQuestion, RequestQueue, StoppedError
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import IndexInfo
 
@@ -34,13 +34,13 @@ log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingQuestion:
     """A question that somebody asked in a page, of a conversation or (None) of a new one."""
 
     id: str
     question: str
     chat: int | None
-    job: Job[int]  # gives the conversation that holds the answer
+    job: QueuedQuestion[int]  # gives the conversation that holds the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Pages:
 
     assistant: Assistant
     store: Store
-    desk: Desk
+    desk: RequestQueue
     info: IndexInfo
     incognito: bool
-    asked: dict[str, Asked] = field(default_factory=dict)
+    asked: dict[str, PendingQuestion] = field(default_factory=dict)
 
     def routes(self) -> list[Route]:
         return [
@@ -77,11 +77,11 @@ class Pages:
         form = await _form(request)
         chat = int(form["chat"]) if form.get("chat", "").isdecimal() else None
         try:
-            question = checked(form.get("question", ""))
+            question = check_utterance(form.get("question", ""))
             job = self.desk.submit(lambda listen: self._answer(chat, question, listen))
         except ConvagentError as error:
             return self._page(request, chat, question=form.get("question", ""), problem=error)
-        asked = Asked(secrets.token_urlsafe(8), question, chat, job)
+        asked = PendingQuestion(secrets.token_urlsafe(8), question, chat, job)
         self.asked[asked.id] = asked
         for old in list(self.asked)[:-KEPT]:
             del self.asked[old]
@@ -99,20 +99,20 @@ class Pages:
         asked = self._asked(request)
         if not asked.job.future.done():
             return self._page(request, asked.chat, asked=asked)
-        if problem := _problem(asked.job):
+        if problem := _problem_page(asked.job):
             return self._page(request, asked.chat, question=asked.question, problem=problem)
         return RedirectResponse(f"/chats/{asked.job.future.result()}#latest", 303)
 
     def steps(self, request: Request) -> Response:
         asked = self._asked(request)
-        return _html("working.html", asked=asked, done=asked.job.future.done())
+        return _html_response("working.html", asked=asked, done=asked.job.future.done())
 
     def stop(self, request: Request) -> Response:
         asked = self._asked(request)
         asked.job.stop()
         return RedirectResponse(f"/asked/{asked.id}", 303)
 
-    def _asked(self, request: Request) -> Asked:
+    def _asked(self, request: Request) -> PendingQuestion:
         asked = self.asked.get(request.path_params["asked"])
         if asked is None:
             raise MissingError(
@@ -125,13 +125,13 @@ class Pages:
 
     def markdown(self, request: Request) -> Response:
         chat = request.path_params["chat"]
-        text = as_markdown(self.store.turns(chat), self.store.source(chat))
-        return _download(text.encode(), "text/markdown", f"conversation-{chat}.md")
+        text = to_markdown(self.store.turns(chat), self.store.source(chat))
+        return _download_response(text.encode(), "text/markdown", f"conversation-{chat}.md")
 
     def topics(self, request: Request) -> Response:
         chat = request.path_params["chat"]
-        content = as_topics(self.store.turns(chat), self.store.statements(), chat)
-        return _download(content, "application/json", f"conversation-{chat}.topics.json")
+        content = to_topics(self.store.turns(chat), self.store.statements(), chat)
+        return _download_response(content, "application/json", f"conversation-{chat}.topics.json")
 
     def delete(self, request: Request) -> Response:
         self.store.forget(request.path_params["chat"])
@@ -145,7 +145,7 @@ class Pages:
         """Say a statement otherwise, or (`do=forget`) forget it."""
         form, statement = await _form(request), request.path_params["statement"]
         if form.get("do") == "forget":
-            return self._about(request, form, lambda: self.store.unlearn([statement]))
+            return self._about(request, form, lambda: self.store.delete_statements([statement]))
         return self._about(request, form, lambda: self.store.change(statement, form.get("text", "")))
 
     def _about(self, request: Request, form: Mapping[str, str], done: Callable[[], object]) -> Response:
@@ -165,23 +165,23 @@ class Pages:
         try:
             return self._page(request, problem=error)
         except ConvagentError:  # the store itself may be what fails
-            return PlainTextResponse(f"convagent: {_told(error)}\n", _status(error))
+            return PlainTextResponse(f"convagent: {_explain_error(error)}\n", _status_code(error))
 
     def _page(
         self,
         request: Request,
         chat: int | None = None,
         *,
-        asked: Asked | None = None,
+        asked: PendingQuestion | None = None,
         question: str = "",
         problem: BaseException | None = None,
     ) -> Response:
         """A conversation, or the beginning of one."""
         words = request.query_params.get("q", "")
         turns = self.store.turns(chat) if chat is not None else ()
-        return _html(
+        return _html_response(
             "page.html",
-            _status(problem),
+            _status_code(problem),
             chat=chat,
             turns=turns,
             source=self.store.source(chat) if chat is not None else self.assistant.source,
@@ -194,21 +194,21 @@ class Pages:
             offered=self._offered(turns) if asked is None else (),
             asked=asked,
             question=question,
-            problem=_told(problem) if problem else "",
+            problem=_explain_error(problem) if problem else "",
             about_failed=request.url.path.startswith("/statements"),
             here=f"/chats/{chat}" if chat is not None else "/",
         )
 
-    def _offered(self, turns: Sequence[Said]) -> tuple[str, ...]:
+    def _offered(self, turns: Sequence[ChatTurn]) -> tuple[str, ...]:
         """What the person said of themselves in the latest turn, and did not yet have remembered."""
-        return said_of_oneself(turns[-1].utterance, self.store.statements()) if turns else ()
+        return find_self_disclosures(turns[-1].utterance, self.store.statements()) if turns else ()
 
 
-def _problem(job: Job[int]) -> BaseException | None:
+def _problem_page(job: QueuedQuestion[int]) -> BaseException | None:
     return StoppedError("the answer was broken off") if job.future.cancelled() else job.future.exception()
 
 
-def _told(error: BaseException) -> str:
+def _explain_error(error: BaseException) -> str:
     """An error in plain words."""
     if isinstance(error, HTTPException):
         return "There is no such page." if error.status_code == 404 else f"{error.detail}."
@@ -218,7 +218,7 @@ def _told(error: BaseException) -> str:
     return f"{what}. {'' if isinstance(error, MissingError) else error.remedy}".strip()
 
 
-def _status(problem: BaseException | None) -> int:
+def _status_code(problem: BaseException | None) -> int:
     if problem is None or isinstance(problem, StoppedError):
         return 200
     if isinstance(problem, HTTPException):
@@ -226,7 +226,7 @@ def _status(problem: BaseException | None) -> int:
     return 404 if isinstance(problem, MissingError) else 400 if isinstance(problem, UsageError) else 500
 
 
-def _html(template: str, status: int = 200, **values: object) -> Response:
+def _html_response(template: str, status: int = 200, **values: object) -> Response:
     return HTMLResponse(TEMPLATES.get_template(template).render(values), status, {"Cache-Control": "no-store"})
 
 
@@ -235,12 +235,12 @@ def day(started: str) -> str:
     return f"{datetime.fromisoformat(started).astimezone():%d %B %Y}".lstrip("0")
 
 
-def short(source: str) -> str:
+def shorten(source: str) -> str:
     """What is asked, without the folders that it is in."""
     return ", ".join(Path(path).name for path in source.split(", "))
 
 
-def is_web(url: str) -> bool:
+def is_web_address(url: str) -> bool:
     """Whether an address of a passage may be linked: `javascript:` and the like may not."""
     return url.startswith(("http://", "https://"))
 
@@ -252,8 +252,8 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.globals.update(sources=sources, is_web=is_web)
-TEMPLATES.filters.update(day=day, short=short)
+TEMPLATES.globals.update(sources=cited_sources, is_web=is_web_address)
+TEMPLATES.filters.update(day=day, short=shorten)
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -261,6 +261,6 @@ async def _form(request: Request) -> dict[str, str]:
     return dict(parse_qsl(body, keep_blank_values=True))
 
 
-def _download(content: bytes, kind: str, name: str) -> Response:
+def _download_response(content: bytes, kind: str, name: str) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return Response(content, media_type=kind, headers=headers)

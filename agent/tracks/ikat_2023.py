@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import topic_turns
-from agent.tracks.rules import Limits
-from agent.tracks.runs import RunPassage, RunResponse, RunStatement, RunTurn
+from agent.tracks import ikat_topics
+from agent.tracks.rules import EditionLimits
+from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, RunInfo, Topics
 
 EDITION = "ikat-2023"
@@ -58,7 +58,7 @@ RUN_EXAMPLE: Any = {
 TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.")]
 RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
-LIMITS = Limits()
+LIMITS = EditionLimits()
 OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
 SURE = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
 
@@ -139,7 +139,7 @@ class RunHead(Head):
 
 
 def read_topics(raw: Sequence[Topic]) -> Topics:
-    return topic_turns.read(EDITION, raw)
+    return ikat_topics.to_topics(EDITION, raw)
 
 
 def head(info: RunInfo) -> dict[str, Any]:

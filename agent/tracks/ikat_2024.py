@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import ikat_2023, topic_turns
+from agent.tracks import ikat_2023, ikat_topics
 from agent.tracks.ikat_2023 import NonEmpty, TopicTurn
-from agent.tracks.rules import Limits
-from agent.tracks.runs import RunPassage, RunResponse, RunStatement, RunTurn
+from agent.tracks.rules import EditionLimits
+from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, Parts, RunInfo, Topics
 
 EDITION = "ikat-2024"
@@ -41,7 +41,7 @@ RUN_EXAMPLE: Any = {
 }
 RunType = Literal["automatic", "manual", "only_response"]
 TYPES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "only_response": "only-response"}
-LIMITS = Limits()
+LIMITS = EditionLimits()
 OPTIONAL = frozenset({"rewrite", "answer"})  # parts of a turn that a run may leave out
 
 
@@ -102,7 +102,7 @@ class RunHead(Head):
 
 
 def read_topics(raw: Sequence[Topic]) -> Topics:
-    return topic_turns.read(EDITION, raw)
+    return ikat_topics.to_topics(EDITION, raw)
 
 
 def head(info: RunInfo) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import topic_turns
+from agent.tracks import ikat_topics
 from agent.tracks.ikat_2023 import NonEmpty, TopicNumber
-from agent.tracks.rules import Limits
-from agent.tracks.runs import RunPassage, RunResponse, RunStatement, RunTurn
+from agent.tracks.rules import EditionLimits
+from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, RunInfo, Topics
 
 EDITION = "ikat-2025"
@@ -52,7 +52,7 @@ RUN_EXAMPLE: Any = {
 RunType = Literal["automatic", "manual", "generation-only"]
 TYPES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "generation-only": "only-response"}
 Ranking = Annotated[dict[NonEmpty, float], Meta(description="Passage id to score; higher is better.")]
-LIMITS = Limits(together=True)
+LIMITS = EditionLimits(together=True)
 OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
 
 
@@ -108,7 +108,7 @@ Run = RunEntry  # a run file is lines of these
 
 
 def read_topics(raw: Sequence[Topic]) -> Topics:
-    return topic_turns.read(EDITION, raw)
+    return ikat_topics.to_topics(EDITION, raw)
 
 
 def entry(turn: RunTurn, info: RunInfo) -> RunEntry:

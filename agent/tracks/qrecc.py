@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agent.tracks.ikat_2023 import NonEmpty
-from agent.tracks.rules import Limits
-from agent.tracks.runs import RunPassage, RunResponse, RunTurn
-from agent.tracks.topic_turns import none_doubled
+from agent.tracks.ikat_topics import check_unique
+from agent.tracks.rules import EditionLimits
+from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
 
 EDITION = "qrecc"
@@ -36,7 +36,7 @@ RUN_EXAMPLE: Any = [
         "Model_answer": "Vegetables, beans, nuts and olive oil.",
     }
 ]
-LIMITS = Limits(tokens=None, passages=None, cites=False, responses=1)
+LIMITS = EditionLimits(tokens=None, passages=None, cites=False, responses=1)
 OPTIONAL = frozenset({"rewrite", "passages", "answer"})  # parts of a turn that a run may leave out
 Number = Annotated[int, Meta(ge=0)]
 
@@ -89,10 +89,10 @@ Run = list[RunEntry]
 
 def read_topics(raw: Sequence[Row]) -> Topics:
     """Rows of one conversation become a topic, in the order in which conversations first appear."""
-    none_doubled([("turn", turn_id(row)) for row in raw], list(_half_said(raw)))
+    check_unique([("turn", turn_id(row)) for row in raw], list(_unpaired_contexts(raw)))
     turns: dict[int, list[Turn]] = {}
     for row in raw:
-        turns.setdefault(row.conversation_no, []).append(Turn(turn_id(row), row.question, _heard(row)))
+        turns.setdefault(row.conversation_no, []).append(Turn(turn_id(row), row.question, _history(row)))
     topics = tuple(Topic(str(number), (), tuple(found)) for number, found in turns.items())
     labels = {
         turn_id(row): TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages)) for row in raw
@@ -105,13 +105,13 @@ def turn_id(row: Row | Truth | RunEntry) -> str:
     return f"{row.conversation_no}_{row.turn_no}"
 
 
-def _heard(row: Row) -> tuple[Message, ...] | None:
+def _history(row: Row) -> tuple[Message, ...] | None:
     if row.context is None:
         return () if row.turn_no == 1 else None
     return tuple(Message("assistant" if n % 2 else "user", text) for n, text in enumerate(row.context))
 
 
-def _half_said(raw: Iterable[Row]) -> Iterable[Problem]:
+def _unpaired_contexts(raw: Iterable[Row]) -> Iterable[Problem]:
     for row in raw:
         if row.context is not None and len(row.context) % 2:
             yield Problem(f"turn {turn_id(row)}", "Context is not question, answer, question, answer, ...")

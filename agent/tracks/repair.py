@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from agent.sentences import fitting, response_length, split_sentences
-from agent.tracks import track
-from agent.tracks.rules import Limits
+from agent.tracks.registry import get_edition
+from agent.tracks.response_length import leading_within_limit, response_length
+from agent.tracks.rules import EditionLimits
 from agent.tracks.run_files import read_run, write_run
-from agent.tracks.runs import RunPassage, RunResponse, RunTurn
-from indexes.passages import strictly_decreasing
+from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
+from indexes.passage_index import strictly_decreasing
+from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Problem, RunInfo, Statement, Topics
 from schemas.wire import Data
 
-Mend = Callable[[RunResponse, Limits, dict[str, str]], RunResponse]
+Mend = Callable[[RunResponse, EditionLimits, dict[str, str]], RunResponse]
 
 
-def repaired(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes], list[Problem]]:
+def repair_turns(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes], list[Problem]]:
     """The run with all that is safe to mend mended, and what was changed.
 
     Raises `msgspec.DecodeError` for a run whose shape is broken.
@@ -44,11 +45,11 @@ def repaired(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes],
             told = told or turn.info
             if turn.info != told:
                 changes.append(Problem(place, "metadata made those of the first turn"))
-            kept.append(_turn(turn, track(edition).LIMITS, ptkb[turn.turn_id], changes))
+            kept.append(_repair_turn(turn, get_edition(edition).LIMITS, ptkb[turn.turn_id], changes))
     return write_run(edition, kept, told or info), changes
 
 
-def _turn(turn: RunTurn, limits: Limits, ptkb: tuple[Statement, ...], changes: list[Problem]) -> RunTurn:
+def _repair_turn(turn: RunTurn, limits: EditionLimits, ptkb: tuple[Statement, ...], changes: list[Problem]) -> RunTurn:
     texts = {statement.id: statement.text for statement in ptkb}
     responses = []
     for rank, response in enumerate(turn.responses, start=1):
@@ -62,7 +63,7 @@ def _turn(turn: RunTurn, limits: Limits, ptkb: tuple[Statement, ...], changes: l
     return replace(turn, responses=tuple(responses))
 
 
-def _each_passage_once(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:
+def _drop_repeated_passages(response: RunResponse, _limits: EditionLimits, _texts: dict[str, str]) -> RunResponse:
     """Passages listed twice left out."""
     if response.passages is None:
         return response
@@ -72,7 +73,7 @@ def _each_passage_once(response: RunResponse, _limits: Limits, _texts: dict[str,
     return replace(response, passages=tuple(once.values()))
 
 
-def _falling_scores(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:
+def _lower_scores(response: RunResponse, _limits: EditionLimits, _texts: dict[str, str]) -> RunResponse:
     """Equal scores lowered by a step each."""
     passages = response.passages or ()
     steps = list(pairwise(passage.score for passage in passages))
@@ -83,14 +84,14 @@ def _falling_scores(response: RunResponse, _limits: Limits, _texts: dict[str, st
     return replace(response, passages=tuple(replace(p, score=lowered[p.id]) for p in passages), used=used)
 
 
-def _listed_citations(response: RunResponse, _limits: Limits, _texts: dict[str, str]) -> RunResponse:
+def _drop_unlisted_citations(response: RunResponse, _limits: EditionLimits, _texts: dict[str, str]) -> RunResponse:
     """Citations of passages that are not listed left out."""
     listed = {passage.id for passage in response.passages or ()}
     used = tuple(hit for hit in response.used if hit.id in listed)
     return replace(response, used=used) if used else response
 
 
-def _own_statements(response: RunResponse, _limits: Limits, texts: dict[str, str]) -> RunResponse:
+def _drop_unknown_statements(response: RunResponse, _limits: EditionLimits, texts: dict[str, str]) -> RunResponse:
     """Statements that are not the person's, or there twice, left out; the others in the order of their scores."""
     known = {
         (said.id, said.text): said
@@ -100,12 +101,18 @@ def _own_statements(response: RunResponse, _limits: Limits, texts: dict[str, str
     return replace(response, statements=tuple(sorted(known.values(), key=lambda said: -(said.score or 0.0))))
 
 
-def _short_text(response: RunResponse, limits: Limits, _texts: dict[str, str]) -> RunResponse:
+def _shorten_text(response: RunResponse, limits: EditionLimits, _texts: dict[str, str]) -> RunResponse:
     """Text cut at the end of the last sentence that fits."""
     if not limits.tokens or not response.text or response_length(response.text) <= limits.tokens:
         return response
-    kept = fitting(split_sentences(response.text), limits.tokens)
+    kept = leading_within_limit(split_sentences(response.text), limits.tokens)
     return replace(response, text=" ".join(kept)) if kept else response
 
 
-MENDS: tuple[Mend, ...] = (_each_passage_once, _falling_scores, _listed_citations, _own_statements, _short_text)
+MENDS: tuple[Mend, ...] = (
+    _drop_repeated_passages,
+    _lower_scores,
+    _drop_unlisted_citations,
+    _drop_unknown_statements,
+    _shorten_text,
+)

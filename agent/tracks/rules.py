@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.sentences import MAX_TOKENS, spacy_tokens, whitespace_words
-from agent.tracks.runs import RunResponse, RunTurn
+from agent.tracks.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
+from agent.tracks.run_records import RunResponse, RunTurn
 from schemas.records import Problem, Statement, Topics
 
 MAX_PASSAGES = 1000
@@ -20,7 +20,7 @@ COLLECTIONS = {"any": re.compile(r".+"), "clueweb22": re.compile(r"clueweb22-en\
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EditionLimits:
     """What an edition limits."""
 
     tokens: int | None = MAX_TOKENS
@@ -31,44 +31,44 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckContext:
     """What a turn's responses are checked against."""
 
-    limits: Limits
+    limits: EditionLimits
     judged: bool  # whether there must be a text
     ids: re.Pattern[str]
     ptkb: Mapping[str, tuple[Statement, ...]]  # by turn id
 
 
-def ranks_count_from_one(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
+def check_response_ranks(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
     """Responses are ranked 1, 2, 3 (2023 and 2024: `check_response`)."""
     ranks = [response.rank for response in turn.responses]
     if ranks != list(range(1, len(ranks) + 1)):
         yield Problem(f"turn {turn.turn_id} {turn.where}", f"ranks are {ranks}, expected 1 to {len(ranks)}")
 
 
-def text_is_there(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_text_not_empty(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """A response says something, except in a run whose responses are not judged."""
     for response in turn.responses:
         if asked.limits.cites and asked.judged and not (response.text or "").strip():
-            yield _problem(turn, response, "text", "is empty")
+            yield _response_problem(turn, response, "text", "is empty")
 
 
-def text_is_short_enough(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_text_length(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025)."""
     if (most := asked.limits.tokens) is None:
         return
     for response in turn.responses:
-        tokens, words = spacy_tokens(response.text or ""), whitespace_words(response.text or "")
+        tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
         if tokens > most:
-            yield _problem(turn, response, "text", f"has {tokens} tokens by spaCy, at most {most} are allowed")
+            yield _response_problem(turn, response, "text", f"has {tokens} tokens by spaCy, at most {most} are allowed")
         if words > most:
-            yield _problem(turn, response, "text", f"has {words} words, at most {most} are allowed")
+            yield _response_problem(turn, response, "text", f"has {words} words, at most {most} are allowed")
 
 
-def no_response_is_deleted(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_total_length(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """The 2025 validator deletes responses from the last one on until all together have 250 words, if need be all."""
-    counts = [whitespace_words(response.text or "") for response in turn.responses]
+    counts = [count_whitespace_words(response.text or "") for response in turn.responses]
     kept = len(counts)
     while asked.limits.together and sum(counts[:kept]) > MAX_TOKENS:
         kept -= 1
@@ -77,95 +77,97 @@ def no_response_is_deleted(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
         yield Problem(f"turn {turn.turn_id} {turn.where}", f"{what}{len(counts)}")
 
 
-def passages_are_few_and_different(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_passage_count(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """At most 1,000 passages, none twice, at least one."""
     most = asked.limits.passages
     for response in turn.responses:
         passages = response.passages or ()
         if most and len(passages) > most:
-            yield _problem(turn, response, "passages", f"are {len(passages)}, at most {most} are allowed")
+            yield _response_problem(turn, response, "passages", f"are {len(passages)}, at most {most} are allowed")
         if most and not passages:
-            yield _problem(turn, response, "passages", "are none")
+            yield _response_problem(turn, response, "passages", "are none")
         for id, times in Counter(passage.id for passage in passages).items():
             if times > 1:
-                yield _problem(turn, response, "passages", f"list {id} {times} times")
+                yield _response_problem(turn, response, "passages", f"list {id} {times} times")
 
 
-def passage_ids_are_the_collections(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_passage_ids(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """Ids have the form of the collection's (`--collection`)."""
     for response in turn.responses:
         for passage in response.passages or ():
             if not asked.ids.fullmatch(passage.id):
-                yield _problem(turn, response, "passages", f"{passage.id} is no id of the collection")
+                yield _response_problem(turn, response, "passages", f"{passage.id} is no id of the collection")
 
 
-def scores_fall_strictly(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
+def check_scores_decrease(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
     """TREC tools sort by score, so equal scores lose the ranking."""
     for response in turn.responses:
         for before, after in pairwise(response.passages or ()):
             if not after.score < before.score:
                 what = f"{after.id} scores {after.score}, not below {before.id} with {before.score}"
-                yield _problem(turn, response, "passages", what)
+                yield _response_problem(turn, response, "passages", what)
                 break
 
 
-def some_passage_is_used(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_some_passage_used(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """A response that says something names where it is from (2024 only warns, and then takes the first five)."""
     for response in turn.responses:
         if asked.limits.cites and (response.text or "").strip() and not response.used:
-            yield _problem(turn, response, "passages", "has no passage marked used, or cited")
+            yield _response_problem(turn, response, "passages", "has no passage marked used, or cited")
 
 
-def used_passages_are_listed(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
+def check_citations_listed(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
     """Citations are among the references (2025: `validate_entry`)."""
     for response in turn.responses:
         listed = {passage.id for passage in response.passages or ()}
         for hit in response.used:
             if hit.id not in listed:
-                yield _problem(turn, response, "citations", f"{hit.id} is not among the references")
+                yield _response_problem(turn, response, "citations", f"{hit.id} is not among the references")
 
 
-def statements_are_the_persons(turn: RunTurn, asked: Asked) -> Iterator[Problem]:
+def check_statements_known(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """Statement ids and texts are those of the topic's PTKB, each at most once (the 2024 validator accepts id 0)."""
     texts = {statement.id: statement.text for statement in asked.ptkb.get(turn.turn_id, ())}
     for response in turn.responses:
         for said in response.statements:
             if said.id is not None and said.id not in texts:
-                yield _problem(turn, response, "ptkb_provenance", f"id {said.id} is not in the topic's PTKB")
+                yield _response_problem(turn, response, "ptkb_provenance", f"id {said.id} is not in the topic's PTKB")
             elif said.text is not None and said.text not in ([texts[said.id]] if said.id else texts.values()):
-                yield _problem(turn, response, "ptkb_provenance", f"{said.text!r} is no statement of the topic's PTKB")
+                yield _response_problem(
+                    turn, response, "ptkb_provenance", f"{said.text!r} is no statement of the topic's PTKB"
+                )
         if len({(said.id, said.text) for said in response.statements}) < len(response.statements):
-            yield _problem(turn, response, "ptkb_provenance", "lists a statement twice")
+            yield _response_problem(turn, response, "ptkb_provenance", "lists a statement twice")
 
 
-def statement_scores_never_rise(turn: RunTurn, _asked: Asked) -> Iterator[Problem]:
+def check_statement_order(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
     """Statements are listed best first (2023: `check_ptkb_provenance`)."""
     for response in turn.responses:
         scores = [said.score for said in response.statements if said.score is not None]
         if any(after > before for before, after in pairwise(scores)):
-            yield _problem(turn, response, "ptkb_provenance", "is not ordered by score")
+            yield _response_problem(turn, response, "ptkb_provenance", "is not ordered by score")
 
 
-Rule = Callable[[RunTurn, Asked], Iterator[Problem]]
+Rule = Callable[[RunTurn, CheckContext], Iterator[Problem]]
 RULES: tuple[Rule, ...] = (
-    ranks_count_from_one,
-    text_is_there,
-    text_is_short_enough,
-    no_response_is_deleted,
-    passages_are_few_and_different,
-    passage_ids_are_the_collections,
-    scores_fall_strictly,
-    some_passage_is_used,
-    used_passages_are_listed,
-    statements_are_the_persons,
-    statement_scores_never_rise,
+    check_response_ranks,
+    check_text_not_empty,
+    check_text_length,
+    check_total_length,
+    check_passage_count,
+    check_passage_ids,
+    check_scores_decrease,
+    check_some_passage_used,
+    check_citations_listed,
+    check_statements_known,
+    check_statement_order,
 )
 
 
-class Checked:
+class RunChecker:
     """The rules over a run that is read turn by turn: what is asked of all turns together is asked at the end."""
 
-    def __init__(self, topics: Topics, asked: Asked) -> None:
+    def __init__(self, topics: Topics, asked: CheckContext) -> None:
         self._asked = asked
         self._known = dict.fromkeys(topics.turn_ids())
         self._seen: set[str] = set()
@@ -196,5 +198,5 @@ class Checked:
                 yield Problem(f"turn {turn_id}", "is missing from the run")
 
 
-def _problem(turn: RunTurn, response: RunResponse, field: str, what: str) -> Problem:
+def _response_problem(turn: RunTurn, response: RunResponse, field: str, what: str) -> Problem:
     return Problem(f"turn {turn.turn_id} {response.where}", f"{field} {what}")

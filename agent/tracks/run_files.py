@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
-from agent.tracks import TRACKS, shape_problems, track
-from agent.tracks.rules import COLLECTIONS, Asked, Checked
-from agent.tracks.runs import RunResponse, RunStatement, RunTurn, run_turns
+from agent.tracks.registry import EDITIONS, get_edition, shape_problems
+from agent.tracks.rules import COLLECTIONS, CheckContext, RunChecker
+from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
 from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Answered, Problem, RunInfo, Topics
+from schemas.records import Problem, RunInfo, Topics, TurnResult
 from schemas.wire import Data, decode
 
 OnTurn = Callable[[RunTurn], None]
 
 
-def unseen(_turn: RunTurn) -> None:
+def ignore_turn(_turn: RunTurn) -> None:
     """Nobody looks."""
 
 
@@ -33,28 +33,30 @@ class Entry:
     data: Data | msgspec.Raw
 
 
-def make_run(edition: str, answered: Iterable[Answered], info: RunInfo, seen: OnTurn = unseen) -> Iterator[bytes]:
+def encode_run(
+    edition: str, answered: Iterable[TurnResult], info: RunInfo, seen: OnTurn = ignore_turn
+) -> Iterator[bytes]:
     """The run file of an edition, piece by piece: a pure function of the answered turns."""
-    return write_run(edition, run_turns(answered, info), info, seen)
+    return write_run(edition, to_run_turns(answered, info), info, seen)
 
 
-def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo, seen: OnTurn = unseen) -> Iterator[bytes]:
+def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo, seen: OnTurn = ignore_turn) -> Iterator[bytes]:
     """The file of some turns; `seen` is told each turn as a reader of the file will find it.
 
     Raises `InvalidInputError` for what the edition cannot express.
     """
-    module = track(edition)
+    module = get_edition(edition)
     _check_parts(edition, info)
-    before, between, after = _form(module, info)
+    before, between, after = _encode_parts(module, info)
     yield before
     for number, turn in enumerate(turns):
-        data, written = _encoded(module, turn, info)
+        data, written = _encode_entry(module, turn, info)
         yield (between if number else b"") + data
-        seen(module.turn_of(written, _place(module, number), info))
+        seen(module.turn_of(written, _json_path(module, number), info))
     yield after
 
 
-def _form(module: ModuleType, info: RunInfo) -> tuple[bytes, bytes, bytes]:
+def _encode_parts(module: ModuleType, info: RunInfo) -> tuple[bytes, bytes, bytes]:
     """What stands before, between and after the turns of a file."""
     if module.ENDING == ".jsonl":
         return b"", b"\n", b"\n"
@@ -63,14 +65,14 @@ def _form(module: ModuleType, info: RunInfo) -> tuple[bytes, bytes, bytes]:
     return b"[", b",", b"]"
 
 
-def _place(module: ModuleType, number: int) -> str:
+def _json_path(module: ModuleType, number: int) -> str:
     """Where the turn of a number (from 0) stands in a file."""
     if module.ENDING == ".jsonl":
         return f"line {number + 1} $"
     return f"$.turns[{number}]" if hasattr(module, "head") else f"$[{number}]"
 
 
-def _encoded(module: ModuleType, turn: RunTurn, info: RunInfo) -> tuple[bytes, Any]:
+def _encode_entry(module: ModuleType, turn: RunTurn, info: RunInfo) -> tuple[bytes, Any]:
     """A turn as it stands in the file, and as it is read from there."""
     try:
         data = msgspec.json.encode(module.entry(turn, info))
@@ -86,19 +88,19 @@ def check_expressible(edition: str, info: RunInfo, topics: Topics, responses: in
     `UsageError` for a part left out that the edition must have, `InvalidInputError` for a turn or statement id.
     """
     _check_parts(edition, info)
-    module = track(edition)
+    module = get_edition(edition)
     if responses > 1 and module.LIMITS.responses == 1:
         raise UsageError(f"{edition} has one answer a turn", remedy="Leave --responses out.")
     for topic in topics.topics:
         statements = tuple(RunStatement(statement.id, statement.text) for statement in topic.ptkb)
         for turn in topic.turns:
-            _encoded(module, RunTurn(turn.id, (RunResponse(1, "", (), (), statements),)), info)
+            _encode_entry(module, RunTurn(turn.id, (RunResponse(1, "", (), (), statements),)), info)
 
 
 def _check_parts(edition: str, info: RunInfo) -> None:
     for part in ("rewrite", "passages", "answer"):
-        if not getattr(info.parts, part) and part not in track(edition).OPTIONAL:
-            able = ", ".join(name for name, module in TRACKS.items() if part in module.OPTIONAL)
+        if not getattr(info.parts, part) and part not in get_edition(edition).OPTIONAL:
+            able = ", ".join(name for name, module in EDITIONS.items() if part in module.OPTIONAL)
             raise UsageError(f"{edition} has no runs without {part} (it may be left out of: {able})")
 
 
@@ -107,26 +109,26 @@ def read_run(edition: str, data: Data) -> tuple[RunInfo, Iterator[RunTurn]]:
 
     Raises `msgspec.DecodeError` for what is not of the edition's shape; `run_problems` says all that is wrong.
     """
-    module = track(edition)
-    info, entries = _split(module, data)
-    return info, (_decoded(module, entry, info) for entry in entries)
+    module = get_edition(edition)
+    info, entries = _split_entries(module, data)
+    return info, (_decode_entry(module, entry, info) for entry in entries)
 
 
-def _decoded(module: ModuleType, entry: Entry, info: RunInfo) -> RunTurn:
+def _decode_entry(module: ModuleType, entry: Entry, info: RunInfo) -> RunTurn:
     turn: RunTurn = module.turn_of(decode(entry.data, module.RunEntry), entry.where, info)
     return turn
 
 
-def _split(module: ModuleType, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+def _split_entries(module: ModuleType, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
     """The head and the turns of a file, the turns undecoded."""
     if module.ENDING == ".jsonl":
         lines = enumerate(bytes(data).splitlines())
-        return RunInfo(""), (Entry(_place(module, n), line) for n, line in lines if line.strip())
+        return RunInfo(""), (Entry(_json_path(module, n), line) for n, line in lines if line.strip())
     if hasattr(module, "RunHead"):
         head = decode(data, module.RunHead)
-        return module.info_of(head), (Entry(_place(module, n), raw) for n, raw in enumerate(head.turns))
+        return module.info_of(head), (Entry(_json_path(module, n), raw) for n, raw in enumerate(head.turns))
     rows = decode(data, list[msgspec.Raw])
-    return RunInfo(""), (Entry(_place(module, n), raw) for n, raw in enumerate(rows))
+    return RunInfo(""), (Entry(_json_path(module, n), raw) for n, raw in enumerate(rows))
 
 
 def detect_run(data: Data) -> str:
@@ -145,7 +147,7 @@ def detect_run(data: Data) -> str:
         return "qrecc"
     if isinstance(head, dict) and "turns" in head:
         return "ikat-2024" if "eval_response" in head else "ikat-2023"
-    remedy = f"A run is of one of: {', '.join(TRACKS)}."
+    remedy = f"A run is of one of: {', '.join(EDITIONS)}."
     raise InvalidInputError("is a run of no edition that can be recognised", remedy=remedy)
 
 
@@ -153,35 +155,37 @@ def _first_line(data: Data) -> bytes:
     return bytes(data[: 1 << 24]).lstrip().partition(b"\n")[0]
 
 
-def checking(edition: str, info: RunInfo, topics: Topics, collection: str = "any") -> Checked:
+def make_checker(edition: str, info: RunInfo, topics: Topics, collection: str = "any") -> RunChecker:
     """The rules of an edition, to be told the turns of a run one by one."""
     ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
-    return Checked(topics, Asked(track(edition).LIMITS, info.parts.answer, COLLECTIONS[collection], ptkb))
+    return RunChecker(
+        topics, CheckContext(get_edition(edition).LIMITS, info.parts.answer, COLLECTIONS[collection], ptkb)
+    )
 
 
 def run_problems(data: Data, topics: Topics, edition: str | None = None, collection: str = "any") -> list[Problem]:
     """Everything wrong with a run file: its shape by the published JSON Schema, and the rules of `rules.py`."""
-    module = track(edition or topics.edition)
+    module = get_edition(edition or topics.edition)
     try:
-        info, entries = _split(module, data)
+        info, entries = _split_entries(module, data)
     except msgspec.DecodeError as error:
         return _head_problems(module, data) or [Problem("$", f"is not JSON ({error})")]
-    checked = checking(module.EDITION, info, topics, collection)
+    checked = make_checker(module.EDITION, info, topics, collection)
     problems: list[Problem] = []
     for entry in entries:
         problems.extend(_entry_problems(module, entry, info, checked))
     return [*problems, *checked.end()]
 
 
-def _entry_problems(module: ModuleType, entry: Entry, info: RunInfo, checked: Checked) -> Sequence[Problem]:
+def _entry_problems(module: ModuleType, entry: Entry, info: RunInfo, checked: RunChecker) -> Sequence[Problem]:
     try:
-        turn = _decoded(module, entry, info)
+        turn = _decode_entry(module, entry, info)
     except msgspec.DecodeError as error:
-        return _shape(module.RunEntry, entry, checked) or [Problem(entry.where, str(error))]
+        return _shape_problems_of_entry(module.RunEntry, entry, checked) or [Problem(entry.where, str(error))]
     return list(checked.turn(turn))
 
 
-def _shape(shape: Any, entry: Entry, checked: Checked) -> list[Problem]:
+def _shape_problems_of_entry(shape: Any, entry: Entry, checked: RunChecker) -> list[Problem]:
     try:
         raw = decode(entry.data)
     except msgspec.DecodeError as error:

@@ -5,7 +5,7 @@ import re
 
 from schemas.errors import InvalidInputError
 
-MARKS = (
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -14,25 +14,25 @@ MARKS = (
 )
 # Of those that fit alike, the first.
 GUESSES = ["cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "euc_kr"]
-LOOKED_AT = 200_000  # bytes that a guess is made from
+SAMPLE_BYTES = 200_000  # bytes that a guess is made from
 CONTROLS = 0.01  # share of control characters from which a file is no text
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-def decoded(data: bytes) -> tuple[str, str]:
+def decode_text(data: bytes) -> tuple[str, str]:
     """The text with `\\n` at its line ends, and the name of the encoding where it had to be guessed, else "".
 
     Raises `InvalidInputError` for what is no text.
     """
-    text, guessed = _decoded(data)
-    looked_at = text[:LOOKED_AT]
+    text, guessed = _decode_bytes(data)
+    looked_at = text[:SAMPLE_BYTES]
     if "\0" in text or len(_CONTROL.findall(looked_at)) > CONTROLS * len(looked_at):
         raise InvalidInputError("is no text, whatever its name says")
     return text.replace("\r\n", "\n").replace("\r", "\n"), guessed
 
 
-def _decoded(data: bytes) -> tuple[str, str]:
-    encoding = next((encoding for mark, encoding in MARKS if data.startswith(mark)), "utf-8")
+def _decode_bytes(data: bytes) -> tuple[str, str]:
+    encoding = next((encoding for mark, encoding in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
         return data.decode(encoding), ""
     except UnicodeDecodeError as error:
@@ -40,7 +40,7 @@ def _decoded(data: bytes) -> tuple[str, str]:
             raise InvalidInputError("is no text, whatever its name says") from error
     from charset_normalizer import from_bytes
 
-    found = from_bytes(data[:LOOKED_AT], cp_isolation=GUESSES)
+    found = from_bytes(data[:SAMPLE_BYTES], cp_isolation=GUESSES)
     if not found:
         raise InvalidInputError("is text in no encoding that is known here, or no text")
     best = min(found, key=lambda match: (match.chaos, -match.coherence, GUESSES.index(match.encoding)))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexes.documents import EXPECTED, KINDS
-from indexes.documents.names import written
+from indexes.documents.passage_ids import printable_name
+from indexes.documents.reading import EXPECTED, KINDS
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Problem
 
@@ -27,9 +27,9 @@ def list_documents(folder: Path) -> Listing:
     folder or file, `InvalidInputError` for a file of another kind.
     """
     if folder.is_dir():
-        found = list(_below(folder, "", {_identity(folder)}))
+        found = list(_list_below(folder, "", {_identity(folder)}))
         names = tuple(sorted(name for name, reason in found if not reason))
-        return Listing(folder, names, tuple(Problem(written(name), reason) for name, reason in found if reason))
+        return Listing(folder, names, tuple(Problem(printable_name(name), reason) for name, reason in found if reason))
     if not folder.exists():
         raise MissingError("no such folder or file", where=str(folder))
     if folder.suffix.lower() not in KINDS:
@@ -37,7 +37,7 @@ def list_documents(folder: Path) -> Listing:
     return Listing(folder.parent, (folder.name,), ())
 
 
-def _below(folder: Path, above: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+def _list_below(folder: Path, above: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     """Names with the reason why each is left out, "" for documents."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -47,10 +47,10 @@ def _below(folder: Path, above: str, seen: set[tuple[int, int]]) -> Iterator[tup
     for entry in entries:
         name = f"{above}/{entry.name}" if above else entry.name
         if not entry.name.startswith("."):
-            yield from _entry(Path(entry.path), name, seen)
+            yield from _list_entry(Path(entry.path), name, seen)
 
 
-def _entry(path: Path, name: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+def _list_entry(path: Path, name: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     try:
         is_folder = path.is_dir()
         missing = path.is_symlink() and not path.exists()
@@ -60,7 +60,7 @@ def _entry(path: Path, name: str, seen: set[tuple[int, int]]) -> Iterator[tuple[
         return
     if is_folder and identity not in seen:
         seen.add(identity)
-        yield from _below(path, name, seen)
+        yield from _list_below(path, name, seen)
     elif not is_folder:
         other = "" if path.suffix.lower() in KINDS else f"is of no kind that can be read ({EXPECTED})"
         yield name, "is a link to nothing" if missing else other

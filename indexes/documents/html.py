@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from indexes.documents.cutting import Block, Line, sentence
-from indexes.documents.prose import Outline, listed, row_text
-from indexes.tags import TagReader
+from indexes.documents.chunking import Block, Line, end_with_full_stop
+from indexes.documents.text_and_markdown import Outline, format_row, is_list_line
+from indexes.text.tolerant_html import TolerantHtmlParser
 
 LEFT_OUT = {"script", "style", "template", "noscript", "nav", "svg", "math", "button", "select", "iframe", "object"}
 LISTS = {"ul", "ol", "dl"}
@@ -14,15 +14,15 @@ WITHIN |= {"label", "mark", "q", "s", "samp", "small", "span", "strong", "sub", 
 _HEADING = re.compile(r"h[1-6]")
 
 
-def html_blocks(text: str) -> tuple[str, list[Block]]:
+def read_html_blocks(text: str) -> tuple[str, list[Block]]:
     """The title of a page (what its `<title>` says, or ""), and its blocks."""
-    reader = _Reader()
+    reader = _HtmlReader()
     reader.feed(text)
     reader.close()
     return reader.title, reader.blocks
 
 
-class _Reader(TagReader):
+class _HtmlReader(TolerantHtmlParser):
     """Collects blocks. Every tag that does not stand within a line ends the paragraph before it."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Reader(TagReader):
         if tag in LISTS:
             self._lists = 0 if all_of_them else max(0, self._lists - 1)
             if not self._lists and self._items:
-                self.blocks.append(listed(self._items, self._outline.above, self._outline.begins()))
+                self.blocks.append(is_list_line(self._items, self._outline.above, self._outline.begins()))
                 self._items = []
         elif tag == "table":
             self._tables = 0 if all_of_them else max(0, self._tables - 1)
@@ -100,8 +100,8 @@ class _Reader(TagReader):
         rows, self._rows = [row for row in self._rows if row], []
         if len(rows) > 1 and len(rows[0]) > 1:
             names = [cell.text for cell in rows[0]]
-            lines = [Line(row[0].number, row_text(names, [cell.text for cell in row])) for row in rows[1:]]
+            lines = [Line(row[0].number, format_row(names, [cell.text for cell in row])) for row in rows[1:]]
         else:
-            lines = [Line(cell.number, sentence(cell.text)) for row in rows for cell in row]
+            lines = [Line(cell.number, end_with_full_stop(cell.text)) for row in rows for cell in row]
         if lines:
             self.blocks.append(Block(tuple(lines), self._outline.above, self._outline.begins(), prose=False))

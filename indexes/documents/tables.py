@@ -5,20 +5,20 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
-from indexes.documents.cutting import Block, Line
-from indexes.documents.prose import row_text
+from indexes.documents.chunking import Block, Line
+from indexes.documents.text_and_markdown import format_row
 
 DELIMITERS = ",;\t|"
-LOOKED_AT = 20_000  # characters that the delimiter is found in
+SAMPLE_CHARACTERS = 20_000  # characters that the delimiter is found in
 FIELD = 10_000_000  # characters of a value
 NOTES = 5  # ragged rows that are told one by one
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
 
 
-def table_rows(text: str, notes: list[str]) -> Iterator[Block]:
+def read_table_rows(text: str, notes: list[str]) -> Iterator[Block]:
     """A block a row. What is odd about rows is added to `notes`."""
     csv.field_size_limit(FIELD)
-    reader = csv.reader(io.StringIO(text, newline=""), _dialect(text))
+    reader = csv.reader(io.StringIO(text, newline=""), _detect_dialect(text))
     names: list[str] | None = None
     first, ragged = 1, 0
     try:
@@ -33,17 +33,17 @@ def table_rows(text: str, notes: list[str]) -> Iterator[Block]:
             if len(row) != len(names):
                 ragged += 1
                 notes += [f"line {number} has {len(row)} values for {len(names)} columns"] if ragged <= NOTES else []
-            yield Block((Line(number, row_text(names, row)), Line(reader.line_num, "")))
+            yield Block((Line(number, format_row(names, row)), Line(reader.line_num, "")))
     except csv.Error as error:
         notes.append(f"line {reader.line_num}: {error}; nothing is read from there on")
     if ragged > NOTES:
         notes.append(f"{ragged - NOTES} further rows have more or fewer values than there are columns")
 
 
-def _dialect(text: str) -> type[csv.Dialect]:
+def _detect_dialect(text: str) -> type[csv.Dialect]:
     """How values are told apart: the comma where nothing else can be seen."""
     try:
-        found = csv.Sniffer().sniff(text[:LOOKED_AT], DELIMITERS)
+        found = csv.Sniffer().sniff(text[:SAMPLE_CHARACTERS], DELIMITERS)
     except csv.Error:
         return csv.excel
     found.doublequote = True  # the sniffer sees only quotes that are doubled in what it looks at

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from agent.rankings import read_ranking
-from agent.validating import check_run
-from indexes.passages import PassageIndex
-from indexes.plain import plain_text
+from agent.runs.given_ranking import read_ranking
+from agent.runs.validation import check_run
+from indexes.passage_index import PassageIndex
+from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError, InvalidInputError
 from tests.fuzz.bench import Ended, HangError, call, settings, watched
 from tests.fuzz.mutators import LINE_WAYS, PACKED, Mutator, broken, packed, restructured, retagged
@@ -212,8 +212,8 @@ def _ranked(trec: Path) -> None:
 
 
 def _spans(found: Path, out: Path) -> None:
-    from agent.rcd.spans import read_spans
-    from agent.rcd.topics import read_topics
+    from agent.tasks.rcd.spans import read_spans
+    from agent.tasks.rcd.topics import read_topics
 
     known = read_topics(found)
     if len(read_spans(out, known)) != len(known.dialogues):
@@ -334,7 +334,7 @@ def _said_badly(ended: Ended, place: Path) -> Iterator[str]:
         yield f"does not say where: {said[-1000:]}"
     if ended.code and len(ended.err) > MOST_SAID:
         yield f"says {len(ended.err)} characters: {said[:300]!r}"
-    if plain_text(said) != said:
+    if strip_control_characters(said) != said:
         yield f"sends control characters to the terminal: {said[-1000:]!r}"
 
 

@@ -6,14 +6,14 @@ Each hook is switched on by a variable of its own: NO_NETWORK, FAULT_AT, JITTER.
 import os
 
 if os.environ.get("NO_NETWORK"):
-    import no_network
+    import no_network  # type: ignore[import-not-found]  # beside this file
 
     no_network.install()
 if os.environ.get("FAULT_AT"):
-    import signal_at_change
+    import signal_at_change  # type: ignore[import-not-found]  # beside this file
 
     signal_at_change.install()
 if os.environ.get("JITTER", "0") != "0":
-    import jitter
+    import jitter  # type: ignore[import-not-found]  # beside this file
 
-    jitter.install_on_import()
+    jitter.install()

@@ -1,0 +1,20 @@
+"""Whether what somebody says is in the one language that is read here."""
+
+import re
+
+from indexes.text.analysis import stop_words
+
+OTHER_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "tr")  # languages whose stop words spaCy has
+
+
+def looks_english(text: str) -> bool:
+    """Whether no other language has more of its stop words in it, and most letters are Latin ones."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    latin = sum(word < "\u0250" for word in words)
+    return 2 * latin >= len(words) and all(
+        _count_stop_words(words, "en") >= _count_stop_words(words, other) for other in OTHER_LANGUAGES
+    )
+
+
+def _count_stop_words(words: list[str], language: str) -> int:
+    return sum(word in stop_words(language) for word in words)

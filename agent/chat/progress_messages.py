@@ -1,0 +1,18 @@
+"""What is being done for an answer, told to the person who waits for it."""
+
+from schemas.records import Call
+
+STEP_MESSAGES = {
+    "imagine": "imagined what an answer might say",
+    "context": "looked for what the question refers to",
+    "rewrite": "made the question stand alone",
+    "statements": "weighed what is known about you",
+    "write": "wrote the answer",
+}
+
+
+def describe_call(call: Call) -> str:
+    """A call in a few words."""
+    if call.verb == "search":
+        return f"searched for “{call.prompt}”, {call.reply}"
+    return STEP_MESSAGES.get(call.step, call.step)

@@ -1,0 +1,106 @@
+"""How good a run's answers are: close to the canonical reply, supported by the passages they cite, and how long.
+
+Supported is what `agent/turn/attribution.py` takes for it: an excerpt. A system that says the same in other words is sold short.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.evaluation.judge import judge_support
+from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
+from agent.models.protocol import LanguageModel
+from agent.runs.evidence import PassageTexts, collect_texts
+from agent.runs.given_ranking import GivenRanking
+from agent.tracks.registry import get_edition, read_topics
+from agent.tracks.response_length import count_whitespace_words
+from agent.tracks.run_records import RunTurn
+from agent.turn.attribution import supporting_ids
+from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
+from indexes.corpora.corpus import find_corpus
+from indexes.passage_index import PassageIndex
+from indexes.text.sentences import split_sentences
+from schemas.errors import InvalidInputError
+from schemas.records import Passage
+
+ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered", "judged")
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSource:
+    """What texts the cited passages may be looked up in, beside those in the run itself."""
+
+    passages: tuple[Path, ...] = ()
+    index: Path | None = None
+
+
+def evaluate_answers(
+    runs: Sequence[Path], topics: Path, given: PassageSource, judge: LanguageModel | None = None
+) -> list[Scores]:
+    """The measures of each run's first responses. Raises `InvalidInputError` listing cited passages without a text."""
+    labels = read_topics(topics).labels
+    replies = {turn_id: known.reply for turn_id, known in labels.items()}
+    return [_measure_run(run, replies, given, judge) for run in runs]
+
+
+def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, judge: LanguageModel | None) -> Scores:
+    edition, found = read_run_file(path)
+    turns = {turn.turn_id: turn for turn in found}
+    texts = _read_texts(found, given, path) if get_edition(edition).LIMITS.cites else None
+    measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
+    return Scores(path.name, measured, sum(id not in turns for id in replies))
+
+
+def measure_turn(
+    turn: RunTurn | None, reply: str, texts: PassageTexts | None, judge: LanguageModel | None = None
+) -> dict[str, float]:
+    """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
+
+    `texts` is None for a run of an edition that cannot cite: support is not measured then. What says that there is no
+    answer is not judged, and a verdict that the judge did not give counts as none.
+    """
+    response = turn.responses[0] if turn and turn.responses else None
+    text = (response.text or "") if response else ""
+    close = rouge_f1(reply, strip_not_found(text)) if reply.strip() else {}
+    answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
+    if not text.strip():
+        return {**close, "answered": answered}
+    cited = texts.read(response.used) if response and texts else ()
+    support = supported_share(text, cited) if texts else {}
+    verdict = judge_support(judge, text, cited) if judge and answered and cited else None
+    extra = {} if verdict is None else {"judged": verdict}
+    return {**close, "words": float(count_whitespace_words(text)), **support, "answered": answered, **extra}
+
+
+def rouge_f1(reply: str, text: str) -> dict[str, float]:
+    """F of ROUGE-1, -2 and -L without stemming, by `rouge-score`."""
+    return {ROUGE[name]: float(score.fmeasure) for name, score in rouge_scorer(*ROUGE).score(reply, text).items()}
+
+
+def supported_share(text: str, cited: Sequence[Passage]) -> dict[str, float]:
+    """Shares of sentences that a cited passage supports, and of cited passages that support a sentence."""
+    sentences = split_sentences(strip_not_found(text))
+    found = [supporting_ids(sentence, cited) for sentence in sentences]
+    right = {id for ids in found for id in ids}
+    return {
+        "supported": sum(map(bool, found)) / len(found) if found else 0.0,
+        "wholly supported": float(bool(found) and all(found)),
+        **({"citations right": sum(passage.id in right for passage in cited) / len(cited)} if cited else {}),
+    }
+
+
+def _read_texts(turns: Sequence[RunTurn], given: PassageSource, path: Path) -> PassageTexts:
+    """The texts of cited passages: the run's own, those of passage files, those of an index."""
+    responses = {turn.turn_id: turn.responses[0] for turn in turns if turn.responses}
+    cited = {id: response.used for id, response in responses.items()}
+    own = {p.id: Passage(p.id, p.text) for r in responses.values() for p in r.passages or () if p.text.strip()}
+    corpus = find_corpus(given.passages) if given.passages else None
+    index = PassageIndex(given.index) if given.index else None
+    depth = max(map(len, cited.values()), default=0)
+    texts, _ = collect_texts(GivenRanking(cited, own, ""), depth, corpus, index)
+    missing = sorted({hit.id for hits in cited.values() for hit in hits if not texts.read([hit])})
+    if missing:
+        listed = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        raise InvalidInputError(f"cites passages without a text: {listed}", where=str(path))
+    return texts

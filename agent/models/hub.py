@@ -1,0 +1,151 @@
+"""Models from the Hugging Face hub, named `hf:user/repo`, `hf:user/repo:quant` or `hf:user/repo/file.gguf`.
+
+Beside `agent/models/openai_server.py` the one place that opens a connection, and only for a model that is named so. Files stay
+in the Hugging Face cache; a download that breaks off, or is broken off, is gone on with. With `HF_HUB_OFFLINE=1`
+nothing is asked of the hub: what is in the cache is used.
+"""
+
+import errno
+import re
+from pathlib import Path
+
+from schemas.errors import MissingError, RunError, UsageError
+
+PREFIX = "hf:"
+PREFERRED = ("q4_k_m", "q8_0", "f16")  # where a repository has several and none is named
+SHA256_DIGITS = 64
+_NAME = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:/(?P<file>.+\.gguf)|:(?P<quant>[\w.-]+))?")
+_REMEDIES = {  # by the name of the hub's error; the first that fits
+    "GatedRepoError": "Its owners want to be asked: accept their terms on the hub, and log in with `hf auth login`.",
+    "RepositoryNotFoundError": "The hub knows no such repository, or shows it to few. Is the name right?",
+    "LocalEntryNotFoundError": "It is not in the cache, and the hub is out of reach.",
+    "EntryNotFoundError": "The repository has no such file. hf:user/repo:quant finds one by its quantisation.",
+}
+_ELSE = "Is the name right, and the hub within reach? What came so far is kept. A .gguf can be named by its path, too."
+
+
+def fetch(name: str) -> Path:
+    """The GGUF of that name in the cache, downloaded if it is not there yet.
+
+    Raises `UsageError` for a name of another form or a file that the repository does not have (naming those that it
+    has), `MissingError` where the hub does not know it or cannot be reached, `RunError` where the disk is full or what
+    came is damaged.
+    """
+    repo, file, quant = _parse_name(name)
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    try:
+        if HF_HUB_OFFLINE:
+            return find_cached(name)
+        if not file:
+            files = HfApi().list_repo_files(repo)
+            file = choose_file(sorted(found for found in files if found.endswith(".gguf")), repo, quant)
+        _download(repo, file)
+        return Path(hf_hub_download(repo, file))
+    except (UsageError, MissingError, RunError):
+        raise
+    except Exception as error:  # the errors of the hub, its cache and the connection share no base
+        raise _explain(name, error) from error
+
+
+def find_cached(name: str) -> Path:
+    """The GGUF of that name in the cache; nothing is asked of the hub. Raises `MissingError` where it is not there."""
+    repo, file, quant = _parse_name(name)
+    files = list_cached_files().get(repo, {})
+    if file not in files and (file or not files):
+        remedy = f"`convagent model pull {name}` fetches it, where HF_HUB_OFFLINE is not set."
+        raise MissingError(f"{name} is not in the cache", remedy=remedy)
+    return files[file or choose_file(sorted(files), repo, quant)]
+
+
+def list_cached_files() -> dict[str, dict[str, Path]]:
+    """The GGUF files in the cache by repository and by their names there; of several revisions, the last to come."""
+    from huggingface_hub import scan_cache_dir
+    from huggingface_hub.errors import CacheNotFound
+
+    try:
+        repos = sorted(scan_cache_dir().repos, key=lambda repo: repo.repo_id)
+    except CacheNotFound:
+        return {}
+    found = {
+        repo.repo_id: {
+            file.file_path.relative_to(revision.snapshot_path).as_posix(): file.file_path
+            for revision in sorted(repo.revisions, key=lambda revision: revision.last_modified)
+            for file in sorted(revision.files, key=lambda file: file.file_path)
+            if file.file_name.endswith(".gguf")
+        }
+        for repo in repos
+        if repo.repo_type == "model"
+    }
+    return {repo: files for repo, files in found.items() if files}
+
+
+def choose_file(files: list[str], repo: str, quant: str | None) -> str:
+    """The one GGUF among files that is meant: of a quantisation, or the preferred one. The error lists them."""
+    wanted = [quant.lower()] if quant else list(PREFERRED)
+    for part in wanted:
+        matching = [file for file in files if re.search(rf"(^|[-._]){re.escape(part)}([-._]|$)", file.lower())]
+        if len(matching) == 1:
+            return matching[0]
+    if len(files) == 1 and not quant:
+        return files[0]
+    listed = ", ".join(files) or "none"
+    raise UsageError(f"hf:{repo} has no single file that is meant (.gguf files: {listed})", remedy="Name the file.")
+
+
+def _parse_name(name: str) -> tuple[str, str | None, str | None]:
+    """Repository, file and quantisation of a name; one of the last two at most."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise UsageError(f"{name!r} is not hf:user/repo, hf:user/repo:quant or hf:user/repo/file.gguf")
+    return found["repo"], found["file"], found["quant"]
+
+
+def _download(repo: str, file: str) -> None:
+    """Put a file's contents where the cache looks for them, going on with what an earlier attempt left.
+
+    The library itself goes on after a broken connection, but begins anew in another process (huggingface_hub 2.4). The
+    place is the cache's documented one: `models--user--repo/blobs/ETAG`, where the ETag of a large file is its SHA-256.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.file_download import http_get, repo_folder_name
+    from huggingface_hub.utils import WeakFileLock, build_hf_headers  # type: ignore[attr-defined]  # named by a stub
+
+    from indexes.storage.files import file_sha256
+
+    url = hf_hub_url(repo, file)
+    try:
+        about = get_hf_file_metadata(url)
+    except Exception:  # whatever it is: `hf_hub_download` has the file in its cache, or raises it again
+        return
+    blob = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=repo, repo_type="model") / "blobs" / str(about.etag)
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    partial = blob.with_name(f"{blob.name}.convagent.incomplete")
+    with WeakFileLock(blob.with_name(f"{partial.name}.lock")):
+        if blob.exists():
+            return
+        with partial.open("ab") as target:
+            http_get(
+                url,
+                target,
+                resume_size=target.tell(),
+                headers=build_hf_headers(),
+                expected_size=about.size,
+                displayed_filename=file,
+            )
+        if len(blob.name) == SHA256_DIGITS and file_sha256(partial) != blob.name:
+            partial.unlink()
+            raise RunError(f"hf:{repo}/{file} came damaged: its SHA-256 is not the hub's", remedy="Fetch it again.")
+        partial.replace(blob)
+
+
+def _explain(name: str, error: Exception) -> MissingError | RunError:
+    """What the hub's error means to a person."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return RunError(f"{name} cannot be kept: the disk is full", remedy="Make room, or set HF_HOME, and go on.")
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in kinds), _ELSE)
+    why = (str(error).splitlines() or [type(error).__name__])[0]
+    return MissingError(f"{name} cannot be had ({why})", remedy=remedy)

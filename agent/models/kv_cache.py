@@ -1,0 +1,175 @@
+"""A llama.cpp context in which a prompt is read once, whatever is then written or scored after it.
+
+llama-cpp-python's `Llama` keeps one sequence; scoring many candidates after one prefix needs several, so this drives
+the library's own C functions: the prefix is sequence 0, each candidate a further sequence that shares its cells.
+
+Repeatable to the byte: prompts are read in blocks that start at multiples of `BLOCK`, and cached tokens are reused by
+whole blocks only, so a token is always computed in the same batch shape, whatever was in the cache before.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import numpy.typing as npt
+
+from schemas.errors import ModelError, RunError
+
+BLOCK = 64  # tokens; smaller reads little more slowly and rereads less (docs/log.md)
+BATCH = 512  # tokens of all candidates in one decode
+SEQUENCES = 32  # candidates in one decode
+FLASH_ATTENTION = False  # slower on a CPU (docs/log.md)
+
+Logits = npt.NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class TokenUsage:
+    """Tokens that the context has computed since it was made."""
+
+    read: int = 0
+    written: int = 0
+
+
+@dataclass(slots=True)
+class KvCache:
+    """One context of a loaded model. Not for several threads at once."""
+
+    model: Any  # llama_model_p
+    size: int  # tokens
+    threads: int
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    _tokens: list[int] = field(default_factory=list, init=False)  # what was read into sequence 0
+    _context: Any = field(default=None, init=False)
+    _batch: Any = field(default=None, init=False)
+    _memory: Any = field(default=None, init=False)
+    _vocab_size: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx, params.n_batch, params.n_ubatch = self.size, BATCH, BATCH
+        params.n_seq_max, params.kv_unified = SEQUENCES + 1, True
+        params.n_threads = params.n_threads_batch = self.threads
+        params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
+        params.no_perf = True
+        self._context = llama_cpp.llama_init_from_model(self.model, params)
+        if not self._context:
+            raise RunError(f"llama.cpp could not make a context of {self.size} tokens", remedy="Use a smaller one.")
+        self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
+
+    def close(self) -> None:
+        llama_cpp.llama_batch_free(self._batch)
+        llama_cpp.llama_free(self._context)
+
+    def read(self, tokens: Sequence[int]) -> None:
+        """Make `tokens` the contents of sequence 0, with fresh logits at its end; only what is new is computed."""
+        shared = _shared_prefix(self._tokens, tokens)
+        kept = self._forget_from(min(shared, len(tokens) - 1) // BLOCK * BLOCK)
+        for start in range(kept, len(tokens), BLOCK):
+            block = list(tokens[start : start + BLOCK])
+            last = start + BLOCK >= len(tokens)
+            self._decode([(token, start + n, 0, last and n == len(block) - 1) for n, token in enumerate(block)])
+            self._tokens.extend(block)
+        self.usage.read += len(tokens) - kept
+
+    def write(self, sampler: Any, limit: int) -> Iterator[int]:
+        """Tokens sampled one by one from the end of sequence 0, at most `limit`, and to the context's end."""
+        start = len(self._tokens)
+        for position in range(start, min(start + limit, self.size)):
+            token = llama_cpp.llama_sampler_sample(sampler, self._context, -1)
+            self.usage.written += 1
+            yield token
+            self._decode([(token, position, 0, True)])
+
+    def score(self, candidates: Sequence[Sequence[int]]) -> list[float]:
+        """The natural-log likelihood of each candidate right after sequence 0 (which must just have been read)."""
+        first = _log_softmax(self._logits(1))[0]
+        scores = [0.0] * len(candidates)
+        for group in _split_into_batches([len(candidate) for candidate in candidates]):
+            for n, score in zip(group, self._score_group([candidates[n] for n in group]), strict=True):
+                scores[n] = float(first[candidates[n][0]]) + score
+        return scores
+
+    def _score_group(self, group: Sequence[Sequence[int]]) -> list[float]:
+        """The likelihood of everything after each candidate's first token, in one decode."""
+        start = len(self._tokens)
+        rows = [
+            (token, start + place, sequence, True)
+            for sequence, candidate in enumerate(group, start=1)
+            for place, token in enumerate(candidate[:-1])
+        ]
+        if not rows:
+            return [0.0] * len(group)
+        try:
+            for sequence in range(1, len(group) + 1):
+                llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+            self._decode(rows)
+            gains = _log_softmax(self._logits(len(rows)))[np.arange(len(rows)), _target_tokens(group)]
+        finally:  # also when a person breaks off: the next prompt finds no leftovers
+            for sequence in range(1, len(group) + 1):
+                llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        self.usage.read += len(rows)
+        ends = np.cumsum([len(candidate) - 1 for candidate in group])
+        return [float(part.sum(dtype=np.float64)) for part in np.split(gains, ends[:-1])]
+
+    def _forget_from(self, position: int) -> int:
+        """Drop sequence 0 from `position` on, whatever was written after it too; returns where reading goes on."""
+        if not llama_cpp.llama_memory_seq_rm(self._memory, 0, position, -1):  # recurrent models forget all or nothing
+            llama_cpp.llama_memory_clear(self._memory, True)
+            position = 0
+        del self._tokens[position:]
+        return position
+
+    def _decode(self, rows: Sequence[tuple[int, int, int, bool]]) -> None:
+        """Compute rows of (token, position, sequence, whether its logits are wanted)."""
+        batch = self._batch
+        batch.n_tokens = len(rows)
+        for n, (token, position, sequence, wanted) in enumerate(rows):
+            batch.token[n], batch.pos[n], batch.logits[n] = token, position, wanted
+            batch.n_seq_id[n] = 1
+            batch.seq_id[n][0] = sequence
+        status = llama_cpp.llama_decode(self._context, batch)
+        if status != 0:
+            raise ModelError(f"llama.cpp could not decode (status {status})", remedy="Use a larger context.")
+
+    def _logits(self, rows: int) -> Logits:
+        pointer = llama_cpp.llama_get_logits(self._context)
+        flat: Logits = np.ctypeslib.as_array(pointer, shape=(rows * self._vocab_size,))
+        return flat.reshape(rows, self._vocab_size)
+
+
+def _target_tokens(group: Sequence[Sequence[int]]) -> list[int]:
+    """What each row should have been followed by."""
+    return [token for candidate in group for token in candidate[1:]]
+
+
+def _shared_prefix(old: Sequence[int], new: Sequence[int]) -> int:
+    for n, (a, b) in enumerate(zip(old, new, strict=False)):
+        if a != b:
+            return n
+    return min(len(old), len(new))
+
+
+def _split_into_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Candidates in their given order, cut where a decode is full."""
+    group: list[int] = []
+    room = BATCH
+    for n, length in enumerate(lengths):
+        if group and (length > room or len(group) == SEQUENCES):
+            yield group
+            group, room = [], BATCH
+        group.append(n)
+        room -= length
+    if group:
+        yield group
+
+
+def _log_softmax(logits: Logits) -> Logits:
+    shifted: Logits = logits - logits.max(axis=1, keepdims=True)
+    total = np.exp(shifted).sum(axis=1, keepdims=True)
+    shifted -= np.log(total)
+    return shifted

@@ -1,0 +1,191 @@
+"""Any instruct GGUF, read by llama.cpp in this process."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+from llama_cpp._internals import LlamaModel
+
+from agent.models.chat_template import CHATML, ChatTemplate, Piece
+from agent.models.context_window import drop_oldest_exchanges, no_room_error
+from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache
+from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
+from agent.models.weights import is_built_with_amx, load_weights
+from schemas.errors import InvalidInputError
+from schemas.records import Call
+
+MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
+WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
+REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
+
+
+@dataclass(slots=True)
+class LlamaCppModel:
+    """The default backend. Opened by `open_gguf`."""
+
+    name: str
+    digest: str
+    listen: Listener
+    _weights: LlamaModel
+    _context: KvCache
+    _template: ChatTemplate
+
+    @property
+    def writes_answers(self) -> bool:
+        return int(llama_cpp.llama_model_n_params(self._weights.model)) >= WRITER_PARAMETERS
+
+    @property
+    def has_likelihoods(self) -> bool:
+        return True
+
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+        started, before = time.perf_counter(), replace(self._context.usage)
+        pieces, tokens, omitted = self._prompt(conversation, task, room=task.max_tokens)
+        schema = None if reply is str else reply_schema(reply)
+        self._context.read(tokens)
+        with self._sampler(schema, task.seed) as sampler:
+            text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
+        self._report_call(Call(task.name, "ask", _join_pieces(pieces), text, omitted=omitted), started, before)
+        return clean_text_reply(text, task) if reply is str else parse_reply(text, reply, task)
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        if not candidates:
+            return []
+        started, before = time.perf_counter(), replace(self._context.usage)
+        space = " " if task.opening else ""
+        tokenized = [self._tokenize(Piece(space + text, from_template=False))[:BATCH] for text in candidates]
+        pieces, tokens, omitted = self._prompt(conversation, task, room=sum(map(len, tokenized)))
+        self._context.read(tokens)
+        scores = self._context.score(tokenized)
+        call = Call(task.name, "score", _join_pieces(pieces), "", tuple(candidates), tuple(scores), omitted=omitted)
+        self._report_call(call, started, before)
+        return scores
+
+    def close(self) -> None:
+        self._context.close()
+        self._weights.close()
+
+    def _prompt(
+        self, conversation: Conversation, task: Task, room: int
+    ) -> tuple[list[Piece], list[int], tuple[str, ...]]:
+        """The prompt's pieces and tokens, and what it has no room for: the oldest exchanges give way."""
+        for shorter, omitted in drop_oldest_exchanges(conversation, task):
+            pieces = self._template.render(shorter, task)
+            tokens = self._tokens(pieces)
+            if len(tokens) + room <= self._context.size:
+                return pieces, tokens, omitted
+        raise no_room_error(task, len(tokens), room, self._context.size)
+
+    def _tokens(self, pieces: Sequence[Piece]) -> list[int]:
+        tokens = [token for piece in pieces for token in self._tokenize(piece)]
+        bos = self._weights.token_bos()
+        if llama_cpp.llama_vocab_get_add_bos(self._vocab) and tokens[0] != bos:
+            tokens.insert(0, bos)
+        return tokens
+
+    @property
+    def _vocab(self) -> Any:
+        return llama_cpp.llama_model_get_vocab(self._weights.model)
+
+    def _tokenize(self, piece: Piece) -> list[int]:
+        tokens: list[int] = self._weights.tokenize(
+            piece.text.encode("utf-8", "replace"), add_bos=False, special=piece.from_template
+        )
+        return tokens
+
+    def _detokenize(self, tokens: Sequence[int]) -> str:
+        return str(self._weights.detokenize(list(tokens)).decode("utf-8", "ignore"))
+
+    def _until_end(self, tokens: Iterator[int]) -> list[int]:
+        written: list[int] = []
+        for token in tokens:
+            if llama_cpp.llama_vocab_is_eog(self._vocab, token):
+                break
+            written.append(token)
+        return written
+
+    @contextmanager
+    def _sampler(self, schema: dict[str, Any] | None, seed: int | None) -> Iterator[Any]:
+        """Repeating itself less, and held to a JSON Schema where there is one; greedy unless there is a seed."""
+        chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        if schema is not None:
+            grammar = _to_grammar(schema).encode()
+            llama_cpp.llama_sampler_chain_add(
+                chain, llama_cpp.llama_sampler_init_grammar(self._vocab, grammar, b"root")
+            )
+        llama_cpp.llama_sampler_chain_add(
+            chain,
+            llama_cpp.llama_sampler_init_penalties(self._weights.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0),
+        )
+        if seed is None:
+            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
+        else:
+            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_temp(TEMPERATURE))
+            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_dist(seed))
+        try:
+            yield chain
+        finally:
+            llama_cpp.llama_sampler_free(chain)
+
+    def _report_call(self, call: Call, started: float, before: Any) -> None:
+        usage = self._context.usage
+        read, written = usage.read - before.read, usage.written - before.written
+        seconds = round(time.perf_counter() - started, 4)
+        self.listen(replace(call, tokens_read=read, tokens_written=written, seconds=seconds))
+
+
+def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
+    """Load a GGUF. Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model."""
+    weights = load_weights(path)
+    size = context_size(weights.n_ctx_train())
+    source = weights.metadata().get("tokenizer.chat_template") or CHATML
+    template = ChatTemplate(
+        source, _special_token_text(weights, weights.token_bos()), _special_token_text(weights, weights.token_eos())
+    )
+    context = KvCache(weights.model, size, threads)
+    return LlamaCppModel(name, digest, listen, weights, context, template)
+
+
+def decoding_settings() -> str:
+    """What decides the replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
+    build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()} {is_built_with_amx()}"
+    return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
+
+
+def context_size(trained: int) -> int:
+    """Tokens of the context that is opened for a model which was trained with so many."""
+    return min(MAX_CONTEXT, trained)
+
+
+def read_metadata(path: Path) -> dict[str, str] | None:
+    """What a GGUF says about itself (a tenth of a second); None where llama.cpp cannot read it, as when it is torn."""
+    try:
+        weights = load_weights(path, vocabulary_only=True)
+    except InvalidInputError:
+        return None
+    found: dict[str, str] = weights.metadata()
+    weights.close()
+    return found
+
+
+def _special_token_text(weights: LlamaModel, token: int) -> str:
+    return "" if token < 0 else str(weights.detokenize([token], special=True).decode("utf-8", "ignore"))
+
+
+def _to_grammar(schema: dict[str, Any]) -> str:
+    from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+    return str(json_schema_to_gbnf(json.dumps(schema)))
+
+
+def _join_pieces(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)

@@ -1,0 +1,45 @@
+"""No model: nothing is written, and candidates are judged by the words they share with the conversation.
+
+A real baseline, quick and free of any download, and what every model must beat.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.models.protocol import Conversation, Listener, Reply, Task
+from indexes.ranking.in_memory_bm25 import bm25_scores
+from schemas.records import Call
+
+NEWEST_WEIGHT = 3  # times the last utterance counts against what was said before
+HISTORY_MESSAGES = 4  # how far back the words count
+
+
+@dataclass(frozen=True, slots=True)
+class NoModel:
+    """Asked, it gives the empty reply; scoring, BM25 over the candidates."""
+
+    listen: Listener
+    name: str = "none"
+    digest: str = ""
+    writes_answers: bool = False
+    has_likelihoods: bool = False
+
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+        """The reply type's default: every reply that the flow asks for may be empty."""
+        return reply()
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        """BM25 of each candidate for the words of the conversation: no likelihood, but ordered like one."""
+        if not conversation.messages:
+            return [0.0] * len(candidates)
+        *earlier, last = [message.text for message in conversation.messages[-1 - HISTORY_MESSAGES :]]
+        words = " ".join([*earlier, *[last] * NEWEST_WEIGHT])
+        scores = bm25_scores(words, candidates)
+        self.listen(Call(task.name, "score", words, candidates=tuple(candidates), scores=tuple(scores)))
+        return scores

@@ -1,0 +1,82 @@
+"""The one seam to all models: two verbs, `ask` and `score`.
+
+A small model is a poor writer and a good judge *by likelihood*, so judging has a verb of its own. Every prompt of a
+turn is the same conversation with the task after it, never before it: what two prompts share is read once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from schemas.records import Call, Message
+
+Listener = Callable[[Call], None]
+Reply = TypeVar("Reply")
+
+
+def ignore_call(_call: Call) -> None:
+    """The listener that nobody is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a model is shown before any task. The last message is the person's."""
+
+    system: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a model is to do with a conversation.
+
+    `instruction` follows the last utterance (empty: simply go on with the conversation), `opening` is the beginning of
+    the reply and costs no writing. With a `seed` the reply is sampled, repeatably; without one it is the likeliest.
+    """
+
+    name: str
+    instruction: str = ""
+    opening: str = ""
+    max_tokens: int = 128
+    seed: int | None = None
+    omitted: tuple[str, ...] = ()  # what had no room in the instruction, for the trace
+
+
+class LanguageModel(Protocol):
+    """Implementations: `llama_cpp` (any GGUF), `remote` (a server's), `scripted` (tests), `none` (no model)."""
+
+    @property
+    def name(self) -> str:
+        """The name it was opened by, as the trace and the run keep it."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights, or of whatever else is known to decide the replies."""
+
+    @property
+    def writes_answers(self) -> bool:
+        """Whether it is large enough to be trusted with writing an answer freely."""
+
+    @property
+    def has_likelihoods(self) -> bool:
+        """Whether `score` is a likelihood; else it counts shared words."""
+
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+        """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
+
+        Where not all fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError` when the
+        model gives no such reply, `ModelError` when it cannot be asked, or even the newest message and the task do
+        not fit.
+        """
+
+    def close(self) -> None:
+        """Give back the memory. It is not asked again."""
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate.
+
+        Of a model that does not judge: by shared words, higher is better.
+        """

@@ -1,0 +1,22 @@
+"""A model that is asked again where a reply is of no use."""
+
+from dataclasses import replace
+
+from agent.models.protocol import Conversation, Reply, Task
+from agent.models.wrapper import ModelWrapper
+from schemas.errors import ModelReplyError
+
+MAX_ATTEMPTS = 3
+RETRY_SEED_STEP = 1 << 30  # what a further attempt adds to the seed; those of a run are below
+
+
+class RetryingModel(ModelWrapper):
+    """Asked for a reply that it does not give, it is asked again with other seeds, always the same ones."""
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+        for attempt in range(1, MAX_ATTEMPTS):
+            try:
+                return self._llm.ask(conversation, task, reply)
+            except ModelReplyError:
+                task = replace(task, seed=(task.seed or 0) + attempt * RETRY_SEED_STEP)
+        return self._llm.ask(conversation, task, reply)

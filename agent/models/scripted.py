@@ -1,0 +1,92 @@
+"""A model that says what a script tells it to. Tests tell stories with it, and a demo needs no weights.
+
+A script is JSON: replies in order by step, and for scoring the fragments that the model likes, in order by step.
+
+    {"ask": {"rewrite": [{"text": "Which bread is free of gluten?"}], "imagine": ["Rice bread is."]},
+     "score": {"statements": [["coeliac"]], "sentences": [["rice bread"]]}}
+
+A candidate that holds a liked fragment scores -1, any other -50. A conversation in which nothing was said (the prior of
+a likelihood ratio) scores every candidate -25 and uses nothing of the script up.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent.models.protocol import Conversation, Listener, Reply, Task
+from indexes.storage.files import read_utf8
+from schemas.errors import InvalidInputError, RunError
+from schemas.records import Call
+from schemas.wire import decode
+
+LIKED, PRIOR, DISLIKED = -1.0, -25.0, -50.0
+
+
+class Script(msgspec.Struct, forbid_unknown_fields=True):
+    """What to say, by step."""
+
+    ask: dict[str, list[Any]] = {}
+    score: dict[str, list[list[str]]] = {}
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """Plays a script from the top. A step that asks more often than the script foresees is an error."""
+
+    script: Script
+    listen: Listener
+    name: str = "scripted"
+    digest: str = ""
+    writes_answers: bool = False
+    has_likelihoods: bool = True
+    _told: dict[str, int] = field(default_factory=dict)
+
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+        said = self._next("ask", self.script.ask, task.name)
+        self.listen(Call(task.name, "ask", _render_prompt(conversation, task), str(said)))
+        return msgspec.convert(said, reply)
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        if not conversation.messages:
+            return [PRIOR] * len(candidates)
+        likes = self._next("score", self.script.score, task.name)
+        scores = [LIKED if any(like in text for like in likes) else DISLIKED for text in candidates]
+        prompt = _render_prompt(conversation, task)
+        self.listen(Call(task.name, "score", prompt, candidates=tuple(candidates), scores=tuple(scores)))
+        return scores
+
+    def _next(self, verb: str, lines: dict[str, list[Any]], step: str) -> Any:
+        place = self._told.get(f"{verb} {step}", 0)
+        if place >= len(lines.get(step, [])):
+            raise RunError(f"the script has no {verb} number {place + 1} for step {step!r}")
+        self._told[f"{verb} {step}"] = place + 1
+        return lines[step][place]
+
+    def go_on_after(self, calls: Iterable[Call]) -> None:
+        """Leave out what was said in the calls of an earlier process: a resumed run goes on in the script, too."""
+        self._told.update(Counter(f"{call.verb} {call.step}" for call in calls))
+
+
+def open_script(path: Path, listen: Listener) -> ScriptedModel:
+    """The model that plays the script of a file."""
+    data = read_utf8(path)
+    try:
+        return ScriptedModel(decode(data, Script), listen, digest=hashlib.sha256(data).hexdigest())
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is no script ({error})", where=str(path)) from error
+
+
+def _render_prompt(conversation: Conversation, task: Task) -> str:
+    said = [f"{message.role}: {message.text}" for message in conversation.messages]
+    return "\n".join([f"system: {conversation.system}", *said, f"task: {task.instruction}", f"reply: {task.opening}"])

@@ -1,0 +1,40 @@
+"""What does all that another model does: the base of those that add something to it."""
+
+from collections.abc import Sequence
+
+from agent.models.protocol import Conversation, LanguageModel, Reply, Task
+
+
+class ModelWrapper:
+    """Does all that another model does."""
+
+    def __init__(self, llm: LanguageModel) -> None:
+        self._llm = llm
+
+    @property
+    def name(self) -> str:
+        return self._llm.name
+
+    @property
+    def digest(self) -> str:
+        return self._llm.digest
+
+    @property
+    def writes_answers(self) -> bool:
+        return self._llm.writes_answers
+
+    @property
+    def has_likelihoods(self) -> bool:
+        return self._llm.has_likelihoods
+
+    def fits(self, conversation: Conversation, task: Task) -> bool:
+        return self._llm.fits(conversation, task)
+
+    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+        return self._llm.ask(conversation, task, reply)
+
+    def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
+        return self._llm.score(conversation, task, candidates)
+
+    def close(self) -> None:
+        self._llm.close()

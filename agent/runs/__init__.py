@@ -1,0 +1,1 @@
+"""A whole topics file: from its evidence to its run, trace and metadata."""

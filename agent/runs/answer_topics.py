@@ -1,0 +1,143 @@
+"""`convagent answer`: from a topics file to a run file, its trace and its metadata."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from agent.models.embedding.index_vectors import cache_vectors
+from agent.models.embedding.registry import open_embedder
+from agent.models.hardware import threads_to_use
+from agent.models.registry import open_model
+from agent.models.scripted import ScriptedModel
+from agent.runs.evidence import EvidenceFiles, open_evidence
+from agent.runs.ir_metadata import metadata_path, write_metadata
+from agent.runs.run import OnTurn, Worker, answer_remaining, describe_run, prepare_run, write_run
+from agent.runs.trace import new_trace, resume_trace
+from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.tracks.run_files import check_expressible
+from indexes.storage.cache import Cache
+from indexes.storage.directories import cache_directory
+from indexes.storage.files import check_writable
+from schemas.errors import UsageError
+from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo, Topics
+
+TurnProgress = Callable[[int, int], AbstractContextManager[OnTurn]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to answer, and with what."""
+
+    topics: Path
+    origin: EvidenceFiles
+    model: str
+    plan: Plan = Plan()
+    mode: Mode | None = None  # None: only-response where a ranking is given, else automatic
+    edition: str | None = None  # of the run; None: that of the topics
+    run_name: str = "convagent"
+    team: str = "convagent"
+    min_probability: float | None = None  # `Plan.sure`; None: as is usual for the edition of the topics
+    jobs: int = 1  # topics at a time
+    cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where run and trace go. A run path of `-` is stdout."""
+
+    run: Path
+    trace: Path
+    resume: bool
+
+    @classmethod
+    def choose(cls, topics: Path, run: Path | None, trace: Path | None, *, resume: bool, overwrite: bool) -> "Outputs":
+        """Names by default after the topics file. Raises where something is in the way, before any work."""
+        default = Path(f"{topics.name.removesuffix('.json')}.run.json")
+        named = default if run is None or str(run) == "-" else run
+        trace = trace or named.with_name(f"{named.name.removesuffix('.jsonl').removesuffix('.json')}.trace.jsonl")
+        run = run or default
+        if str(run) != "-":
+            check_writable(run, overwrite or resume)
+            check_writable(metadata_path(run), overwrite or resume)
+        check_writable(trace, overwrite or resume)
+        return cls(run, trace, resume)
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What came of it."""
+
+    turns: int
+    run: Path
+    trace: Path
+    edition: str
+    resumed: int
+    problems: tuple[Problem, ...]
+    without_model: Mapping[str, str]  # why, by turn id, where the model failed
+
+
+def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -> RunReport:
+    """Answer all turns and write the run. Raises before any work for whatever can be known to be wrong by then."""
+    mode = choose_mode(request)
+    topics = read_topics(request.topics)
+    edition = request.edition or topics.edition
+    info = RunInfo(request.run_name, mode, request.team, request.plan.parts)
+    check_expressible(edition, info, topics, request.plan.responses)
+    min_probability = (
+        default_statement_threshold(topics.edition) if request.min_probability is None else request.min_probability
+    )
+    plan = replace(request.plan, min_probability=min_probability)
+    workers = open_workers(request, topics, plan)
+    sources = open_evidence(request.origin, topics, plan, workers[0].embedder)
+    job = prepare_run(topics, sources, workers[0], mode, plan)
+    info = describe_run(job.settings, request.run_name, request.team)
+    before = resume_trace(outputs.trace, job.settings) if outputs.resume else new_trace(outputs.trace, job.settings)
+    if isinstance(workers[0].llm, ScriptedModel) and before.replies:
+        workers[0].llm.go_on_after(call for line in before.lines(before.replies) for call in line.calls)
+    with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
+        trace = answer_remaining(job, workers, before, on_turn)
+    problems = write_run(outputs.run, trace, topics, info, edition)
+    if str(outputs.run) != "-":
+        write_metadata(metadata_path(outputs.run), request, trace, info)
+    done, failed = len(before.replies), trace.without_model
+    return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
+
+
+def open_workers(request: RunRequest, topics: Topics, plan: Plan) -> list[Worker]:
+    """One for each job, sharing the cores and the cache of replies."""
+    if request.jobs > 1 and request.model.startswith("scripted:"):
+        raise UsageError("a script is played from the top: it cannot answer several topics at a time")
+    threads = max(1, threads_to_use() // request.jobs)
+    replies = Cache(cache_directory() / "replies.sqlite") if request.cache else None
+    embeds = plan.retrieval_depth or plan.reading_depth or any(topic.ptkb for topic in topics.topics)
+
+    def worker() -> Worker:
+        calls: list[Call] = []
+        llm = open_model(request.model, calls.append, threads=threads, cache=replies)
+        embedder = open_embedder(request.origin.embedder, threads=threads) if embeds else None
+        return Worker(llm, cache_vectors(embedder) if embedder and request.cache else embedder, calls)
+
+    return [worker() for _ in range(max(1, min(request.jobs, len(topics.topics))))]
+
+
+def parse_query_parts(named: str) -> tuple[QueryPart, ...]:
+    """The parts of a query that are named, separated by commas. Raises `UsageError` for one that is none."""
+    known = get_args(QueryPart)
+    names = [name.strip() for name in named.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"no part of a query: {', '.join(unknown)} (available: {', '.join(known)})")
+    return tuple(name for name in known if name in names)
+
+
+def choose_mode(request: RunRequest) -> Mode:
+    """Raises `UsageError` for a mode and a ranking that contradict each other."""
+    ranking, mode = request.origin.ranking, request.mode
+    if mode == "only-response" and ranking is None:
+        raise UsageError("--mode only-response needs a ranking", remedy="Give one with --ranking FILE.")
+    if mode == "automatic" and ranking is not None:
+        raise UsageError("--mode automatic searches, so it takes no ranking", remedy="Leave one of the two out.")
+    if ranking is None and request.origin.passages:
+        raise UsageError("--passages are the texts of a ranking", remedy="Give --ranking too, or build an index.")
+    return mode or ("only-response" if ranking is not None else "automatic")

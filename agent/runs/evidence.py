@@ -1,0 +1,161 @@
+"""Where a run's passages come from: searched in an index, or a given ranking and the texts that were given with it."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from agent.models.protocol import Listener
+from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_topics
+from agent.turn.open_retriever import open_retriever
+from agent.turn.retrieval import Searcher
+from indexes.corpora.corpus import Corpus, find_corpus
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import HybridRetriever
+from indexes.ranking.vectors import Embedder
+from indexes.storage.atomic_files import resolve_replaced
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
+
+log = logging.getLogger("convagent")
+DEFAULT_INDEX = Path("index")
+SearchFunction = Callable[[Query], tuple[Hit, ...]]
+MAX_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFiles:
+    """The files that passages come from. Without a ranking they are searched in the index."""
+
+    index: Path | None = None
+    ranking: Path | None = None
+    passages: tuple[Path, ...] = ()
+    on_error: Literal["stop", "skip"] = "stop"
+    embedder: str | None = None  # its name; None: the embedded one where it is installed
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Opened and checked, for any number of workers."""
+
+    read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
+    digest: str  # SHA-256 of the index's own description, or of the texts that may be read
+    ranking: GivenRanking | None = None
+    retriever: HybridRetriever | None = None  # None where there is a ranking: then nothing is searched
+
+    def search(self, embedder: Embedder | None, plan: Plan, listen: Listener) -> SearchFunction:
+        """What searches for one worker, with an embedding model of its own."""
+        if self.retriever is None:
+            return lambda _query: ()
+        retriever = replace(self.retriever, embed=embedder.embed if embedder else None)
+        return Searcher.over(retriever, plan, listen).search
+
+
+def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, embedder: Embedder | None) -> Evidence:
+    """Open and check everything that passages come from, before any work is done."""
+    if origin.ranking is not None:
+        return _from_ranking(read_ranking(origin.ranking), origin, topics, plan)
+    index = PassageIndex(origin.index or DEFAULT_INDEX)
+    digest = _digest_parts([msgspec.json.encode(index.info), msgspec.json.encode(index.vector_info)])
+    retriever = open_retriever(index, embedder, plan)
+    return Evidence(lambda hits: retriever.read([hit.id for hit in hits]), digest, retriever=retriever)
+
+
+def _from_ranking(ranking: GivenRanking, origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
+    """Raises `InvalidInputError` with all that is missing, unless such turns and passages are to be skipped."""
+    ranking, problems = restrict_to_topics(ranking, topics, plan.k)
+    corpus = find_corpus(origin.passages) if origin.passages else None
+    texts, broken = collect_texts(ranking, plan.reading_depth, corpus, _open_text_index(origin, ranking, corpus))
+    problems += [*broken, *unreadable_passages(ranking, texts, plan.reading_depth)]
+    if problems and origin.on_error == "stop":
+        remedy = "Mend the files, or give --on-error skip to go on with what is there."
+        raise InvalidInputError(_list_problems(problems), where=str(origin.ranking), remedy=remedy)
+    for problem in problems:
+        log.warning("%s", problem)
+    if unknown := unknown_below_depth(ranking, texts, plan.reading_depth):
+        log.info(
+            "%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.reading_depth
+        )
+    readable = {hit.id for hits in ranking.hits.values() for hit in hits[: plan.reading_depth]}
+    digest = _digest_parts(msgspec.json.encode(texts.find(id)) for id in sorted(readable))
+    return Evidence(texts.read, digest, ranking)
+
+
+def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking, corpus: Corpus | None) -> PassageIndex | None:
+    """The index that was named; the one in `index` where there is no other source of texts."""
+    if origin.index is None and (corpus is not None or ranking.texts or not resolve_replaced(DEFAULT_INDEX).is_dir()):
+        return None
+    return PassageIndex(origin.index or DEFAULT_INDEX)
+
+
+def _digest_parts(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _list_problems(problems: Sequence[Problem]) -> str:
+    more = [f"  ... and {len(problems) - MAX_LISTED} more"] if len(problems) > MAX_LISTED else []
+    listed = [f"  {problem}" for problem in problems[:MAX_LISTED]]
+    return "\n".join([f"cannot be answered from: {len(problems)} problems", *listed, *more])
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTexts:
+    """The passages that may be read: given with the ranking or in passage files, or those of an index."""
+
+    passages: Mapping[str, Passage]  # by id; of a passage that is not to be read, only that it is there
+    index: PassageIndex | None = None
+
+    def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
+        """The passages of hits that have a text, in their order."""
+        return tuple(passage for hit in hits if (passage := self.find(hit.id)) and passage.text)
+
+    def find(self, id: str) -> Passage | None:
+        """A passage, or None where nobody gave it."""
+        return self.passages.get(id) or (self.index.find(id) if self.index else None)
+
+
+def collect_texts(
+    ranking: GivenRanking, read: int, corpus: Corpus | None, index: PassageIndex | None
+) -> tuple[PassageTexts, list[Problem]]:
+    """The texts of the first `read` passages of every turn, and every broken line met on the way.
+
+    Where several sources have a text, the ranking's own comes first, then the files. Of the files only what is to be
+    read stays in memory. Raises `MissingError` where nobody could give a text.
+    """
+    if corpus is None and index is None and not ranking.texts:
+        remedy = "Give the passages with --passages FILE, or an index with --index DIR."
+        raise MissingError("the ranking comes without texts", remedy=remedy)
+    listed = {hit.id for hits in ranking.hits.values() for hit in hits}
+    wanted = {hit.id for hits in ranking.hits.values() for hit in hits[:read]}
+    passages = {id: passage for id, passage in ranking.texts.items() if id in listed}
+    problems = []
+    for path, number, found in corpus or ():
+        if isinstance(found, str):
+            problems.append(Problem(f"{path}:{number}", found))
+        elif found.id in listed:
+            passages.setdefault(found.id, found if found.id in wanted else Passage(found.id, ""))
+    return PassageTexts(passages, index), problems
+
+
+def unreadable_passages(ranking: GivenRanking, texts: PassageTexts, read: int) -> Iterator[Problem]:
+    """The passages that an answer should be built from and cannot be."""
+    for turn_id, hits in ranking.hits.items():
+        for rank, hit in enumerate(hits[:read], start=1):
+            passage = texts.find(hit.id)
+            if passage is None:
+                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) is in none of the given texts")
+            elif not passage.text:
+                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) has no text")
+
+
+def unknown_below_depth(ranking: GivenRanking, texts: PassageTexts, read: int) -> set[str]:
+    """Ids that are in none of the given texts and need not be: they are listed, and not read."""
+    below = {hit.id for hits in ranking.hits.values() for hit in hits[read:]}
+    return {id for id in below if texts.find(id) is None}

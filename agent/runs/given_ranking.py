@@ -1,0 +1,195 @@
+"""A given ranking, from whichever file it comes in.
+
+Read are: TREC runs (`qid Q0 docid rank score tag`, sorted by score), runs of every edition, JSON lines of a query with
+its candidates, and topics with their own passage lists:
+
+    {"query": {"qid": "9-1_1", "text": "..."},
+     "candidates": [{"docid": "a:1", "score": 9.5, "doc": {"segment": "..."}}]}
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent.tracks.registry import detect_edition, read_topics
+from agent.tracks.run_files import detect_run, read_run
+from indexes.passage_index import strictly_decreasing
+from indexes.storage.files import read_utf8
+from schemas.errors import InvalidInputError
+from schemas.records import Hit, Passage, Problem, Topics
+from schemas.wire import decode
+
+TEXT_FIELDS = ("segment", "contents", "text", "passage", "body", "passage_text")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRanking:
+    """Hits by turn id, best first, scores strictly decreasing; and the texts that came with them, by passage id."""
+
+    hits: Mapping[str, tuple[Hit, ...]]
+    texts: Mapping[str, Passage]
+    digest: str  # SHA-256 of the file
+    labels: bool = False  # whether the passages are the topics' own, which are labels
+
+
+def read_ranking(path: Path) -> GivenRanking:
+    """The ranking of a file; which kind it is, is seen from its contents.
+
+    Raises `InvalidInputError` with the place for a file that is none, for a broken line, and for a passage listed
+    twice for one turn.
+    """
+    data = read_utf8(path)
+    try:
+        found, texts, labels = _parse(data, path)
+    except InvalidInputError as error:
+        raise error if error.where else InvalidInputError(error.what, where=str(path)) from error
+    doubled = [
+        f"  turn {turn_id}: {id} stands {times} times"
+        for turn_id, ranked in found.items()
+        for id, times in Counter(id for id, _ in ranked).items()
+        if times > 1
+    ]
+    if doubled and not labels:
+        raise InvalidInputError("\n".join(["lists passages twice:", *doubled[:20]]), where=str(path))
+    hits = {turn_id: strictly_decreasing(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
+    return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels)
+
+
+RankedIds = dict[str, list[tuple[str, float]]]
+
+
+def _parse(data: bytes, path: Path) -> tuple[RankedIds, dict[str, Passage], bool]:
+    first = data.lstrip()[:1]
+    if first == b"[" and (edition := detect_edition(_decode_json(data))):
+        return _read_topic_passages(read_topics(path, edition)), {}, True
+    if first == b"{" and b'"candidates"' in data.partition(b"\n")[0]:
+        return *_read_candidates(data), False
+    if first in (b"{", b"["):
+        return *_read_run_ranking(data), False
+    return _read_trec_run(data), {}, False
+
+
+def _decode_json(data: bytes) -> Any:
+    try:
+        return decode(data)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is not JSON ({error})") from error
+
+
+def _read_topic_passages(topics: Topics) -> RankedIds:
+    """The topics' own passage lists have an order and no scores: those are 1, 1/2, 1/3, ..."""
+    return {
+        turn_id: [(id, 1.0 / rank) for rank, id in enumerate(dict.fromkeys(labels.passage_ids), start=1)]
+        for turn_id, labels in topics.labels.items()
+        if labels.passage_ids
+    }
+
+
+def _read_run_ranking(data: bytes) -> tuple[RankedIds, dict[str, Passage]]:
+    edition = detect_run(data)
+    found: RankedIds = {}
+    texts: dict[str, Passage] = {}
+    try:
+        for turn in read_run(edition, data)[1]:
+            passages = turn.responses[0].passages or ()
+            found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])
+            texts |= {p.id: Passage(p.id, p.text.strip()) for p in passages if p.text.strip()}
+    except msgspec.DecodeError as error:
+        remedy = "`convagent validate` lists what is wrong with it."
+        raise InvalidInputError(f"is no valid {edition} run ({error})", remedy=remedy) from error
+    return found, texts
+
+
+class _Query(msgspec.Struct):
+    qid: str | int
+
+
+class _Candidate(msgspec.Struct):
+    docid: str | int
+    score: float
+    doc: dict[str, Any] | str = ""
+
+
+class _Candidates(msgspec.Struct):
+    query: _Query
+    candidates: list[_Candidate]
+
+
+def _read_candidates(data: bytes) -> tuple[RankedIds, dict[str, Passage]]:
+    found: RankedIds = {}
+    texts: dict[str, Passage] = {}
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            read = decode(line, _Candidates)
+        except msgspec.DecodeError as error:
+            raise InvalidInputError(f"line {number}: {error}") from error
+        found[str(read.query.qid)] = sort_by_score([(str(c.docid), c.score) for c in read.candidates])
+        texts |= {p.id: p for c in read.candidates if (p := _to_passage(c)).text}
+    return found, texts
+
+
+def _to_passage(candidate: _Candidate) -> Passage:
+    doc = candidate.doc if isinstance(candidate.doc, dict) else {"text": candidate.doc}
+    text = next((value for name in TEXT_FIELDS if isinstance(value := doc.get(name), str) and value.strip()), "")
+    title, url = (value if isinstance(value := doc.get(name), str) else "" for name in ("title", "url"))
+    return Passage(str(candidate.docid), text.strip(), title, url)
+
+
+def _read_trec_run(data: bytes) -> RankedIds:
+    found: RankedIds = {}
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+        columns = line.split()
+        if not columns or columns[0].startswith("#"):
+            continue
+        try:
+            qid, _, id, _, score, _ = columns
+            found.setdefault(qid, []).append((id, _parse_score(score)))
+        except ValueError:
+            what = f"line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
+            remedy = "A ranking is a TREC run, a run file, query and candidates as JSON lines, or a topics file."
+            raise InvalidInputError(what, remedy=remedy) from None
+    return {qid: sort_by_score(ranked) for qid, ranked in found.items()}
+
+
+def _parse_score(text: str) -> float:
+    if not math.isfinite(score := float(text)):
+        raise ValueError("a score that orders nothing")
+    return score
+
+
+def sort_by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """As TREC tools see it; equal scores stay in the order of the file."""
+    return sorted(ranked, key=lambda pair: -pair[1])
+
+
+def format_trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:
+    """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`.
+
+    Raises `InvalidInputError` for what a TREC run cannot say: an id that is no single word, a passage twice.
+    """
+    hits = tuple(hits)
+    ids = [hit.id for hit in hits]
+    if len(set(ids)) < len(ids):
+        raise InvalidInputError("lists a passage twice", where=f"turn {qid}")
+    for id in (qid, *ids):
+        if id.split() != [id]:
+            raise InvalidInputError(f"a TREC run cannot name {id!r}: an id there is one word", where=f"turn {qid}")
+    tag = "_".join(name.split()) or "run"
+    return "".join(f"{qid} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
+
+
+def restrict_to_topics(ranking: GivenRanking, topics: Topics, k: int) -> tuple[GivenRanking, list[Problem]]:
+    """The ranking of these turns, at most `k` deep; and which turns it lacks, and which it has that are not theirs."""
+    turn_ids = topics.turn_ids()
+    kept = {turn_id: ranking.hits.get(turn_id, ())[:k] for turn_id in turn_ids}
+    missing = [Problem(f"turn {turn_id}", "has no ranking") for turn_id, hits in kept.items() if not hits]
+    extra = [Problem(f"turn {id}", "is not a turn of these topics") for id in ranking.hits if id not in kept]
+    return replace(ranking, hits=kept), missing + extra

@@ -1,0 +1,49 @@
+"""What a manual run is handed: human rewrites and gold statements, of the current turn and of those before it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from schemas.errors import InvalidInputError
+from schemas.records import Message, Provided, ScoredStatement, Topic, Topics, Turn
+
+GOLD_SCORE = 1.0  # the score of a statement that a person chose
+
+
+def provide_labels(topics: Topics) -> tuple[Topics, Mapping[str, Provided]]:
+    """The topics with every earlier turn as a person spells it out, and what each current turn is handed.
+
+    An earlier utterance becomes its human rewrite with its gold statements. Raises `InvalidInputError` naming the
+    turns that have no human rewrite.
+    """
+    missing = [id for id, labels in topics.labels.items() if not labels.human_rewrite.strip()]
+    if missing:
+        listed = ", ".join(missing[:20]) + (f" and {len(missing) - 20} more" if len(missing) > 20 else "")
+        remedy = "A manual run needs the topics with their labels; `--mode automatic` does not."
+        raise InvalidInputError(f"no human rewrite of turn {listed}", remedy=remedy)
+    given = {turn.id: _provide_turn(topic, turn, topics) for topic in topics.topics for turn in topic.turns}
+    spelled_out = tuple(_spell_out(topic, given) for topic in topics.topics)
+    return replace(topics, topics=spelled_out), given
+
+
+def _provide_turn(topic: Topic, turn: Turn, topics: Topics) -> Provided:
+    labels = topics.labels[turn.id]
+    statements = {statement.id: statement for statement in topic.ptkb}
+    gold = tuple(
+        ScoredStatement(statements[id], GOLD_SCORE) for id in dict.fromkeys(labels.statement_ids) if id in statements
+    )
+    return Provided(labels.human_rewrite, gold)
+
+
+def _spell_out(topic: Topic, given: Mapping[str, Provided]) -> Topic:
+    said = [" ".join([given[t.id].human_rewrite, *_statement_texts(given[t.id])]) for t in topic.turns]
+    turns = []
+    for number, turn in enumerate(topic.turns):
+        history = turn.history
+        if history is not None and len(history) == 2 * number:  # one utterance and one reply for every earlier turn
+            history = tuple(message if n % 2 else Message("user", said[n // 2]) for n, message in enumerate(history))
+        turns.append(replace(turn, history=history))
+    return replace(topic, turns=tuple(turns))
+
+
+def _statement_texts(given: Provided) -> list[str]:
+    return [chosen.statement.text for chosen in given.statements or ()]

@@ -1,0 +1,217 @@
+"""The trace: one line a turn, flushed at once, from which any run file can be made again without asking a model.
+
+The first line says what decides the run (`Settings`); a trace is continued only under the same settings. A crash costs
+at most the turn in hand: a torn last line is cut off on resuming.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, TypeVar
+
+import msgspec
+
+from indexes.storage.atomic_files import sync_to_disk
+from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
+from schemas.records import Call, Mode, Plan, Response, TurnResult
+from schemas.wire import decode
+
+VERSION = 3
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Everything that decides the bytes of a run."""
+
+    edition: str
+    topics: str  # SHA-256 of what the run sees of the topics
+    turns: int
+    statements: int  # personal ones, of all topics
+    mode: Mode
+    labels: str  # SHA-256 of the labels that the run was handed; empty in an automatic run
+    ranking: str  # SHA-256 of the ranking that the run was handed; empty where it searched
+    ranking_of_labels: bool
+    passages: str  # SHA-256 of the index's own description, or of the passages given
+    model: str
+    model_digest: str
+    embedder: str  # empty where words alone count
+    embedder_digest: str
+    prompts: str  # SHA-256
+    plan: Plan
+    convagent: str
+    trace_version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLine:
+    """One answered turn with the calls that made it."""
+
+    answered: TurnResult
+    calls: tuple[Call, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace as found: what was said at each finished turn, and where in the file its line is.
+
+    Lines stay on disk until they are asked for: a trace of any length can be exported.
+    """
+
+    path: Path
+    settings: RunSettings
+    replies: Mapping[str, str]  # the first response's text, by turn id in file order
+    places: Mapping[str, tuple[int, int]]  # byte and line number, by turn id; of a turn answered again, the last
+    without_model: Mapping[str, str]  # why, by turn id, where the model failed
+    size: int  # bytes that hold whole lines
+
+    def lines(self, turn_ids: Iterable[str] | None = None) -> Iterator[TraceLine]:
+        """The lines of the turns asked for, in that order; of all by default. Raises as `read_trace` does."""
+        with self.path.open("rb") as file:
+            for turn_id in self.places if turn_ids is None else turn_ids:
+                start, number = self.places[turn_id]
+                file.seek(start)
+                yield _decode_line(file.readline(), TraceLine, f"{self.path}:{number}")
+
+
+class _ReplyOfTurn(msgspec.Struct):
+    turn_id: str
+    responses: list[Response]
+    without_model: str = ""
+
+
+class _ReplyOfLine(msgspec.Struct):
+    """As much of a line as is needed to go on after it."""
+
+    answered: _ReplyOfTurn
+
+
+def read_trace(path: Path) -> Trace:
+    """A trace; a torn last line is left out. Raises `InvalidInputError` for a damaged one, with the line's number."""
+    replies: dict[str, str] = {}
+    places: dict[str, tuple[int, int]] = {}
+    failed: dict[str, str] = {}
+    try:
+        with path.open("rb") as file:
+            settings = _decode_settings(file.readline(), path)
+            size = file.tell()
+            for number, line in enumerate(file, start=2):
+                if not line.endswith(b"\n"):
+                    break
+                said = _decode_line(line, _ReplyOfLine, f"{path}:{number}").answered
+                replies[said.turn_id] = said.responses[0].text if said.responses else ""
+                places[said.turn_id] = size, number
+                failed.pop(said.turn_id, None)
+                failed |= {said.turn_id: said.without_model} if said.without_model else {}
+                size += len(line)
+    except FileNotFoundError as error:
+        raise MissingError("no such file", where=str(path)) from error
+    except OSError as error:
+        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+    return Trace(path, settings, replies, places, failed, size)
+
+
+def _decode_settings(line: bytes, path: Path) -> RunSettings:
+    try:
+        return decode(line, RunSettings)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is no trace of this version ({error})", where=f"{path}:1") from error
+
+
+def _decode_line(line: bytes, shape: type[T], where: str) -> T:
+    try:
+        return decode(line, shape)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"damaged line ({error})", where=where) from error
+
+
+def new_trace(path: Path, settings: RunSettings) -> Trace:
+    """A trace that is to be begun."""
+    return Trace(path, settings, {}, {}, {}, 0)
+
+
+def resume_trace(path: Path, settings: RunSettings) -> Trace:
+    """The trace to go on with: the one at `path` if it was made under the same settings, an empty one if there is none.
+
+    In each topic, turns from the first at which the model failed on are answered again. Raises `UsageError` naming
+    every setting that differs.
+    """
+    if not path.exists() or _is_empty_or_torn(path):
+        return new_trace(path, settings)
+    found = read_trace(path)
+    old, new = _flatten(found.settings), _flatten(settings)
+    different = [f"  {name}: {old[name]!r} then, {new[name]!r} now" for name in old if old[name] != new[name]]
+    if different:
+        what = "\n".join(["was made under other settings, so it cannot be resumed:", *different])
+        raise UsageError(what, where=str(path), remedy="Give --overwrite to start again.")
+    return replace(found, replies=dict(_finished_replies(found)))
+
+
+def _finished_replies(trace: Trace) -> Iterator[tuple[str, str]]:
+    broken: set[str] = set()  # topics
+    for turn_id, reply in trace.replies.items():
+        topic = turn_id.rpartition("_")[0]
+        if turn_id in trace.without_model:
+            broken.add(topic)
+        if topic not in broken:
+            yield turn_id, reply
+
+
+def _is_empty_or_torn(path: Path) -> bool:
+    """Nothing there, or cut off within the first line."""
+    with path.open("rb") as file:
+        first = file.readline()
+    return not first.endswith(b"\n") and first[:1] in (b"", b"{")
+
+
+def _flatten(settings: RunSettings) -> dict[str, object]:
+    """Every setting by its name, those of the plan too."""
+    fields: dict[str, object] = asdict(settings)
+    plan = asdict(settings.plan)
+    parts = asdict(settings.plan.parts)
+    del fields["plan"], plan["parts"]
+    wanted = {f"part {name}": value for name, value in parts.items()}  # `answer` is a part, and a way to answer
+    return fields | plan | wanted
+
+
+@contextmanager
+def open_for_append(trace: Trace) -> Iterator[IO[bytes]]:
+    """The trace file opened to go on after what `trace` holds. Only one process at a time may write it."""
+    try:
+        file = trace.path.open("ab", buffering=0)  # what a full disk did not take is not tried again on closing
+    except OSError as error:
+        raise RunError(f"could not be written ({error.strerror})", where=str(trace.path)) from error
+    with file:
+        _lock_file(file, trace.path)
+        file.truncate(trace.size)
+        if not trace.size:
+            append_line(file, trace.settings)
+            sync_to_disk(trace.path.parent)
+        yield file
+
+
+def append_line(file: IO[bytes], line: TraceLine | RunSettings) -> None:
+    """Write one line and hand it to the disk."""
+    data = memoryview(msgspec.json.encode(line) + b"\n")
+    try:
+        while data:
+            data = data[file.write(data) :]
+        os.fsync(file.fileno())
+    except OSError as error:
+        remedy = "What was answered is kept. Make room, and the same command with --resume goes on."
+        raise RunError(f"could not be written ({error.strerror})", where=str(file.name), remedy=remedy) from error
+
+
+def _lock_file(file: IO[bytes], path: Path) -> None:
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # no such locks on this system
+        pass
+    except OSError as error:
+        remedy = "Wait for it, or give another name with --trace."
+        raise UsageError("another process is writing this trace", where=str(path), remedy=remedy) from error

@@ -1,0 +1,1 @@
+"""Tasks beside conversational search: RCD-2020 and Touché."""

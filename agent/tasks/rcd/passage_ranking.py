@@ -1,0 +1,56 @@
+"""Passages for the topics of RCD-2020: what is looked for is the span, and a little the dialogue around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.runs.given_ranking import format_trec_lines
+from agent.tasks.rcd.spans import Score, find_spans, read_spans
+from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
+from indexes.ranking.hybrid import HybridRetriever
+from indexes.storage.files import check_writable, write_atomically
+from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Hit, Problem
+
+# What the words and the meaning of the dialogue weigh beside the span's. Not measured: the collection was not at hand.
+WORDS, MEANING = 0.02, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSource:
+    """Where the spans come from: a file, the topics' own references (labels), or else they are found by `score`."""
+
+    score: Score
+    file: Path | None = None
+    reference: bool = False
+
+    def of(self, topics: RcdTopics) -> Mapping[str, str]:
+        """A span for every topic. Raises `InvalidInputError` naming the topics that have none."""
+        if self.file and self.reference:
+            raise UsageError("--spans and --reference-spans exclude each other", remedy="Give one of them.")
+        if self.file is None and not self.reference:
+            return find_spans(topics, self.score)
+        spans = read_spans(self.file, topics) if self.file else topics.references
+        missing = [dialogue.id for dialogue in topics.dialogues if dialogue.id not in spans]
+        if missing:
+            where = str(self.file or "--reference-spans")
+            raise InvalidInputError(f"no span for topic {', '.join(missing)}", where=where)
+        return spans
+
+
+def rank_file(
+    topics: Path, spans: SpanSource, retriever: HybridRetriever, out: Path, k: int, *, overwrite: bool
+) -> tuple[int, tuple[Problem, ...]]:
+    """Write a TREC run, `num Q0 id rank score tag`, scores strictly decreasing. Topics ranked, and what was odd."""
+    check_writable(out, overwrite)
+    known = read_topics(topics)
+    wanted = spans.of(known)
+    tag = "convagent-reference" if spans.reference else "convagent"
+    ranked = ((topic.id, find_spans_for(topic, wanted[topic.id], retriever, k)) for topic in known.dialogues)
+    write_atomically(out, (format_trec_lines(id, hits, tag).encode() for id, hits in ranked))
+    return len(known.dialogues), known.odd
+
+
+def find_spans_for(dialogue: Dialogue, span: str, retriever: HybridRetriever, k: int) -> tuple[Hit, ...]:
+    """The `k` best passages for a span of a dialogue."""
+    return retriever.find([(span, 1.0), (dialogue.text, WORDS)], [(span, 1.0), (dialogue.text, MEANING)], k)

@@ -1,0 +1,187 @@
+"""Which span of a dialogue asks for background, found by a rule without a model; and files of spans.
+
+A candidate is a run of one to four words of one utterance, word for word, whose first and last are no stop words. The
+rule weighs whether its words are names, whether it has two, and how far from the middle of the excerpt it stands: the
+excerpts were cut around the spans, about five utterances on each side. `benchmarks/rcd_spans.py --fit` derives its
+numbers. Any other `ScoreFunction` can take its place.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.tasks.rcd.topics import Dialogue, Group, RcdTopics, read_topics
+from indexes.storage.files import check_writable, read_utf8, write_atomically
+from indexes.text.analysis import stop_words
+from schemas.errors import InvalidInputError
+from schemas.records import Problem
+
+Numbers = npt.NDArray[np.float64]
+LONGEST = 4  # words of a candidate
+LOOK_BACK = 100  # characters before a candidate in which the end of a sentence is looked for
+# Letters and digits, with what joins them: don't, gung-ho, AT&T, N.S.A, 1,000. Another full stop ends a word.
+WORD = re.compile(r"[^\W_]+(?:(?:['’&-]|(?<=\b\w)\.(?=\w\b)|(?<=\d)[.,](?=\d))[^\W_]+)*")
+SENTENCE_BEFORE = re.compile(r"(^|[.?!:;…\"“(])\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A candidate, verbatim: it begins `start` characters into the utterance with the number `utterance` (from 0)."""
+
+    text: str
+    utterance: int
+    start: int
+
+    def overlaps(self, other: "Span") -> bool:
+        return (
+            self.utterance == other.utterance
+            and self.start < other.start + len(other.text)
+            and other.start < self.start + len(self.text)
+        )
+
+
+Score = Callable[[Sequence[Span], Dialogue], Sequence[float]]  # higher is better, comparable within one dialogue only
+
+
+def write_spans(topics: Path, out: Path, score: Score, *, overwrite: bool) -> tuple[int, tuple[Problem, ...]]:
+    """Write `num<TAB>span` for every topic of a file. How many, and what was odd about the topics."""
+    check_writable(out, overwrite)
+    known = read_topics(topics)
+    spans = find_spans(known, score)
+    write_atomically(out, (f"{id}\t{span}\n".encode() for id, span in spans.items()))
+    return len(spans), known.odd
+
+
+def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
+    """Spans by topic number. Raises `InvalidInputError` listing every line that is none, is doubled or of no topic."""
+    unread = {dialogue.id for dialogue in topics.dialogues}
+    found: dict[str, str] = {}
+    wrong = []
+    for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
+        if not line.strip():
+            continue
+        id, _, span = (part.strip() for part in line.partition("\t"))
+        if not id or not span or "\t" in span:
+            wrong.append(f"  line {number} is not `num<TAB>span`: {line[:80]!r}")
+        elif id in found:
+            wrong.append(f"  line {number}: topic {id} has a span already")
+        elif id not in unread:
+            wrong.append(f"  line {number}: there is no topic {id}")
+        found.setdefault(id, span)
+    if wrong:
+        raise InvalidInputError("\n".join(["holds lines that cannot be used:", *wrong]), where=str(path))
+    return found
+
+
+def find_spans(topics: RcdTopics, score: Score) -> dict[str, str]:
+    """A span for every topic number, in the order of the file. Raises `InvalidInputError` as `choose` does."""
+    found = {
+        dialogue.id: span.text
+        for group in topics.groups()
+        for dialogue, span in zip(group, choose_span(group, score), strict=True)
+    }
+    return {dialogue.id: found[dialogue.id] for dialogue in topics.dialogues}
+
+
+def choose_span(group: Group, score: Score) -> list[Span]:
+    """As many different spans as topics share the dialogue, in the order of its text; if they can, they lie apart.
+
+    Raises `InvalidInputError` where the dialogue has fewer.
+    """
+    dialogue = group[0]
+    spans = candidate_spans(dialogue)
+    scores = score(spans, dialogue)
+    ranked = [spans[n] for n in sorted(range(len(spans)), key=lambda n: -scores[n])]
+    chosen = _first_mention(ranked, [], len(group), lambda span, other: span.overlaps(other))
+    chosen = _first_mention(ranked, chosen, len(group), lambda span, other: False)
+    if len(chosen) < len(group):
+        what = f"share a dialogue that has only {len(chosen)} different phrases"
+        raise InvalidInputError(what, where=f"topics {', '.join(topic.id for topic in group)}")
+    return sorted(chosen, key=lambda span: (span.utterance, span.start, len(span.text)))
+
+
+def _first_mention(
+    ranked: Iterable[Span], chosen: Sequence[Span], count: int, clash: Callable[[Span, Span], bool]
+) -> list[Span]:
+    """`choose_file`, and what comes first among the ranked of another text that does not clash, up to `count`."""
+    kept = list(chosen)
+    for span in ranked:
+        if len(kept) == count:
+            break
+        if not any(span.text.lower() == other.text.lower() or clash(span, other) for other in kept):
+            kept.append(span)
+    return kept
+
+
+def candidate_spans(dialogue: Dialogue) -> list[Span]:
+    """All candidates in the order of the text; the utterances themselves where there is none."""
+    found = [
+        Span(utterance[words[first].start() : words[last].end()], number, words[first].start())
+        for number, utterance in enumerate(dialogue.utterances)
+        for words in _word_runs(utterance)
+        for first in range(len(words))
+        for last in range(first, min(first + LONGEST, len(words)))
+        if not is_stop(words[first].group()) and not is_stop(words[last].group())
+    ]
+    return found or [Span(utterance, number, 0) for number, utterance in enumerate(dialogue.utterances)]
+
+
+def _word_runs(utterance: str) -> Iterator[list[re.Match[str]]]:
+    """Words between which there is nothing but a space."""
+    run: list[re.Match[str]] = []
+    for word in WORD.finditer(utterance):
+        if run and utterance[run[-1].end() : word.start()] != " ":
+            yield run
+            run = []
+        run.append(word)
+    if run:
+        yield run
+
+
+FEATURES = ("names", "two words", "distance", "middle")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRule:
+    """What each feature weighs: `rule(spans, dialogue)` is a `ScoreFunction`."""
+
+    weights: tuple[float, ...]
+
+    def __call__(self, spans: Sequence[Span], dialogue: Dialogue) -> list[float]:
+        return [float(score) for score in span_features(spans, dialogue) @ np.asarray(self.weights)]
+
+
+RULES = {"none": SpanRule((1.44, 0.9, -0.46, 1.65))}  # by `--model`
+
+
+def span_features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
+    """A row a span, a column a feature.
+
+    names: the share of its words but stop words with a capital that does not open a sentence. two words: whether it
+    has two. distance: utterances between it and the middle of the excerpt, at most 4. middle: whether it stands in the
+    middle utterance, or in one of the middle two.
+    """
+    middle = (len(dialogue.utterances) - 1) / 2
+    return np.asarray(
+        [_compute_features(span, dialogue.utterances[span.utterance], middle) for span in spans], dtype=np.float64
+    )
+
+
+def _compute_features(span: Span, utterance: str, middle: float) -> list[float]:
+    words = WORD.findall(span.text)
+    content = [word for word in words if not is_stop(word)] or [span.text]
+    names = [word[0].isupper() for word in content]
+    if SENTENCE_BEFORE.search(utterance[max(0, span.start - LOOK_BACK) : span.start]):
+        names[0] = False
+    away = abs(span.utterance - middle)
+    return [sum(names) / len(names), float(len(words) == 2), min(away, 4.0), float(away <= 0.5)]
+
+
+def is_stop(word: str) -> bool:
+    """Whether it is a stop word of spaCy's, alone or before an apostrophe, or a negation such as "don't"."""
+    plain = word.lower().replace("’", "'")
+    return plain.partition("'")[0] in stop_words() or plain.endswith("n't")

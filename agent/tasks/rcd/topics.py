@@ -1,0 +1,220 @@
+"""Topics of RCD-2020 (FIRE 2020, Retrieval from Conversational Dialogues): an excerpt of a film's dialogue each.
+
+    <topics>
+    <top>
+    <num> 7 </num>
+    <title> rye bread</title>
+    <movie>The Baker</movie>
+    <desc>
+    <p>What would you like?</p>
+    <p>A loaf of rye bread, please. </p>
+    </desc>
+    </top>
+    </topics>
+
+`title` is the span that a person marked, a label; test topics have none. The files are markup in the manner of TREC,
+written by hand, and need not be well-formed XML: what can be read is read, and what was odd about it is told.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from indexes.storage.files import read_utf8
+from indexes.text.tolerant_html import TolerantHtmlParser
+from schemas.errors import InvalidInputError
+from schemas.records import Problem
+
+FIELDS = ("num", "title", "movie", "desc", "p")
+FRAME = ("topics", "top")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """What a run may see of a topic. In an utterance every run of white space is one space; there are no empty ones."""
+
+    id: str  # the topic's number
+    movie: str
+    utterances: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The utterances, a line each."""
+        return "\n".join(self.utterances)
+
+
+Group = tuple[Dialogue, ...]  # topics that share one dialogue, in the order of the file
+
+
+@dataclass(frozen=True, slots=True)
+class RcdTopics:
+    """A topics file: what a run sees apart from what it must not see (`references`, by topic number)."""
+
+    dialogues: tuple[Dialogue, ...]
+    references: Mapping[str, str]  # the marked spans, where there are any
+    odd: tuple[Problem, ...]
+
+    def groups(self) -> list[Group]:
+        """Topics whose dialogues have the same text belong together."""
+        found: dict[str, list[Dialogue]] = {}
+        for dialogue in self.dialogues:
+            found.setdefault(dialogue.text, []).append(dialogue)
+        return [tuple(group) for group in found.values()]
+
+
+def read_topics(path: Path) -> RcdTopics:
+    """The topics of a file.
+
+    Raises `InvalidInputError` listing all of: a topic without a number or without dialogue, a number that is no single
+    word, a number that stands twice; and for a file that holds no topic.
+    """
+    text, odd = _decode_xml(read_utf8(path))
+    reader = _Reader()
+    try:
+        reader.feed(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(error.what, where=str(path), remedy=error.remedy) from error
+    reader.close()
+    wrong = _problem_of(reader.tops)
+    if wrong:
+        raise InvalidInputError("\n".join(["holds topics that cannot be used:", *wrong]), where=str(path))
+    if not reader.tops:
+        what = "holds no topic" if reader.tags else "is not XML"
+        raise InvalidInputError(
+            what, where=str(path), remedy="Topics of RCD-2020 are <top> elements with <num>, <desc>."
+        )
+    dialogues = tuple(Dialogue(top.id, top.fields.get("movie", ""), tuple(top.utterances)) for top in reader.tops)
+    references = {top.id: title for top in reader.tops if (title := top.fields.get("title"))}
+    odd += [Problem("file", what) for what in reader.odd]
+    odd += [Problem(f"topic {top.id}", what) for top in reader.tops for what in dict.fromkeys(top.odd)]
+    odd += [
+        Problem(f"topic {dialogue.id}", f"the title {title!r} does not stand in the dialogue")
+        for dialogue in dialogues
+        if (title := references.get(dialogue.id)) and title not in dialogue.text
+    ]
+    return RcdTopics(dialogues, references, tuple(odd))
+
+
+def _decode_xml(data: bytes) -> tuple[str, list[Problem]]:
+    try:
+        return data.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        return data.decode("cp1252", "replace"), [Problem("file", f"is not UTF-8 ({error}): read as Windows-1252")]
+
+
+@dataclass(slots=True)
+class _Top:
+    """A topic while it is read."""
+
+    line: int
+    fields: dict[str, str] = field(default_factory=dict)
+    utterances: list[str] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.fields.get("num", "")
+
+
+def _problem_of(tops: Sequence[_Top]) -> list[str]:
+    seen: set[str] = set()
+    found = []
+    for top in tops:
+        where = f"  topic {top.id!r} (line {top.line})" if top.id else f"  the topic in line {top.line}"
+        if not top.id:
+            found.append(f"{where} has no number")
+        elif len(top.id.split()) > 1:
+            found.append(f"{where}: its number is no single word")
+        elif top.id in seen:
+            found.append(f"{where}: its number stands twice")
+        if not top.utterances:
+            found.append(f"{where} has no dialogue")
+        seen.add(top.id)
+    return found
+
+
+class _Reader(TolerantHtmlParser):
+    """Reads what can be read. A tag that opens ends the field that is open; text lies in the field opened last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tops: list[_Top] = []
+        self.odd: list[str] = []
+        self.tags = 0
+        self._open = ""
+        self._inside = False  # of a topic
+        self._text: list[str] = []
+
+    def set_cdata_mode(self, elem: str, **_: Any) -> None:
+        """No tag here holds text alone, as a `title` of HTML does."""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags += 1
+        if tag not in FIELDS + FRAME:
+            self._note(f"the tag <{tag}> is not known: left out, its text kept")
+            return
+        if self._open not in ("", "desc"):
+            self._note(f"<{self._open}> is not closed")
+        self._finish("")
+        if tag == "top":
+            if self._inside:
+                self._note("<top> is not closed")
+            self.tops.append(_Top(self.getpos()[0]))
+            self._inside = True
+        elif tag in FIELDS:
+            self._open = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in FIELDS + FRAME:
+            return
+        around = tag in (*FRAME, "desc")
+        if tag != self._open and around and self._open not in ("", "desc"):
+            self._note(f"<{self._open}> is not closed")
+        elif tag != self._open and tag in FIELDS:
+            self._note(f"</{tag}> closes nothing")
+            return
+        self._finish("desc" if tag == "p" else "")
+        self._inside = self._inside and tag not in FRAME
+
+    def handle_data(self, data: str) -> None:
+        self._text.append(data)
+
+    def close(self) -> None:
+        super().close()
+        if self._inside:
+            self._note("<top> is not closed")
+        self._finish("")
+
+    def _finish(self, then: str) -> None:
+        """End the open field; `then` is open after it."""
+        text = self._cleaned("".join(self._text))
+        name, self._open = self._open, then
+        self._text.clear()
+        if not text:
+            return
+        if not self._inside or not name:
+            self._note(f"text outside of all fields is left out: {text[:40]!r}")
+        elif name in ("p", "desc"):
+            self.tops[-1].utterances.append(text)
+            if name == "desc":
+                self._note(f"text outside of <p> is taken for an utterance: {text[:40]!r}")
+        elif name in self.tops[-1].fields:
+            self._note(f"a further <{name}> is left out: {text[:40]!r}")
+        else:
+            self.tops[-1].fields[name] = text
+
+    def _cleaned(self, text: str) -> str:
+        """White space folded, what cannot be seen left out."""
+        folded = " ".join(text.split())
+        unseen = {sign for sign in folded if unicodedata.category(sign) in ("Cc", "Cf")}
+        odd = ", ".join(f"U+{ord(sign):04X}" for sign in sorted(unseen))
+        if odd:
+            self._note(f"characters that cannot be seen are left out: {odd}")
+        if "\ufffd" in folded:
+            self._note("has characters that were lost before (U+FFFD)")
+        return " ".join("".join(sign for sign in folded if sign not in unseen).split())
+
+    def _note(self, what: str) -> None:
+        (self.tops[-1].odd if self._inside else self.odd).append(what)

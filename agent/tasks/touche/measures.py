@@ -1,0 +1,41 @@
+"""How good a run of Touché is: nDCG@5 for relevance and for quality, the measure of both years (overviews 2020, 2021).
+
+Labels are -2 (no argument) or from 0 up; -2 counts as 0. The gain of a label is the label itself, as in trec_eval.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agent.evaluation.scores import Qrels, RankedScores, Scores, ranking_measures, read_qrels, turns_with_relevant
+from agent.evaluation.search import scores_of
+from schemas.errors import InvalidInputError
+
+NDCG = "nDCG@5"
+RELEVANCE, QUALITY = f"relevance {NDCG}", f"quality {NDCG}"
+MEASURES = (RELEVANCE, QUALITY)
+
+
+def evaluate_touche(runs: Sequence[Path], relevance: Path, quality: Path | None) -> list[Scores]:
+    """The measures of each run, in the order given; that of quality only where there are labels for it.
+
+    Raises `InvalidInputError` for labels of which none is above 0.
+    """
+    labels = {RELEVANCE: read_labels(relevance)} | ({QUALITY: read_labels(quality)} if quality else {})
+    return [measure_touche(run.name, scores_of(run), labels) for run in runs]
+
+
+def read_labels(path: Path) -> Qrels:
+    """TREC labels, `topic 0 argument level`, with what is below 0 as 0."""
+    found = {id: {name: max(0, level) for name, level in judged.items()} for id, judged in read_qrels(path).items()}
+    if not turns_with_relevant(found):
+        raise InvalidInputError("holds no label above 0", where=str(path))
+    return found
+
+
+def measure_touche(name: str, ranked: RankedScores, labels: Mapping[str, Qrels]) -> Scores:
+    """nDCG@5 of a ranking by topic, under each measure's name, for topics that have a label above 0."""
+    topics: dict[str, dict[str, float]] = {}
+    for measure, judged in labels.items():
+        for id, found in ranking_measures([NDCG], ranked, judged).items():
+            topics.setdefault(id, {})[measure] = found[NDCG]
+    return Scores(name, topics, sum(not ranked.get(id) for id in topics))

@@ -1,0 +1,21 @@
+"""Words that a question lacks: those of a hypothetical answer by the model, as in conversational search.
+
+The best run of 2020 took its words from a language model that went on with the question (Akiki and Potthast 2020).
+"""
+
+import prompts
+from agent.models.protocol import Conversation, LanguageModel
+from agent.tasks.touche.topics import ControversialQuestion
+from agent.turn.query_rewriting import rewrite_query
+from agent.turn.retrieval import HYDE_WEIGHT
+from indexes.passage_index import WeightedText
+from schemas.records import Message, Plan
+
+ANSWERS = Plan(query=("answer",))  # one, of the usual length, always the same
+
+
+def expand_query(question: ControversialQuestion, llm: LanguageModel) -> list[WeightedText]:
+    """The question and what the model would answer out of hand, whose words weigh less."""
+    conversation = Conversation(prompts.render("system").instruction, (Message("user", question.title),))
+    answers = rewrite_query(conversation, llm, ANSWERS).hypothetical_answers
+    return [(question.title, 1.0), *((answer, HYDE_WEIGHT / len(answers)) for answer in answers)]

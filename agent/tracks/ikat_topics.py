@@ -1,0 +1,81 @@
+"""From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from schemas.errors import InvalidInputError
+from schemas.records import Message, Problem, Statement, Topic, Topics, Turn, TurnLabels
+
+
+class WireTurn(Protocol):
+    """What every edition says of a turn, under the name that 2023 gave it."""
+
+    turn_id: int
+    utterance: str
+    resolved_utterance: str
+    response: str | None
+    ptkb_provenance: list[int | str]
+    response_provenance: Any
+
+
+class WireTopic(Protocol):
+    """What every edition says of a topic."""
+
+    @property
+    def number(self) -> int | str: ...
+    @property
+    def ptkb(self) -> Mapping[str, str] | Sequence[str]: ...
+    @property
+    def turns(self) -> Sequence[WireTurn]: ...
+
+
+def to_topics(edition: str, wire: Sequence[WireTopic]) -> Topics:
+    """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
+    numbers = [("topic", str(topic.number)) for topic in wire]
+    check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in wire for turn in topic.turns])
+    topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in wire)
+    labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in wire for turn in topic.turns}
+    return Topics(edition, topics, labels)
+
+
+def _turn_id(topic: WireTopic, turn: WireTurn) -> str:
+    return f"{topic.number}_{turn.turn_id}"
+
+
+def _read_statements(topic: WireTopic) -> tuple[Statement, ...]:
+    if isinstance(topic.ptkb, Mapping):
+        return tuple(Statement(id, text) for id, text in topic.ptkb.items())
+    return tuple(Statement(str(n), text) for n, text in enumerate(topic.ptkb, start=1))
+
+
+def _read_turns(topic: WireTopic) -> Iterator[Turn]:
+    """Each turn with the canonical conversation before it, as long as every earlier reply is given."""
+    history: tuple[Message, ...] | None = ()
+    for turn in topic.turns:
+        yield Turn(_turn_id(topic, turn), turn.utterance, history)
+        if history is None or not (turn.response or "").strip():
+            history = None
+        else:
+            history = (*history, Message("user", turn.utterance), Message("assistant", str(turn.response)))
+
+
+def _read_labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
+    ids = {statement.text: statement.id for statement in _read_statements(topic)}
+    return TurnLabels(
+        human_rewrite=turn.resolved_utterance,
+        reply=turn.response or "",
+        statement_ids=tuple(ids.get(str(given), str(given)) for given in turn.ptkb_provenance),
+        passage_ids=tuple(turn.response_provenance),
+    )
+
+
+def check_unique(names: Sequence[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
+    """Raises `InvalidInputError` listing what is there twice, with any other problems found."""
+    if found := [*find_duplicates(names), *problems]:
+        raise InvalidInputError("\n".join(map(str, found)))
+
+
+def find_duplicates(names: Sequence[tuple[str, str]]) -> list[Problem]:
+    """What is there twice, of kinds and names."""
+    return [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in Counter(names).items() if n > 1]

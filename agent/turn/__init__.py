@@ -1,0 +1,1 @@
+"""What happens to a turn: query rewriting, statement selection, retrieval, answer generation, attribution."""

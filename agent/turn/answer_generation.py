@@ -1,0 +1,134 @@
+"""The answer: sentences, each with the passages that support it.
+
+A small model picks sentences from the passages; a model that is large enough writes freely, held to a JSON Schema in
+which passages are enumerated. Either way every sentence is held against the passages that it names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+import prompts
+from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.tracks.response_length import MAX_TOKENS, leading_within_limit
+from agent.turn.attribution import supporting_ids
+from agent.turn.extractive_answer import LengthLimit, extract_answer, nearest_sentence, says_not_found
+from agent.turn.preference_filter import avoided_things, mentions_any
+from indexes.ranking.vectors import Embed
+from schemas.records import Passage, Query, Response, ScoredStatement, Sentence
+
+if TYPE_CHECKING:
+    from agent.flow import Tools
+
+RECENT_MESSAGES = 5  # messages that passages give way to
+
+
+def generate_responses(
+    query: Query,
+    conversation: Conversation,
+    selected_statements: Sequence[ScoredStatement],
+    passages: Sequence[Passage],
+    tools: "Tools",
+) -> tuple[Response, ...]:
+    """The wanted number of answers, best first, together at most 250 tokens (by both official counts).
+
+    They cite only `passages`; a further answer is built from passages that none before it cites, and there is none
+    where these have none. Where no passage has one, the only answer says so; it is empty where there is no passage with
+    a sentence in it.
+    """
+    plan, llm = tools.plan, tools.llm
+    if not plan.parts.answer:
+        return ()
+    writes = llm.name != "none" and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
+    most = LengthLimit(plan.words, MAX_TOKENS // max(1, plan.responses))  # iKAT 2025 counts a turn's responses together
+    responses: list[Response] = []
+    none = Response(())
+    left = list(passages)
+    while left and len(responses) < plan.responses:
+        shown = left[: plan.context_passages]
+        written = write_response(conversation, selected_statements, shown, tools, most) if writes else Response(())
+        response = (
+            written if written.sentences else extract_answer(query, selected_statements, shown, tools.embed, most)
+        )
+        if response.used and not says_not_found(response):
+            responses.append(response)
+            left = [passage for passage in left if passage.id not in response.used]
+        else:
+            none = none if none.sentences else response
+            left = left[len(shown) :]
+    return tuple(responses) or (none,)
+
+
+def write_response(
+    conversation: Conversation,
+    selected_statements: Sequence[ScoredStatement],
+    passages: Sequence[Passage],
+    tools: "Tools",
+    most: LengthLimit,
+) -> Response:
+    """Sentences in the model's own words, or what the passages say in the place of those that they do not support."""
+    shown, task = _build_writing_task(conversation, selected_statements, passages, tools.llm, most)
+    numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
+    draft = tools.llm.ask(conversation, task, draft_schema(tuple(numbered)))
+    grounded = dict.fromkeys(_ground_sentence(written, numbered, tools.embed) for written in draft.sentences)
+    things = avoided_things(selected_statements, conversation.messages[-1].text)
+    sentences = [found for found in grounded if found.passage_ids and not mentions_any(found.text, things)]
+    kept = leading_within_limit((sentence.text for sentence in sentences), most.tokens)
+    return Response(tuple(sentences[: len(kept)]))
+
+
+def _build_writing_task(
+    conversation: Conversation,
+    selected_statements: Sequence[ScoredStatement],
+    passages: Sequence[Passage],
+    llm: LanguageModel,
+    most: LengthLimit,
+) -> tuple[Sequence[Passage], Task]:
+    """The passages that the prompt has room for, the lowest ranked left out first, and the task that shows them."""
+    statements = [chosen.statement.text for chosen in selected_statements]
+    latest = replace(
+        conversation, messages=conversation.messages[-RECENT_MESSAGES:]
+    )  # older exchanges give way to passages
+    for count in range(len(passages), 0, -1):
+        numbered = {str(n): passage for n, passage in enumerate(passages[:count], start=1)}
+        prompt = prompts.render("write", passages=numbered, statements=statements, words=min(most.words, most.tokens))
+        omitted = tuple(passage.id for passage in passages[count:])
+        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * most.tokens, omitted=omitted)
+        if llm.fits(latest, task):
+            break
+    return passages[:count], task
+
+
+def _ground_sentence(written: "DraftSentence", numbered: Mapping[str, Passage], embed: Embed | None) -> Sentence:
+    """A sentence with the passages that support it; where none does, the nearest that one of those it cites has."""
+    text = written.text.strip()
+    cited = [numbered[number] for number in dict.fromkeys(written.passages)]
+    if ids := supporting_ids(text, cited):
+        return Sentence(text, ids)
+    instead = nearest_sentence(text, cited, embed)
+    return Sentence(instead, supporting_ids(instead, cited) if instead else ())
+
+
+class DraftSentence(Struct):
+    """One sentence as a model writes it."""
+
+    text: str
+    passages: list[str]
+
+
+class DraftAnswer(Struct):
+    """An answer as a model writes it; the empty one is that of no model."""
+
+    sentences: list[DraftSentence] = []
+
+
+def draft_schema(numbers: tuple[str, ...]) -> type[DraftAnswer]:
+    """`DraftAnswer` with the passage numbers enumerated, so that no other can be cited."""
+    cited = Annotated[list[Literal[numbers]], Meta(min_length=1, max_length=3)]  # type: ignore[valid-type]
+    text = Annotated[str, Meta(min_length=10, max_length=300)]
+    written = msgspec.defstruct("DraftSentence", [("text", text), ("passages", cited)])
+    sentences = Annotated[list[written], Meta(min_length=1, max_length=6)]  # type: ignore[valid-type]
+    return cast("type[DraftAnswer]", msgspec.defstruct("DraftAnswer", [("sentences", sentences)]))

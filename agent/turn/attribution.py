@@ -1,0 +1,128 @@
+"""Whether a passage supports a sentence, whoever wrote it: every word, number, name and negation counts.
+
+By rules, without a model, so that what is wrong can be said. A sentence is supported where each of its parts (between
+commas and the like) is an excerpt of one sentence of the passage: its words in the same order, some perhaps left out,
+negated where the passage negates them. That is strict: the same thing said in other words is not supported. Neither the
+likelihood of a 135M model nor the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed
+(docs/log.md), and a sentence that is wrongly taken for unsupported is replaced by the passage's own
+(`agent/turn/answer_generation.py`), while one that is wrongly taken for supported misleads. `tests/support_pairs.jsonl` has cases of
+every kind.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from indexes.text.analysis import stems, stop_words
+from indexes.text.sentences import split_sentences
+from schemas.records import Passage
+
+NEGATION_SCOPE = 4  # words that a negation reaches
+_NEGATIONS = (
+    "no not n't never without neither nor none nobody nothing nowhere hardly barely rarely seldom cannot "
+    "except unless only"
+)
+NEGATIONS = frozenset(_NEGATIONS.split())
+# Of spaCy's stop words, those that say something here.
+_MEANINGFUL = (
+    "above across after afterwards against all almost already although always amount any around back before beforehand "
+    "below between both bottom down during each eight eleven empty enough every everyone everything few fifteen fifty "
+    "first five former forty four front full half her him his hundred last least less many mine more most mostly much "
+    "nine off often once one out over part per quite same several side since six sixty some sometimes ten third three "
+    "top toward towards twelve twenty two under until up upon various very within yet "
+    "become call give go keep made make move name put say see serious show take"
+)
+MEANINGFUL_STOP_WORDS = frozenset(_MEANINGFUL.split())
+_DIGITS = "zero one two three four five six seven eight nine ten eleven twelve"
+DIGITS = {word: str(number) for number, word in enumerate(_DIGITS.split())}
+_PARTS = re.compile(r"[,;:()–—]\s|\s(?=(?:and|but|while|whereas|so|although|though|because|since)\b)")
+_WORD = re.compile(r"\d(?:[\d.,:]*\d)?|\w+(?:['’]\w+)?|[.,;:!?()]")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentWord:
+    """A word that says something: its stem, or a number as digits; and whether a negation reaches it."""
+
+    stem: str
+    negated: bool
+
+
+def why_unsupported(sentence: str, passage: str) -> str:
+    """Why the passage does not support the sentence, in words for a person; empty where it does."""
+    if _is_excerpt(sentence, passage):
+        return ""
+    said = _content_sentences(passage)
+    held = {word.stem for words in said for word in words}
+    claimed = content_words(sentence)
+    if missing := [word.stem for word in claimed if word.stem not in held]:
+        return f"the passage does not say {', '.join(dict.fromkeys(missing))}"
+    if not claimed:
+        return "it says nothing"
+    for part in filter(None, map(content_words, _PARTS.split(sentence))):
+        if reason := _why_in_no_sentence(part, said):
+            return reason
+    return ""
+
+
+def supporting_ids(sentence: str, passages: Iterable[Passage]) -> tuple[str, ...]:
+    """The ids of the passages that support a sentence."""
+    return tuple(passage.id for passage in passages if not why_unsupported(sentence, passage.text))
+
+
+def _why_in_no_sentence(part: Sequence[ContentWord], said: Iterable[Sequence[ContentWord]]) -> str:
+    """Why no sentence of the passage says this part of the claim; empty where one does."""
+    reason = f"no sentence of the passage says {' '.join(word.stem for word in part)} in this order"
+    for words in said:
+        if _is_subsequence([word.stem for word in part], [word.stem for word in words]):
+            if _is_subsequence(part, words):
+                return ""
+            turned = [word.stem for word in part if word not in words]
+            reason = f"only one of them negates {', '.join(turned) or 'this'}"
+    return reason
+
+
+def _is_subsequence(part: Sequence[object], whole: Iterable[object]) -> bool:
+    """Whether all of a sequence stands in another, in its order."""
+    rest = iter(whole)
+    return all(item in rest for item in part)
+
+
+@lru_cache(maxsize=64)
+def _content_sentences(passage: str) -> tuple[tuple[ContentWord, ...], ...]:
+    return tuple(content_words(sentence) for sentence in split_sentences(passage))
+
+
+def content_words(text: str) -> tuple[ContentWord, ...]:
+    """The words that say something, in order. A negation is none of them: it marks the next few, up to a comma."""
+    words: list[ContentWord] = []
+    reach = 0
+    for token in _WORD.findall(text.lower().replace("’", "'").replace("'s ", " ").replace("cannot", "can not")):
+        if token in NEGATIONS or token.endswith("n't"):
+            reach = NEGATION_SCOPE
+        elif not token[0].isalnum():
+            reach = 0
+        elif token not in _filler_words():
+            words.extend(ContentWord(stem, reach > 0) for stem in _stem_token(token))
+            reach = max(0, reach - 1)
+    return tuple(words)
+
+
+def _stem_token(token: str) -> list[str]:
+    """`4,500` is `4500`, `three` is `3`."""
+    if token[0].isdigit():
+        return [token.replace(",", "")]
+    return [DIGITS[token]] if token in DIGITS else stems(token)
+
+
+@cache
+def _filler_words() -> frozenset[str]:
+    return stop_words() - MEANINGFUL_STOP_WORDS - NEGATIONS
+
+
+def _is_excerpt(sentence: str, passage: str) -> bool:
+    """Whether a sentence of the passage begins with these very words: what stands before them could deny them."""
+    words, held = " ".join(sentence.split()), " ".join(passage.split())
+    if not words or words not in held:
+        return False
+    return bool(re.search(rf"(?:^|[.!?…:;][\"'”’)\]]*\s)[\"'“‘(\[]*{re.escape(words)}", held))

@@ -1,0 +1,1 @@
+"""Files of passages, read as a stream."""

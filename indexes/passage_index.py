@@ -1,0 +1,185 @@
+"""The passage index: built from a corpus in one go, then searched and read by exact id.
+
+An index is a directory: Tantivy's own files, `ids.txt` and `ids.offsets` (every id, by the number that the postings
+carry: a thousand hits are named without fetching a thousand texts), and `convagent-index.json`.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import tantivy
+
+from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
+from indexes.storage.atomic_files import resolve_replaced
+from indexes.text.analysis import analyzer, stems
+from schemas.errors import InvalidInputError, MissingError, RunError
+from schemas.records import Hit, IndexInfo, Passage
+
+INFO_FILE = "convagent-index.json"
+DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
+
+WeightedText = tuple[str, float]  # a text to search with, and what its words weigh
+RankedNumbers = list[tuple[int, float]]  # numbers of passages with their scores, best first
+
+
+def _make_schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("number", fast=True)
+    builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("body", tokenizer_name="convagent", index_option="freq")
+    builder.add_bytes_field("passage", stored=True)
+    return builder.build()
+
+
+def _register_analyzer(index: Any) -> None:
+    index.register_tokenizer("convagent", analyzer())
+
+
+class PassageIndex:
+    """An index opened for searching. Safe to share between threads; opens no file for writing."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory = resolve_replaced(directory)
+        self.info = read_info(directory)
+        try:
+            self._index = tantivy.Index.open(str(directory))
+            self._offsets = np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r")
+            self._ids = np.memmap(directory / "ids.txt", dtype=np.uint8, mode="r")
+            if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
+                raise ValueError("its ids are not whole")
+        except (ValueError, OSError) as error:
+            if "acquire Lockfile" in str(error):
+                what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
+                raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
+            remedy = "Build it again with `convagent index build`."
+            raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+        _register_analyzer(self._index)
+        self._searcher = self._index.searcher()
+
+    def __len__(self) -> int:
+        return self.info.passages
+
+    @cached_property
+    def vector_info(self) -> VectorInfo | None:
+        """What is known of its vectors; None where it has none. Raises `InvalidInputError` where that is damaged."""
+        return read_vector_info(self.directory)
+
+    @cached_property
+    def vectors(self) -> Vectors | None:
+        """A row a passage, by its number; None where the index has none."""
+        return read_vectors(self.directory, self.vector_info) if self.vector_info else None
+
+    def texts(self) -> Iterator[str]:
+        """All that is searched of each passage, by its number."""
+        return (searchable_text(passage) for number in range(len(self)) for passage in self.read([self.id(number)]))
+
+    def search(self, parts: Iterable[WeightedText], k: int) -> tuple[Hit, ...]:
+        """The `k` best passages for weighted texts, by BM25 (k1 1.2, b 0.75).
+
+        Scores decrease strictly; ties go by corpus order.
+        """
+        return self.hits(self.rank(weight_stems(parts), k))
+
+    def hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
+        """A ranking by ids."""
+        ids = self.ids([number for number, _ in ranked])
+        return strictly_decreasing(zip(ids, (score for _, score in ranked), strict=True))
+
+    def rank(self, weights: Mapping[str, float], k: int) -> RankedNumbers:
+        """The same for weighted stems, as numbers of passages with their scores, which may be equal."""
+        if not weights:
+            return []
+        schema = self._index.schema
+        clauses = [
+            (
+                tantivy.Occur.Should,
+                tantivy.Query.boost_query(tantivy.Query.term_query(schema, "body", term), weight),
+            )
+            for term, weight in weights.items()
+        ]
+        found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
+        numbers = np.array(
+            self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
+        )
+        steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
+        order = np.lexsort((numbers, -steps))[:k]
+        return list(zip(numbers[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
+
+    def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
+        found = {id: self.find(id) for id in ids}
+        missing = [id for id, passage in found.items() if passage is None]
+        if missing:
+            raise MissingError(f"holds no passage {', '.join(missing[:20])}", where=str(self.directory))
+        return tuple(passage for id in ids if (passage := found[id]))
+
+    def __contains__(self, id: str) -> bool:
+        return self.find(id) is not None
+
+    def find(self, id: str) -> Passage | None:
+        """A passage by exact id, or None."""
+        query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
+        hits = self._searcher.search(query, 1, count=False).hits
+        if not hits:
+            return None
+        stored = self._searcher.doc(hits[0][1])["passage"][0]
+        return msgspec.json.decode(stored, type=Passage)
+
+    def id(self, number: int) -> str:
+        """The id of a passage by its number."""
+        return self.ids([number])[0]
+
+    def ids(self, numbers: Sequence[int]) -> list[str]:
+        """The ids of passages by their numbers."""
+        places = np.asarray(numbers, dtype=np.int64)
+        starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
+        text = self._ids.data
+        return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+
+
+def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
+    """What each stem of some texts weighs: a stem that is there twice counts twice."""
+    weights: dict[str, float] = {}
+    for text, weight in parts:
+        for stem in stems(text):
+            weights[stem] = weights.get(stem, 0.0) + weight
+    return weights
+
+
+def searchable_text(passage: Passage) -> str:
+    """All that is searched of a passage."""
+    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
+
+
+def read_info(directory: Path) -> IndexInfo:
+    """What an index says about itself. Raises `MissingError` where there is none."""
+    remedy = "Build one with `convagent index build PASSAGES... -o DIR`."
+    directory = resolve_replaced(directory)
+    if not directory.exists():
+        raise MissingError("no such index directory", where=str(directory), remedy=remedy)
+    try:
+        return msgspec.json.decode((directory / INFO_FILE).read_bytes(), type=IndexInfo)
+    except OSError as error:
+        raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+
+
+def strictly_decreasing(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
+    """Hits of a ranking whose scores decrease by at least 0.0001.
+
+    TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would
+    be reordered. A score that does not fall below the one before is lowered by one step.
+    """
+    hits: list[Hit] = []
+    step, ceiling = 10**-DECIMALS, math.inf
+    for id, score in ranked:
+        lowered = round(min(score, ceiling), DECIMALS)
+        hits.append(Hit(id, lowered))
+        ceiling = lowered - step
+    return tuple(hits)

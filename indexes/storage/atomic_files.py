@@ -1,0 +1,163 @@
+"""Files and directories that appear whole or not at all, at whatever moment a process is ended.
+
+What is being made stands beside its place under a name of its own, `.NAME.0123abcd.tmp`, held by a lock of the process
+that makes it. Locks end with their process: what nobody holds was left behind, and whoever makes the same thing next
+clears it away. (A process id in the name would not do: in another container, or on another machine that has the same
+directory, that id is somebody else's.)
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+
+
+def write_file_atomically(target: Path, write: Callable[[Path], object]) -> None:
+    """A file that `write` writes, in its place whole or not at all. Raises `OSError` where it cannot be.
+
+    The old contents stay until the new ones are on the disk.
+    """
+    with _locked_temporary(target, Path.touch) as temporary:
+        write(temporary)
+        sync_to_disk(temporary)
+        temporary.replace(target)
+    sync_to_disk(target.parent)
+
+
+@contextmanager
+def replace_directory(target: Path) -> Iterator[Path]:
+    """An empty directory that takes the place of `target` where the block ends well, and is gone where it does not."""
+    target = target.resolve()
+    with _locked_temporary(target, Path.mkdir) as made:
+        yield made
+        for file in made.iterdir():
+            sync_to_disk(file)
+        sync_to_disk(made)
+        _swap_directory(made, target)
+
+
+@contextmanager
+def scratch_directory(target: Path) -> Iterator[Path]:
+    """An empty directory beside `target` for what is needed to make it, gone at the end."""
+    with _locked_temporary(target, Path.mkdir) as made:
+        yield made
+
+
+def resolve_replaced(target: Path) -> Path:
+    """The directory `target`, or what it was before where a process was ended while it was replaced."""
+    return target if target.exists() else next(iter(_siblings(target.resolve(), "old")), target)
+
+
+def sync_to_disk(path: Path) -> None:
+    """Hand a file, or the names in a directory, to the disk: a rename is safe only when both were."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # a directory where these cannot be opened, as on Windows
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not path.is_dir():  # some file systems cannot for directories
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _swap_directory(made: Path, target: Path) -> None:
+    """Put a directory where another may be.
+
+    Directories cannot be replaced in one step by ordinary means (Linux alone can exchange two, and not on all of its
+    file systems), so there is a moment with nothing in place. Whoever is ended then leaves the old one whole beside it,
+    where `resolve_replaced` finds it: what is called `.old` is always whole, and used only while nothing is in place.
+    """
+    old = target.with_name(_temporary_name(target, "old"))
+    if target.exists():
+        _delete_old(target)
+        target.rename(old)
+    try:
+        made.rename(target)
+    except OSError:
+        with suppress(OSError):
+            old.rename(target)
+        raise
+    sync_to_disk(target.parent)
+    _delete_old(target)
+
+
+def _delete_old(target: Path) -> None:
+    for old in _siblings(target, "old"):
+        with suppress(OSError):
+            _remove(old.rename(target.with_name(_temporary_name(target, "tmp"))))
+
+
+@contextmanager
+def _locked_temporary(target: Path, create: Callable[[Path], None]) -> Iterator[Path]:
+    """A new file or directory beside `target`, locked; gone at the end unless it was given another name."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _delete_abandoned(target)
+    temporary, lock = _create_locked(target, create)
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        if lock is not None:
+            os.close(lock)
+
+
+def _create_locked(target: Path, create: Callable[[Path], None]) -> tuple[Path, int | None]:
+    while True:
+        temporary = target.with_name(_temporary_name(target, "tmp"))
+        create(temporary)
+        lock = _lock(temporary, wait=True)
+        if temporary.exists():
+            return temporary, lock
+        if lock is not None:  # somebody cleared it away between its making and its lock
+            os.close(lock)
+
+
+def _delete_abandoned(target: Path) -> None:
+    """Remove what processes that are gone have left."""
+    for left in _siblings(target, "tmp"):
+        if (lock := _lock(left, wait=False)) is not None:
+            _remove(left)
+            os.close(lock)
+
+
+def _lock(path: Path, *, wait: bool) -> int | None:
+    """A descriptor that holds the path until it is closed; None where somebody else does, or nothing can be locked."""
+    try:
+        import fcntl
+
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _temporary_name(target: Path, kind: str) -> str:
+    return f".{target.name}.{token_hex(4)}.{kind}"
+
+
+def _siblings(target: Path, kind: str) -> list[Path]:
+    """What has such a name for `target`."""
+    named = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.{kind}")
+    try:
+        return [path for path in target.parent.iterdir() if named.fullmatch(path.name)]
+    except OSError:
+        return []
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
