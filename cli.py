@@ -116,20 +116,20 @@ def answer(
     team: Team = "convagent",
     trace: Annotated[Path | None, typer.Option(help="The trace file. Default: RUN.trace.jsonl")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
-    shown: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
+    context_passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
     responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
     query: Annotated[
-        str, typer.Option(help="Parts of the query: context, answer, previous.")
-    ] = "context,answer,previous",
+        str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous.")
+    ] = "context,hyde,previous",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "bm25",
     answers: Annotated[
-        Literal["auto", "select", "write"],
+        Literal["auto", "extract", "write"],
         typer.Option(
             "--answer", help="Sentences of the passages, or written; auto: written by models of a billion parameters."
         ),
     ] = "auto",
     words: Annotated[int, typer.Option(min=10, max=250, help="Of an answer, at most.")] = 105,
-    min_probability: Annotated[
+    statement_threshold: Annotated[
         float | None,
         typer.Option(
             min=0,
@@ -138,7 +138,7 @@ def answer(
             show_default="0 for iKAT 2023, else 0.6",
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
+    hyde_samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**20, help="Of the sampled answers.")] = 0,
     no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
     no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
@@ -169,10 +169,19 @@ def answer(
     origin = EvidenceFiles(index, ranking, tuple(passages or ()), on_error, embedder)
     parts = Parts(not no_rewrite, not no_passages, not no_answer)
     plan = Plan(
-        k, shown, responses, parts, samples, seed, answer_topics.parse_query_parts(query), scorer, answers, words
+        k,
+        context_passages,
+        responses,
+        parts,
+        hyde_samples,
+        seed,
+        answer_topics.parse_query_parts(query),
+        scorer,
+        answers,
+        words,
     )
     request = answer_topics.RunRequest(
-        topics, origin, model, plan, mode, edition, run_name, team, min_probability, jobs, not no_cache
+        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache
     )
     console.show_run(answer_topics.answer_file(request, outputs, console.turn_progress))
 

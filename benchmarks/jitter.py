@@ -114,7 +114,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         on_documents(asked, llm, embedder, Path(cache))
         build_index(
-            find_corpus([EXAMPLES / "passages.jsonl"]), Path(cache) / "index", skip_problems=False, progress=lambda: None
+            find_corpus([EXAMPLES / "passages.jsonl"]),
+            Path(cache) / "index",
+            skip_problems=False,
+            progress=lambda: None,
         )
         topics = read_topics(EXAMPLES / "topics.json")
         index = PassageIndex(Path(cache) / "index")

@@ -81,7 +81,7 @@ def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -
             if turn.id in bed.gold:
                 history = (*(turn.history or ()), Message("user", turn.utterance))
                 conversation = Conversation(system, history)
-                plans = [replace(DEFAULT, seed=seed, query=("answer",)) for seed in seeds]
+                plans = [replace(DEFAULT, seed=seed, query=("hyde",)) for seed in seeds]
                 answers = [
                     answer for plan in plans for answer in rewrite_query(conversation, llm, plan).hypothetical_answers
                 ]
@@ -97,7 +97,7 @@ def only(query: Query, row: Row, seed: int | None) -> Query:
     """The query with nothing but the parts of a row, and the answer of one seed; with all of them for None."""
     if "context" not in row.plan.query:
         query = replace(query, rewrite="", context=())
-    if "answer" not in row.plan.query:
+    if "hyde" not in row.plan.query:
         return replace(query, hypothetical_answers=())
     return query if seed is None else replace(query, hypothetical_answers=query.hypothetical_answers[seed : seed + 1])
 
@@ -126,8 +126,8 @@ def costs(asked: Mapping[str, Asked], row: Row) -> tuple[float, float, float]:
 def _needed(calls: Iterable[Call], row: Row) -> Iterator[Call]:
     imagined = 0
     for call in calls:
-        imagined += call.step == "imagine"
-        if call.step in row.steps and (call.step != "imagine" or row.fused or imagined == 1):
+        imagined += call.step == "hyde"
+        if call.step in row.steps and (call.step != "hyde" or row.fused or imagined == 1):
             yield call
 
 
@@ -138,7 +138,7 @@ def human(bed: Bed) -> dict[str, Asked]:
 
 def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
     """A line of the table: searched once for each seed's answer, unless they are fused or it has none."""
-    numbers = [None] if row.fused or "imagine" not in row.steps else list(range(seeds))
+    numbers = [None] if row.fused or "hyde" not in row.steps else list(range(seeds))
     results = [searched(bed, llm, asked, row, number) for number in numbers]
     cells = []
     for measure in SHOWN:
@@ -152,18 +152,18 @@ def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row
 
 def rows() -> list[Row]:
     """The ladder: every part on its own beside the person's words, then together, then with meaning, then extras."""
-    none, context, answer, both = (), ("context",), ("imagine",), ("context", "imagine")
+    none, context, answer, both = (), ("context",), ("hyde",), ("context", "hyde")
     words = replace(DEFAULT, query=none)
     return [
         Row("raw utterance", words),
         Row("+ previous reply", replace(words, query=("previous",))),
         Row("+ phrases by likelihood", replace(words, query=("context",)), steps=context),
-        Row("+ hypothetical answer", replace(words, query=("answer",)), steps=answer),
+        Row("+ hypothetical answer", replace(words, query=("hyde",)), steps=answer),
         Row("+ phrases, answer, previous reply", DEFAULT, steps=both),
         Row("raw utterance, with MiniLM", words, meaning=True),
         Row("+ previous reply, with MiniLM", replace(words, query=("previous",)), meaning=True),
         Row("+ phrases, with MiniLM", replace(words, query=("context",)), meaning=True, steps=context),
-        Row("+ answer, with MiniLM", replace(words, query=("answer",)), meaning=True, steps=answer),
+        Row("+ answer, with MiniLM", replace(words, query=("hyde",)), meaning=True, steps=answer),
         Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=both),
         Row("default, all seeds' answers at once", DEFAULT, meaning=True, steps=both, fused=True),
         Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=both),

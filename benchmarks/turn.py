@@ -28,7 +28,7 @@ from schemas.records import Passage, Statement, Topic
 
 CONTEXT = 8192  # tokens, of both
 SHOWN = 5  # passages
-PREPARE = "import agent.llm as l, agent.embedders as e; l.open_model('smollm2'); e.open_embedder('minilm')"  # copies
+PREPARE = "import agent.models.registry as l, agent.models.embedding.registry as e; l.open_model('smollm2'); e.open_embedder('minilm')"  # copies
 MOST = {"rewrite": 64, "statements": 32, "answer": 250}  # tokens of the naive chain's replies
 
 

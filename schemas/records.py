@@ -201,7 +201,7 @@ class Parts:
     answer: bool = True
 
 
-QueryPart = Literal["context", "answer", "previous"]
+QueryPart = Literal["context", "hyde", "previous"]
 Scorer = Literal["bm25", "dirichlet"]
 
 
@@ -219,9 +219,9 @@ class Plan:
     parts: Parts = Parts()
     hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
-    query: tuple[QueryPart, ...] = ("context", "answer", "previous")
+    query: tuple[QueryPart, ...] = ("context", "hyde", "previous")
     scorer: Scorer = "bm25"
-    answer: Literal["auto", "select", "write"] = "auto"  # auto: written where the model is large enough
+    answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average
     min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
 

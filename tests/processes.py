@@ -91,6 +91,6 @@ def write_script(path: Path) -> Path:
     likes = [[thing.split()[-1]] for thing in things]
     told = [f"It is about {things[n % 7]}, and {things[n % 5]} number {n}." for n in range(60)]
     liked = [likes[(n * n + 3) % 7] for n in range(60)]
-    script = {"ask": {"imagine": told}, "score": {"statements": liked, "context": liked[::-1]}}
+    script = {"ask": {"hyde": told}, "score": {"statements": liked, "context": liked[::-1]}}
     path.write_text(json.dumps(script))
     return path

@@ -19,7 +19,7 @@ from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Message
 
 TALK = Conversation("Be brief.", (Message("user", "Which bread can I eat?"),))
-IMAGINE = Task("imagine", max_tokens=20)
+HYDE = Task("hyde", max_tokens=20)
 
 
 class TextReply(msgspec.Struct):
@@ -37,17 +37,13 @@ def remembering(path: Path | None, calls: list[Call], **script: object) -> Cachi
 def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
     calls: list[Call] = []
     kept = tmp_path / "replies.sqlite"
-    first = remembering(kept, calls, ask={"imagine": ["Rice bread.", {"text": "Rye."}]}, score={"context": [["rice"]]})
-    said = first.ask(TALK, IMAGINE, str), first.ask(TALK, IMAGINE, TextReply)
+    first = remembering(kept, calls, ask={"hyde": ["Rice bread.", {"text": "Rye."}]}, score={"context": [["rice"]]})
+    said = first.ask(TALK, HYDE, str), first.ask(TALK, HYDE, TextReply)
     scores = first.score(TALK, Task("context"), ["rice bread", "a car"])
     assert [call.from_cache for call in calls] == [False] * 3
     assert kept.stat().st_mode & 0o077 == 0
     again = remembering(kept, calls)  # a script with no reply at all: whatever it is asked would be an error
-    assert (
-        (again.ask(TALK, IMAGINE, str), again.ask(TALK, IMAGINE, TextReply))
-        == said
-        == ("Rice bread.", TextReply("Rye."))
-    )
+    assert (again.ask(TALK, HYDE, str), again.ask(TALK, HYDE, TextReply)) == said == ("Rice bread.", TextReply("Rye."))
     assert again.score(TALK, Task("context"), ["rice bread", "a car"]) == scores == [-1.0, -50.0]
     assert [replace(call, from_cache=False) for call in calls[3:]] == calls[:3]  # the trace is whole
     assert all(call.from_cache for call in calls[3:])
@@ -56,21 +52,21 @@ def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        (replace(TALK, system="Be long."), IMAGINE),
-        (replace(TALK, messages=(*TALK.messages, *TALK.messages)), IMAGINE),
-        (TALK, replace(IMAGINE, instruction="Now.")),
-        (TALK, replace(IMAGINE, opening="It")),
-        (TALK, replace(IMAGINE, max_tokens=21)),
-        (TALK, replace(IMAGINE, seed=0)),
+        (replace(TALK, system="Be long."), HYDE),
+        (replace(TALK, messages=(*TALK.messages, *TALK.messages)), HYDE),
+        (TALK, replace(HYDE, instruction="Now.")),
+        (TALK, replace(HYDE, opening="It")),
+        (TALK, replace(HYDE, max_tokens=21)),
+        (TALK, replace(HYDE, seed=0)),
     ],
 )
 def test_whatever_decides_a_reply_is_part_of_what_it_is_kept_by(
     tmp_path: Path, other: tuple[Conversation, Task]
 ) -> None:
-    model = remembering(tmp_path / "replies.sqlite", [], ask={"imagine": ["one", "two"]})
-    assert model.ask(TALK, IMAGINE, str) == "one"
+    model = remembering(tmp_path / "replies.sqlite", [], ask={"hyde": ["one", "two"]})
+    assert model.ask(TALK, HYDE, str) == "one"
     assert model.ask(*other, str) == "two"
-    assert model.ask(TALK, IMAGINE, str) == "one"
+    assert model.ask(TALK, HYDE, str) == "one"
 
 
 def test_another_model_or_another_way_knows_nothing_of_it(tmp_path: Path) -> None:
@@ -78,17 +74,17 @@ def test_another_model_or_another_way_knows_nothing_of_it(tmp_path: Path) -> Non
     for name, way in (("a", "1"), ("b", "1"), ("a", "2")):
 
         def opened(listen: Listener, name: str = name) -> ScriptedModel:
-            return ScriptedModel(Script(ask={"imagine": [name]}), listen, digest=name)
+            return ScriptedModel(Script(ask={"hyde": [name]}), listen, digest=name)
 
         calls: list[Call] = []
-        assert CachingModel(opened, calls.append, cache, way).ask(TALK, IMAGINE, str) == name
+        assert CachingModel(opened, calls.append, cache, way).ask(TALK, HYDE, str) == name
         assert not calls[0].from_cache
 
 
 def test_two_processes_use_one_file(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     writes = (
-        "import sys, logging; from pathlib import Path; from indexes.cache import Cache\n"
+        "import sys, logging; from pathlib import Path; from indexes.storage.cache import Cache\n"
         "logging.basicConfig(level=logging.INFO)\n"
         "cache, own = Cache(Path(sys.argv[1])), sys.argv[2].encode()\n"
         "for n in range(300): cache.put({own + str(n).encode(): own * 100, b'both': own})\n"
@@ -163,16 +159,16 @@ def stubborn(gives_in: int) -> Stubborn:
 
 def test_a_reply_that_is_none_is_asked_for_again_with_other_seeds() -> None:
     model = stubborn(MAX_ATTEMPTS)
-    assert RetryingModel(model).ask(TALK, IMAGINE, TextReply) == TextReply()
+    assert RetryingModel(model).ask(TALK, HYDE, TextReply) == TextReply()
     assert model.seeds[0] is None
     assert len(set(model.seeds)) == MAX_ATTEMPTS
     again = stubborn(MAX_ATTEMPTS)
-    RetryingModel(again).ask(TALK, IMAGINE, TextReply)
+    RetryingModel(again).ask(TALK, HYDE, TextReply)
     assert again.seeds == model.seeds  # a run repeats itself
 
 
 def test_patience_has_an_end() -> None:
     model = stubborn(100)
     with pytest.raises(ModelError, match="cut off"):
-        RetryingModel(model).ask(TALK, IMAGINE, TextReply)
+        RetryingModel(model).ask(TALK, HYDE, TextReply)
     assert len(model.seeds) == MAX_ATTEMPTS

@@ -380,7 +380,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monk
         return fstat(file)
 
     with monkeypatch.context() as patch:
-        patch.setattr("indexes.documents.os.fstat", changing)
+        patch.setattr("indexes.documents.reading.os.fstat", changing)
         first = opened(folder, tmp_path)
     assert [str(note) for note in first.reading.notes] == ["a.md: changed while it was read; it will be read again"]
     assert passages(opened(folder, tmp_path))["a.md:1"].text == "Rye and oats."

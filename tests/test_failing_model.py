@@ -50,7 +50,7 @@ def never(_conversation: Conversation, _task: Task) -> None:
 
 def cut_off(conversation: Conversation, task: Task) -> None:
     """At every second turn of a conversation, where it imagines an answer."""
-    if task.name == "imagine" and len(conversation.messages) % 4 == 3:
+    if task.name == "hyde" and len(conversation.messages) % 4 == 3:
         raise ModelReplyError("the model's reply was cut off")
 
 

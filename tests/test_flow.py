@@ -36,7 +36,7 @@ CONVERSATION = Topic(
 )
 
 SCRIPT = Script(
-    ask={"imagine": ["Rice bread holds no gluten.", "It keeps for two days."]},
+    ask={"hyde": ["Rice bread holds no gluten.", "It keeps for two days."]},
     score={
         "statements": [["coeliac"], []],  # the disease matters for which bread, not for how long it keeps
         "context": [["Rice bread", "rice bread"]],  # the first turn has nothing to refer to
@@ -94,6 +94,6 @@ def test_the_history_is_our_own_where_the_track_gives_none(turns: list[TurnResul
 
 def test_every_prompt_of_a_turn_begins_with_the_same_words(turns: list[TurnResult], calls: list[Call]) -> None:
     second = [call.prompt for call in calls if "How long does it keep?" in call.prompt]
-    assert len(second) == 3  # imagine, context, statements
+    assert len(second) == 3  # hyde, context, statements
     shared = second[0].split("task:")[0]
     assert all(prompt.startswith(shared) for prompt in second)

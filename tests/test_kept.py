@@ -17,7 +17,9 @@ from indexes.storage.files import file_sha256
 from schemas.errors import RunError, UsageError
 from tests.conftest import ROOT, needs_embedder, needs_model
 
-REPACK = "from agent.llm.embedded import *; source = embedded_gguf(); print(repacked(source, sha256(source)))"
+REPACK = (
+    "from agent.models.bundled import *; source = find_bundled_gguf(); print(requantise(source, file_sha256(source)))"
+)
 
 
 @pytest.fixture

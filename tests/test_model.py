@@ -78,7 +78,7 @@ def fresh() -> Any:
 
 @needs_model
 def test_text_is_written_up_to_the_limit(model: LanguageModel, calls: list[Call]) -> None:
-    text = model.ask(TALK, Task("imagine", max_tokens=20), str)
+    text = model.ask(TALK, Task("hyde", max_tokens=20), str)
     assert text
     assert "<|im_end|>" not in text
     assert calls[-1].tokens_written <= 20
@@ -136,7 +136,7 @@ def test_what_was_talked_about_becomes_likelier(model: LanguageModel) -> None:
 def test_a_shared_prefix_is_read_once(calls: list[Call]) -> None:
     long = Conversation(TALK.system, (Message("user", "Tell me of bread. " * 60), *TALK.messages[1:]))
     model = bare_model(calls.append)
-    model.ask(long, Task("imagine", max_tokens=5), str)
+    model.ask(long, Task("hyde", max_tokens=5), str)
     first = calls[-1].tokens_read
     model.score(long, Task("context", "What is it about?", "It is"), ["bread", "cars"])
     assert first > 300
@@ -149,12 +149,12 @@ def test_what_was_asked_before_changes_nothing(model: LanguageModel) -> None:
     """The same question gives the same bytes, whatever is in the cache: a resumed run equals an uninterrupted one."""
     task, candidates = Task("context", "What is it about?", "It is"), ["bread", "cars", "rye bread"]
     other: Any = fresh()
-    cold = other.score(TALK, task, candidates), other.ask(TALK, Task("imagine", max_tokens=24), str)
+    cold = other.score(TALK, task, candidates), other.ask(TALK, Task("hyde", max_tokens=24), str)
     other.close()
     grown = Conversation(TALK.system, (*TALK.messages, Message("assistant", "A week."), Message("user", "And rye?")))
     for _ in range(2):
-        model.ask(grown, Task("imagine", max_tokens=7), str)
-        assert model.ask(TALK, Task("imagine", max_tokens=24), str) == cold[1]
+        model.ask(grown, Task("hyde", max_tokens=7), str)
+        assert model.ask(TALK, Task("hyde", max_tokens=24), str) == cold[1]
         assert model.score(TALK, task, candidates) == cold[0]
 
 
@@ -171,14 +171,14 @@ def test_text_from_outside_cannot_pose_as_a_marker(model: Any) -> None:
 @needs_model
 def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LanguageModel, calls: list[Call]) -> None:
     old = [Message(role, f"{n} " + "bread " * 30) for n in range(30) for role in ("user", "assistant")]
-    small.ask(Conversation("Be brief.", (*old, Message("user", "And now?"))), Task("imagine", max_tokens=4), str)
+    small.ask(Conversation("Be brief.", (*old, Message("user", "And now?"))), Task("hyde", max_tokens=4), str)
     assert "And now?" in calls[-1].prompt
     assert "29 bread" in calls[-1].prompt
     assert "\n0 bread" not in calls[-1].prompt
     assert calls[-1].omitted[0] == "exchange 1"  # the trace says so
     assert set(calls[-1].omitted) < {f"exchange {n}" for n in range(1, 31)}
     with pytest.raises(ModelError, match=r"takes \d+ tokens"):
-        small.ask(Conversation("Be brief.", (Message("user", "bread " * 9000),)), Task("imagine"), str)
+        small.ask(Conversation("Be brief.", (Message("user", "bread " * 9000),)), Task("hyde"), str)
 
 
 @needs_model
@@ -188,7 +188,7 @@ def test_a_turn_that_is_too_long_for_the_model_is_answered_without_it(
     searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
     tools = Tools(small, searcher.search, searcher.read, Plan(k=5))
     answered = answer_turn_or_fall_back(Turn("1_1", "Which flour for bread? " * 400), (), (), tools)
-    assert re.match(r"the prompt of step 'imagine' takes \d+ tokens", answered.without_model)
+    assert re.match(r"the prompt of step 'hyde' takes \d+ tokens", answered.without_model)
     assert answered.response.used
 
 
@@ -271,16 +271,16 @@ def test_thinking_is_no_part_of_a_reply() -> None:
 
 def test_no_model_judges_by_shared_words() -> None:
     model = open_model("none")
-    assert model.ask(TALK, Task("imagine"), str) == ""
+    assert model.ask(TALK, Task("hyde"), str) == ""
     scores = model.score(TALK, Task("statements"), ["I like rice bread.", "My car is red."])
     assert scores[0] > scores[1] == 0.0
 
 
 def test_a_script_that_ends_too_soon_says_so() -> None:
-    model = ScriptedModel(Script(ask={"imagine": ["Hello."]}), lambda _call: None)
-    assert model.ask(TALK, Task("imagine"), str) == "Hello."
-    with pytest.raises(RunError, match="no ask number 2 for step 'imagine'"):
-        model.ask(TALK, Task("imagine"), str)
+    model = ScriptedModel(Script(ask={"hyde": ["Hello."]}), lambda _call: None)
+    assert model.ask(TALK, Task("hyde"), str) == "Hello."
+    with pytest.raises(RunError, match="no ask number 2 for step 'hyde'"):
+        model.ask(TALK, Task("hyde"), str)
 
 
 def test_what_is_no_model_is_named(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def free_port() -> int:
 
 
 def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: str) -> None:
-    task = Task("imagine", "Which?", "I say:", max_tokens=20, seed=7)
+    task = Task("hyde", "Which?", "I say:", max_tokens=20, seed=7)
     assert model.ask(TALK, task, str) == "I say: Rice bread."
     (body,) = StandIn.asked
     system, *talk, last = body.pop("messages")
@@ -152,13 +152,13 @@ def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: s
     assert body == {"model": "big", "max_tokens": 20, "temperature": 0.8, "seed": 7}
     assert StandIn.headers_seen == [f"Bearer {KEY}"]
     (call,) = calls
-    assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("imagine", "Rice bread.", 10, 7)
+    assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("hyde", "Rice bread.", 10, 7)
     assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich?")
     assert (model.name, len(model.digest), model.writes_answers) == (f"{address}#big", 64, True)
 
 
 def test_without_a_seed_the_likeliest_is_asked_for(model: ServerModel) -> None:
-    model.ask(TALK, Task("imagine"), str)
+    model.ask(TALK, Task("hyde"), str)
     assert (StandIn.asked[0]["temperature"], "seed" in StandIn.asked[0]) == (0.0, False)
 
 
@@ -167,7 +167,7 @@ def test_without_a_seed_the_likeliest_is_asked_for(model: ServerModel) -> None:
 )
 def test_what_is_no_answer_is_left_out(reply: str | None, text: str, model: ServerModel) -> None:
     StandIn.replies = [(200, said(reply))]
-    assert model.ask(TALK, Task("imagine"), str) == text
+    assert model.ask(TALK, Task("hyde"), str) == text
 
 
 def test_a_reply_of_a_type(model: ServerModel) -> None:
@@ -205,7 +205,7 @@ PASSING = [(500, fault("boom")), (503, b"loading"), (429, fault("slow down")), G
 @pytest.mark.parametrize("trouble", PASSING)
 def test_what_passes_is_waited_for(trouble: Any, model: ServerModel) -> None:
     StandIn.replies = [trouble, trouble]
-    assert model.ask(TALK, Task("imagine"), str) == "Rice bread."
+    assert model.ask(TALK, Task("hyde"), str) == "Rice bread."
     assert len(StandIn.asked) == 3
 
 
@@ -213,7 +213,7 @@ def test_what_passes_is_waited_for(trouble: Any, model: ServerModel) -> None:
 def test_what_does_not_pass_is_told(trouble: Any, model: ServerModel, address: str) -> None:
     StandIn.replies = [trouble] * 4
     with pytest.raises(ModelError) as caught:
-        model.ask(TALK, Task("imagine"), str)
+        model.ask(TALK, Task("hyde"), str)
     assert (caught.value.where, bool(caught.value.remedy), len(StandIn.asked)) == (address, True, 3)
     assert not isinstance(caught.value, ModelReplyError)
 
@@ -234,7 +234,7 @@ def test_a_reply_has_so_many_seconds(address: str, monkeypatch: pytest.MonkeyPat
         closing(open_server_model(address, print, NO_PAUSES)) as model,
         pytest.raises(ModelError, match=r"no reply within 0.2 s\n.*CONVAGENT_TIMEOUT"),
     ):
-        model.ask(TALK, Task("imagine"), str)
+        model.ask(TALK, Task("hyde"), str)
     assert len(StandIn.asked) == 3
 
 
@@ -275,7 +275,7 @@ def test_what_does_not_help_to_ask_again_is_told_at_once(
 ) -> None:
     StandIn.replies = [(status, fault("bad\x1b \n bad"))]
     with pytest.raises(error) as caught:
-        model.ask(TALK, Task("imagine"), str)
+        model.ask(TALK, Task("hyde"), str)
     assert told in str(caught.value)
     assert len(StandIn.asked) == 1
 
@@ -354,13 +354,13 @@ def test_proxies_of_the_environment(address: str, monkeypatch: pytest.MonkeyPatc
 def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
     """The model `small` reads 64 tokens: the conversation is 35 long, without its first exchange 21."""
     with closing(open_server_model(f"{address}#small", calls.append, NO_PAUSES)) as model:
-        assert not model.fits(TALK, Task("imagine", max_tokens=40))
-        assert model.fits(TALK, Task("imagine", max_tokens=20))
-        model.ask(TALK, Task("imagine", max_tokens=40, omitted=("p1",)), str)
+        assert not model.fits(TALK, Task("hyde", max_tokens=40))
+        assert model.fits(TALK, Task("hyde", max_tokens=20))
+        model.ask(TALK, Task("hyde", max_tokens=40, omitted=("p1",)), str)
         assert [message["role"] for message in StandIn.asked[0]["messages"]] == ["system", "user"]
         assert calls[0].omitted == ("p1", "exchange 1")
-        with pytest.raises(RunError, match="step 'imagine' takes 21 tokens and its reply 60"):
-            model.ask(TALK, Task("imagine", max_tokens=60), str)
+        with pytest.raises(RunError, match="step 'hyde' takes 21 tokens and its reply 60"):
+            model.ask(TALK, Task("hyde", max_tokens=60), str)
 
 
 @pytest.mark.parametrize(
@@ -377,8 +377,8 @@ def test_how_much_it_reads(about: dict[str, Any], size: int, address: str) -> No
     with closing(open_server_model(address, print, NO_PAUSES)) as model:
         rest = size - 5 - 3 - 5 - 1
         talk = Conversation("Be brief.", (Message("user", "Hm."),))
-        assert model.fits(talk, Task("imagine", max_tokens=rest))
-        assert not model.fits(talk, Task("imagine", max_tokens=rest + 1))
+        assert model.fits(talk, Task("hyde", max_tokens=rest))
+        assert not model.fits(talk, Task("hyde", max_tokens=rest + 1))
 
 
 def test_it_judges_as_no_model_does(model: ServerModel) -> None:
@@ -393,7 +393,7 @@ def test_it_judges_as_no_model_does(model: ServerModel) -> None:
 
 
 def test_half_a_character_is_sent_as_a_whole_one(model: ServerModel) -> None:
-    model.ask(Conversation("", (Message("user", "bread \ud83c?"),)), Task("imagine"), str)
+    model.ask(Conversation("", (Message("user", "bread \ud83c?"),)), Task("hyde"), str)
     assert StandIn.asked[0]["messages"][-1]["content"] == "bread ??"
 
 
@@ -483,7 +483,7 @@ def test_a_real_server(real_server: str, tmp_path: Path, example_index: PassageI
     settings, *lines = [json.loads(line) for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()]
     assert settings["model"] == f"{real_server}#smollm2"
     asked = [call for line in lines for call in line["calls"] if call["verb"] == "ask"]
-    assert {call["step"] for call in asked} == {"imagine", "rewrite"}
+    assert {call["step"] for call in asked} == {"hyde", "rewrite"}
     for call in asked:
         assert min(call["tokens_read"], call["tokens_written"], len(call["reply"])) > 0
     assert json.loads(next(call["reply"] for call in asked if call["step"] == "rewrite")).keys() == {"text"}

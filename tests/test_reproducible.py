@@ -41,7 +41,7 @@ def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: P
     two = answered("two", "another", "--no-cache", "--jobs", "2")
     assert len({path.read_bytes() for path in (first, cached, alone, two)}) == 1
     assert all(call["known"] and not call["tokens_read"] for call in calls(cached))
-    assert not any(call["known"] for call in calls(two) if call["step"] == "imagine")
+    assert not any(call["known"] for call in calls(two) if call["step"] == "hyde")
     assert not (tmp_path / "another" / "replies.sqlite").exists()
 
 

@@ -135,7 +135,7 @@ def test_one_file_or_one_a_portal_is_the_same_run(tmp_path: Path) -> None:
 def test_a_model_may_add_words(tmp_path: Path) -> None:
     """The cages are in the answer and not in the question."""
     script = tmp_path / "script.json"
-    script.write_text(json.dumps({"ask": {"imagine": ["They live in cages."]}}))
+    script.write_text(json.dumps({"ask": {"hyde": ["They live in cages."]}}))
     asked = to_queries([ControversialQuestion("1", "Are zoos wrong?")], f"scripted:{script}")
     assert asked["1"] == [("Are zoos wrong?", 1.0), ("They live in cages.", 0.3)]
     assert to_queries([ControversialQuestion("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]

@@ -3,7 +3,7 @@
 from schemas.records import Call
 
 STEP_MESSAGES = {
-    "imagine": "imagined what an answer might say",
+    "hyde": "thought of words to search for",
     "context": "looked for what the question refers to",
     "rewrite": "made the question stand alone",
     "statements": "weighed what is known about you",

@@ -2,7 +2,7 @@
 
 A script is JSON: replies in order by step, and for scoring the fragments that the model likes, in order by step.
 
-    {"ask": {"rewrite": [{"text": "Which bread is free of gluten?"}], "imagine": ["Rice bread is."]},
+    {"ask": {"rewrite": [{"text": "Which bread is free of gluten?"}], "hyde": ["Rice bread is."]},
      "score": {"statements": [["coeliac"]], "sentences": [["rice bread"]]}}
 
 A candidate that holds a liked fragment scores -1, any other -50. A conversation in which nothing was said (the prior of

@@ -36,9 +36,7 @@ def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, hu
     """
     *history, last = conversation.messages
     answers = (
-        _generate_hypothetical_answers(conversation, llm, plan)
-        if "answer" in plan.query and plan.retrieval_depth
-        else ()
+        _generate_hypothetical_answers(conversation, llm, plan) if "hyde" in plan.query and plan.retrieval_depth else ()
     )
     earlier = tuple(message.text for message in history if message.role == "user")
     if not history or human_rewrite:
@@ -54,9 +52,9 @@ def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, hu
 
 def _generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel, plan: Plan) -> tuple[str, ...]:
     """What the model would answer out of hand: the facts may be wrong, the words are often those of a passage."""
-    instruction = prompts.render("imagine").instruction
+    instruction = prompts.render("hyde").instruction
     seeds = [plan.seed * SEEDS_PER_RUN + number for number in range(plan.hyde_samples)]
-    tasks = (Task("imagine", instruction, max_tokens=HYDE_TOKENS, seed=seed) for seed in seeds)
+    tasks = (Task("hyde", instruction, max_tokens=HYDE_TOKENS, seed=seed) for seed in seeds)
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
 
 

@@ -63,8 +63,8 @@ class Searcher:
 def _expansion_terms(query: Query) -> list[WeightedText]:
     """The rewrite counts only where a model wrote it: otherwise it is the utterance and the context over again."""
     unsaid = [(phrase, CONTEXT_WEIGHT) for phrase in query.context] or [(query.standalone, CONTEXT_WEIGHT)]
-    imagined = [(answer, HYDE_WEIGHT / len(query.hypothetical_answers)) for answer in query.hypothetical_answers]
-    return [*unsaid, *imagined, (query.previous_reply, PREVIOUS_REPLY_WEIGHT)]
+    hypothetical = [(answer, HYDE_WEIGHT / len(query.hypothetical_answers)) for answer in query.hypothetical_answers]
+    return [*unsaid, *hypothetical, (query.previous_reply, PREVIOUS_REPLY_WEIGHT)]
 
 
 def _dense_query(query: Query) -> list[WeightedText]:

@@ -23,7 +23,7 @@ from tests.fuzz.seeds import EDITIONS, ENDINGS, Seeds, plant
 
 CLEAN = (0, 2, 4, 5)
 MOST_SAID = 20_000  # characters of an error: more is no help
-SHORT_RUN = ("-k", "5", "--shown", "2")
+SHORT_RUN = ("-k", "5", "--context-passages", "2")
 Argument = str | Path
 
 
@@ -141,7 +141,7 @@ def traces(case: Case) -> Iterator[Step]:
         out = case.place / f"exported{ENDINGS.get(to, '.json')}"
         yield Step(("export", found, "-o", out, "--format", to), (out,), lambda: _readable(out))
     else:
-        more = ("-i", case.seeds["index"], "-k", "6", "--shown", "5", "--trace", found, "--resume")
+        more = ("-i", case.seeds["index"], "-k", "6", "--context-passages", "5", "--trace", found, "--resume")
         yield _answered(case, case.seeds.topics(edition), *more)
 
 

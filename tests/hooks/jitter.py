@@ -74,9 +74,9 @@ def jittered_embed(embed: Callable[..., Any]) -> Callable[..., Any]:
 
 # What is patched: module, class, method and what wraps it.
 PATCHES: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
-    ("agent.llm.kv_context", "KvContext", "score", jittered_score),
-    ("agent.llm.llama_cpp", "LlamaCppModel", "ask", jittered_ask),
-    ("agent.embedders.llama_cpp", "LlamaCppEmbedder", "embed", jittered_embed),
+    ("agent.models.kv_cache", "KvCache", "score", jittered_score),
+    ("agent.models.llama_cpp", "LlamaCppModel", "ask", jittered_ask),
+    ("agent.models.embedding.llama_cpp", "LlamaCppEmbedder", "embed", jittered_embed),
 )
 
 

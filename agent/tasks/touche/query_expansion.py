@@ -11,7 +11,7 @@ from agent.turn.retrieval import HYDE_WEIGHT
 from indexes.passage_index import WeightedText
 from schemas.records import Message, Plan
 
-ANSWERS = Plan(query=("answer",))  # one, of the usual length, always the same
+ANSWERS = Plan(query=("hyde",))  # one, of the usual length, always the same
 
 
 def expand_query(question: ControversialQuestion, llm: LanguageModel) -> list[WeightedText]:
