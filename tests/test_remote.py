@@ -422,7 +422,7 @@ def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path
     topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
     StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
     arguments = ("answer", topics, "-i", example_index.directory, "--embedder", "none", "-o", "run.json", "--no-cache")
-    asked = (*arguments, "-m", f"{address}#big", "--answer", "select")
+    asked = (*arguments, "-m", f"{address}#big", "--answer", "extract")
     result = convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="1")
     assert result.returncode == 0, result.stderr
     lines = [json.loads(line)["answered"] for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]]
@@ -476,7 +476,7 @@ def test_a_real_server(real_server: str, tmp_path: Path, example_index: PassageI
     (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
     topics = tmp_path / "topics.json"
     topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
-    arguments = ("-m", real_server, "--embedder", "none", "--answer", "select", "-o", "run.json")
+    arguments = ("-m", real_server, "--embedder", "none", "--answer", "extract", "-o", "run.json")
     result = convagent("answer", topics, "-i", example_index.directory, *arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).stdout == "run.json: valid (2 turns)\n"
