@@ -8,7 +8,6 @@ from agent.evaluation.answers import PassageSource, evaluate_answers, measure_tu
 from agent.evaluation.judge import judge_support, open_judge
 from agent.evaluation.scores import Scores
 from agent.flow import Tools
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
@@ -22,7 +21,7 @@ from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer, says_not_found
 from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embed, Embedder
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Message, Passage, Plan, Query, ScoredStatement, Statement
@@ -36,13 +35,12 @@ BREAD = Passage(
 MUSIC = Passage("music:1", "The trumpet is made of brass and has three valves. A beginner should practise every day.")
 
 
-@pytest.fixture(scope="session")
-def embed() -> Embed:
-    found = open_embedder("minilm")
-    assert found is not None
-    return found.embed
+@pytest.fixture
+def embed(minilm: Embedder) -> Embed:
+    return minilm.embed
 
 
+@pytest.mark.story
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
@@ -51,6 +49,7 @@ def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> Non
     assert extract_answer(asked, (), [BREAD], None, LengthLimit(tokens=24)).text != text  # words alone do not find it
 
 
+@pytest.mark.story
 @needs_embedder
 def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
     response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, LengthLimit())
@@ -62,6 +61,7 @@ def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) ->
     ).text.startswith(NOT_FOUND)
 
 
+@pytest.mark.story
 @needs_embedder
 def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
     asked = Query("How many valves has a trumpet?")

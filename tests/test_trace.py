@@ -27,7 +27,7 @@ def run_path(tmp_path: Path) -> Path:
 
 def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> RunReport:
     outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
-    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory), "none", Plan(k=k))
+    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory, embedder="none"), "none", Plan(k=k))
     return answer_file(request, outputs, turn_progress)
 
 
