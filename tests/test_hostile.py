@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import prompts
-from agent.flow import Tools
 from agent.models.chat_template import Piece
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
@@ -79,9 +78,9 @@ MARKERS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
     hostile = Passage("hostile:1", text)
-    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: ())
+    llm = open_model("none")
     conversation = Conversation("", (Message("user", QUESTION),))
-    [response] = generate_responses(Query(QUESTION), conversation, (), (hostile, PLAIN), tools)
+    [response] = generate_responses(Query(QUESTION), conversation, (), (hostile, PLAIN), llm, None, Plan())
     assert set(response.used) <= {"hostile:1", "plain:1"}
     assert "plain:1" in response.used  # the honest passage is not pushed out
     texts = {passage.id: passage.text for passage in (hostile, PLAIN)}
@@ -91,9 +90,11 @@ def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
 @needs_model
 @pytest.mark.parametrize("text", HOSTILE[:15:7])
 def test_a_written_answer_cites_only_what_was_given(text: str, smollm2: Any) -> None:
-    tools = Tools(smollm2, lambda _query: (), lambda _hits: (), Plan(answer="write"))
+    plan = Plan(answer="write")
     conversation = Conversation("You are a helpful assistant.", (Message("user", QUESTION),))
-    [response] = generate_responses(Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), tools)
+    [response] = generate_responses(
+        Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), smollm2, None, plan
+    )
     assert response.sentences
     assert set(response.used) <= {"hostile:1", "plain:1"}
 

@@ -20,7 +20,6 @@ import httpx
 import pytest
 from msgspec import Meta, Struct
 
-from agent.flow import Tools
 from agent.models.bundled import find_bundled_gguf, requantise
 from agent.models.openai_server import PAUSES, Server, ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
@@ -386,7 +385,7 @@ def test_it_judges_as_no_model_does(model: ServerModel) -> None:
     ptkb = (Statement("1", "I cannot eat gluten."), Statement("2", "My car is red."))
     query = Query("Which bread is free of gluten?")
     chosen = [
-        select_statements(TALK, query, ptkb, Tools(llm, lambda _query: (), lambda _hits: (), Plan(min_probability=0.0)))
+        select_statements(TALK, query, ptkb, llm, None, Plan(min_probability=0.0))
         for llm in (model, open_model("none"))
     ]
     assert chosen[0] == chosen[1] != ()

@@ -15,7 +15,7 @@ from agent.models.pmi import normalised_pmi
 from agent.models.protocol import Conversation, LanguageModel, Task
 from indexes.ranking.vectors import Embed, combine_vectors
 from schemas.records import Plan, Query, ScoredStatement, Statement
-from schemas.tuning import StatementClassifier
+from schemas.tuning import StatementClassifier, StatementTuning
 
 Numbers = npt.NDArray[np.float64]
 
@@ -37,9 +37,7 @@ def select_statements(
     tuning = plan.tuning.statements
     classifier = tuning.classifier(has_likelihoods=llm.has_likelihoods, has_vectors=embed is not None)
     likely = predict_probabilities(classifier, gather_evidence(conversation, query, ptkb, llm, embed))
-    best = select_by_expected_f1(likely, tuning.max_statements)
-    if likely[best[0]] < plan.min_probability:
-        return ()
+    best = select_by_expected_f1(likely, plan.min_probability, tuning.max_statements)
     return tuple(ScoredStatement(ptkb[n], round(likely[n], 4)) for n in best)
 
 
@@ -67,12 +65,17 @@ def add_margins(evidence: Numbers) -> Numbers:
     return np.hstack([evidence, evidence - evidence.max(axis=0)])
 
 
-def select_by_expected_f1(likely: Sequence[float], max_statements: int) -> list[int]:
-    """The numbers of the statements, likeliest first, whose choice has the highest expected F1; at least one.
+def select_by_expected_f1(
+    likely: Sequence[float], min_probability: float = 0.0, max_statements: int = StatementTuning().max_statements
+) -> list[int]:
+    """The numbers of the statements, likeliest first, whose choice has the highest expected F1.
 
-    Statements are taken to matter independently of each other.
+    Statements are taken to matter independently of each other. None are chosen where even the likeliest has less than
+    `min_probability`.
     """
     order = sorted(range(len(likely)), key=lambda number: -likely[number])
+    if not order or likely[order[0]] < min_probability:
+        return []
     sizes = range(1, min(max_statements, len(order)) + 1)
     best = max(sizes, key=lambda size: _expected_f1([likely[n] for n in order], size))
     return order[:best]
