@@ -87,7 +87,7 @@ def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passa
     """`texts` are the answer and the passages that it cites, by turn id."""
     replies = {id: bed.topics.labels[id].reply for id in texts}
     close = [rouge_f1(replies[id], strip_not_found(text)) for id, (text, _) in texts.items()]
-    held = [supported_share(text, cited)["supported_share"] for text, cited in texts.values()]
+    held = [supported_share(text, cited)["supported"] for text, cited in texts.values()]
     cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
     words = mean(len(text.split()) for text, _ in texts.values())
     absent = mean(text.startswith(NOT_FOUND) for text, _ in texts.values())

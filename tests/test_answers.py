@@ -192,7 +192,7 @@ def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
     texts = PassageTexts({MUSIC.id: MUSIC})
     said = measure_turn(turn(f"{NOT_FOUND} {split_sentences(MUSIC.text)[0]}", MUSIC.id), "It has three valves.", texts)
     assert said["answered"] == 0
-    assert said["supported_share"] == 1  # the opening is no claim
+    assert said["supported"] == 1  # the opening is no claim
     assert measure_turn(turn(""), "It has three valves.", texts) == {
         "ROUGE-1": 0.0,
         "ROUGE-2": 0.0,
@@ -225,7 +225,7 @@ def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Pa
 def test_a_judge_is_asked_of_answers_alone() -> None:
     texts = PassageTexts({MUSIC.id: MUSIC})
     judge = ScriptedModel(Script(ask={"judge": [{"verdict": "partly"}]}), lambda _call: None)
-    assert measure_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judge_support"] == 0.5
+    assert measure_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judged"] == 0.5
     assert "judged" not in measure_turn(
         turn(f"{NOT_FOUND} It has.", MUSIC.id), "", texts, judge
     )  # would ask once too often
