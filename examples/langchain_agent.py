@@ -34,7 +34,9 @@ def tell(message: BaseMessage) -> None:
 
 def main(index: Path, model: str) -> None:
     build_index(find_corpus([PASSAGES]), index, skip_problems=False, progress=lambda: None)
-    agent = create_agent(LocalChatModel.open(model, max_tokens=120), [PassageSearch.over(index)], system_prompt=SYSTEM)
+    agent = create_agent(
+        LocalChatModel.open(model, max_tokens=120), [PassageSearch.from_index(index)], system_prompt=SYSTEM
+    )
     print(f"asked     {QUESTION}")
     try:
         for step in agent.stream({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": STEPS}):

@@ -36,10 +36,10 @@ def shown(documents: list[Document]) -> str:
 def main(index: Path, model: str) -> None:
     build_index(find_corpus([PASSAGES]), index, skip_problems=False, progress=lambda: None)
 
-    tool = PassageSearch.over(index)
+    tool = PassageSearch.from_index(index)
     print(f"tool      {tool.name}({', '.join(tool.args)})\n{tool.invoke({'query': QUESTION, 'k': 1})}\n")
 
-    retriever = PassageRetriever.over(index, k=2)
+    retriever = PassageRetriever.from_index(index, k=2)
     for document in retriever.invoke(QUESTION):
         print(f"document  {document.metadata}")
 

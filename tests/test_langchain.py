@@ -43,7 +43,7 @@ def scripted(*replies: dict[str, Any], plain: str = "", calls: list[Call] | None
 
 @pytest.fixture
 def search(example_index: PassageIndex) -> PassageSearch:
-    return PassageSearch.over(example_index.directory, "none")
+    return PassageSearch.from_index(example_index.directory, "none")
 
 
 @needs_langchain
@@ -81,7 +81,7 @@ def test_what_a_tool_refuses_is_told_to_the_model(search: PassageSearch) -> None
 
 
 def test_documents_come_with_where_they_are_from(example_index: PassageIndex) -> None:
-    retriever = PassageRetriever.over(example_index.directory, "none", k=2)
+    retriever = PassageRetriever.from_index(example_index.directory, "none", k=2)
     first, second = retriever.invoke(QUESTION)
     assert first.page_content.startswith("Gluten-free dough needs a binder")
     assert (first.id, first.metadata["id"], first.metadata["title"]) == ("bread-01:2",) * 2 + ("Flours without gluten",)
@@ -94,7 +94,7 @@ def test_a_tool_of_nothing_says_so(search: PassageSearch, tmp_path: Path) -> Non
     assert set(search.args) == {"query", "k"}
     assert search.invoke({"query": "xyzzy"}) == "Nothing was found."
     with pytest.raises(MissingError, match="no such index directory"):
-        PassageSearch.over(tmp_path / "none")
+        PassageSearch.from_index(tmp_path / "none")
 
 
 def test_a_plain_chat() -> None:

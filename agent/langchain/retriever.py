@@ -22,8 +22,8 @@ class PassageRetriever(BaseRetriever):
     k: int = 5
 
     @classmethod
-    def over(cls, directory: Path | str, embedder: str | None = None, k: int = 5) -> "PassageRetriever":
-        """The retriever over an index directory; `embedder` and the errors are those of `open_retriever_in`."""
+    def from_index(cls, directory: Path | str, embedder: str | None = None, k: int = 5) -> "PassageRetriever":
+        """The retriever for an index directory; `embedder` and the errors are those of `open_retriever_in`."""
         return cls(retriever=open_retriever_in(directory, embedder), k=k)
 
     def invoke(self, *arguments: Any, **settings: Any) -> list[Document]:
