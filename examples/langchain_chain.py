@@ -1,6 +1,6 @@
 """LangChain with `langchain-core` alone: the search tool, the retriever and the local model, in a chain.
 
-python examples/langchain_chain.py [MODEL]    the embedded model, or one that --model can name
+python examples/langchain_chain.py [MODEL]    the bundled model, or one that --model can name
 """
 
 import sys
@@ -29,7 +29,7 @@ PROMPT = ChatPromptTemplate.from_messages(
 )
 
 
-def shown(documents: list[Document]) -> str:
+def format_documents(documents: list[Document]) -> str:
     return "\n".join(f"- {document.page_content}" for document in documents)
 
 
@@ -44,7 +44,7 @@ def main(index: Path, model: str) -> None:
         print(f"document  {document.metadata}")
 
     chat = LocalChatModel.open(model, max_tokens=80)
-    found = {"passages": retriever | shown, "question": RunnablePassthrough()}
+    found = {"passages": retriever | format_documents, "question": RunnablePassthrough()}
     chain = found | PROMPT | chat | StrOutputParser()
     print(f"\nasked     {QUESTION}\nanswer    {chain.invoke(QUESTION)}")
 
