@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent.terminal.output import to_plain_text
 from rich.console import Console
 
 from agent.chat.cancellation import AnswerCancelledError, CancellationToken
@@ -16,6 +15,7 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
+from agent.terminal.output import to_plain_text
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
 from schemas.records import Call
