@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent.terminal import console
+from agent.terminal import progress, reports, settings
+from agent.terminal.errors import ErrorReportingGroup
 
 app = typer.Typer(
     name="convagent",
-    cls=console.ErrorReportingGroup,
+    cls=ErrorReportingGroup,
     help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
     "searches passages, and answers from what it read. Nothing leaves the machine.",
     no_args_is_help=True,
@@ -54,7 +55,7 @@ OrIndex = Annotated[
     typer.Option("--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index"),
 ]
 Version = Annotated[
-    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=console.show_version)
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=reports.show_version)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")]
@@ -71,7 +72,7 @@ MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the
 
 
 @app.callback()
-def settings(
+def apply_settings(
     context: typer.Context,
     version: Version = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
@@ -80,7 +81,8 @@ def settings(
     ] = 0,
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
-    context.default_map = console.configure(quiet=quiet, verbose=verbose)
+    settings.configure_logging(quiet=quiet, verbose=verbose)
+    context.default_map = settings.read_settings_file()
 
 
 @app.command()
@@ -183,7 +185,7 @@ def answer(
     request = answer_topics.RunRequest(
         topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache
     )
-    console.show_run(answer_topics.answer_file(request, outputs, console.turn_progress))
+    reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 
 
 @index_app.command("build")
@@ -216,10 +218,10 @@ def index_build(
 
     corpus = find_corpus(passages, segment_document if segment else None)
     model = open_embedder(embedder)
-    with console.byte_progress(corpus) as progress:
-        built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=progress)
-    console.show_index_built(built, corpus, output)
-    console.show_embedding_done(embed_index(output, model, console.passage_progress, MAX_UNASKED), output)
+    with progress.byte_progress(corpus) as on_block:
+        built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=on_block)
+    reports.show_index_built(built, corpus, output)
+    reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
 
 
 @index_app.command("embed")
@@ -234,7 +236,7 @@ def index_embed(
     from agent.models.embedding.index_vectors import embed_index
     from agent.models.embedding.registry import open_embedder
 
-    console.show_embedding_done(embed_index(index, open_embedder(embedder), console.passage_progress), index)
+    reports.show_embedding_done(embed_index(index, open_embedder(embedder), progress.stage_progress), index)
 
 
 @index_app.command("info")
@@ -248,7 +250,7 @@ def index_info(
     """
     from indexes.passage_index import PassageIndex
 
-    console.show_info(PassageIndex(index), index, as_json=as_json)
+    reports.show_index(PassageIndex(index), index, as_json=as_json)
 
 
 @app.command()
@@ -267,7 +269,7 @@ def search(
 
     retriever = open_retriever_in(index, embedder)
     hits = retriever.find([(query, 1.0)], [(query, 1.0)], k)
-    console.show_hits(hits, retriever.read([hit.id for hit in hits]), as_json=as_json)
+    reports.show_hits(hits, retriever.read([hit.id for hit in hits]), as_json=as_json)
 
 
 @app.command()
@@ -316,9 +318,9 @@ def chats(
     if export is not None:
         export_chat(store, export, output, overwrite=overwrite)
     if forget is not None:
-        store.forget(forget)
+        store.delete_chat(forget)
     if forget is None and export is None:
-        console.show_chats(store.chats(" ".join(words or [])))
+        reports.show_chats(store.list_chats(" ".join(words or [])))
 
 
 @app.command()
@@ -346,7 +348,7 @@ def serve(
     source = resolve_source(docs, index)
     serve(
         ServerRequest(source, model, embedder, host, port, incognito),
-        console.report_server_start(open_browser=open_browser),
+        reports.report_server_start(open_browser=open_browser),
     )
 
 
@@ -363,7 +365,7 @@ def spans(
     """
     from agent.tasks.rcd.spans import RULES, write_spans
 
-    console.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
+    reports.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
 
 
 @app.command()
@@ -391,7 +393,7 @@ def rank(
 
     wanted = SpanSource(RULES[model], spans, reference_spans)
     retriever = open_retriever_in(index, embedder)
-    console.show_lines_written(*rank_file(topics, wanted, retriever, output, k, overwrite=overwrite), output)
+    reports.show_lines_written(*rank_file(topics, wanted, retriever, output, k, overwrite=overwrite), output)
 
 
 @app.command()
@@ -418,7 +420,7 @@ def touche(
 
     asked = model if expand else None
     task = ToucheTask(directory, RankingOptions(quality=quality), k, run_name, asked, skip_problems=on_error == "skip")
-    console.show_touche_run(write_run(task, output, console.byte_progress, overwrite=overwrite), task, output)
+    reports.show_touche_run(write_run(task, output, progress.byte_progress, overwrite=overwrite), task, output)
 
 
 @app.command()
@@ -443,8 +445,8 @@ def validate(
     from agent.runs.validation import check_run, repair_run
 
     if repair:
-        console.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
-    console.show_problems(check_run(repair or run, topics, edition, collection), as_json=as_json)
+        reports.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
+    reports.show_problems(check_run(repair or run, topics, edition, collection), as_json=as_json)
 
 
 @eval_app.command("search")
@@ -462,7 +464,7 @@ def eval_search(
     """
     from agent.evaluation.search import MEASURES, evaluate_search
 
-    console.show_measures(evaluate_search(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(evaluate_search(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("ptkb")
@@ -480,7 +482,7 @@ def eval_ptkb(
     """
     from agent.evaluation.ptkb import MEASURES, evaluate_ptkb
 
-    console.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("answers")
@@ -505,7 +507,7 @@ def eval_answers(
 
     model = open_judge(judge) if judge else None
     scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
-    console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("qrecc")
@@ -531,8 +533,8 @@ def eval_qrecc(
     from agent.evaluation.qrecc import MEASURES, CountedTurns, evaluate_qrecc
 
     scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
-    console.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
-    console.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
+    reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    settings.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
 @eval_app.command("rcd-spans")
@@ -548,7 +550,7 @@ def eval_rcd_spans(
     """
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
-    console.show_measures(evaluate_spans(spans, topics), SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(evaluate_spans(spans, topics), SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("rcd-passages")
@@ -568,7 +570,7 @@ def eval_rcd_passages(
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
     scores = evaluate_passages(runs, qrels, topics)
-    console.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("touche")
@@ -588,7 +590,7 @@ def eval_touche(
 
     measures = MEASURES if quality_qrels else MEASURES[:1]
     scores = evaluate_touche(runs, qrels, quality_qrels)
-    console.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
 
 
 @model_app.command("pull")
@@ -602,18 +604,18 @@ def model_pull(
     """
     from agent.models.catalogue import pull_model
 
-    console.show_fetched_model(*pull_model(name))
+    reports.show_fetched_model(*pull_model(name))
 
 
 @model_app.command("list")
 def model_list(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """What --model and --embedder can name here: the embedded models, and those in the Hugging Face cache.
+    """What --model and --embedder can name here: the bundled models, and those in the Hugging Face cache.
 
     [bold]convagent model list[/]
     """
     from agent.models.catalogue import list_models
 
-    console.show_models(tuple(list_models()), as_json=as_json)
+    reports.show_models(tuple(list_models()), as_json=as_json)
 
 
 @model_app.command("path")
@@ -639,9 +641,10 @@ def doctor(
     [bold]convagent doctor --model model.gguf --json[/]
     """
     from agent.terminal.doctor import examine_machine
+    from agent.terminal.doctor_report import show_doctor
 
-    facts = examine_machine(model, embedder, console.settings_file())
-    console.show_doctor(facts, as_json=as_json)
+    facts = examine_machine(model, embedder, settings.read_settings_file())
+    show_doctor(facts, as_json=as_json)
 
 
 @app.command()
@@ -660,7 +663,7 @@ def export(
     from agent.runs.export import export_trace
 
     turns = export_trace(trace, edition, output, run_name, team, overwrite=overwrite)
-    console.log.info("%s: %d turns", output, turns)
+    settings.log.info("%s: %d turns", output, turns)
 
 
 @app.command()
@@ -676,7 +679,7 @@ def convert(
     """
     from agent.runs.export import convert_run
 
-    console.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
+    settings.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
 
 
 @app.command()
@@ -689,8 +692,9 @@ def show(
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
     """
     from agent.runs.trace import read_trace
+    from agent.terminal.conversation_report import show_conversation
 
-    console.show_conversation(read_trace(trace), topic, trace)
+    show_conversation(read_trace(trace), topic, trace)
 
 
 @app.command()

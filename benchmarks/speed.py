@@ -7,7 +7,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from agent.models.embedding.registry import open_embedder
 from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
 from indexes.storage.files import file_sha256
 from schemas.errors import InvalidInputError, UsageError
+from schemas.progress import StageProgress
 
 if TYPE_CHECKING:
     from agent.models.kv_cache import KvCache
@@ -43,7 +44,6 @@ STATEMENTS = (
     "I do not drink coffee in the afternoon.",
     "I have a small garden with tomatoes, beans and a plum tree.",
 )
-Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Speeds:
     load: float | None  # how many processes computed just before; None where the system does not say
 
 
-def measure(model: str, embedder: str | None, progress: Progress) -> Speeds:
+def measure(model: str, embedder: str | None, progress: StageProgress) -> Speeds:
     """Both models with one thread, a thread a physical core, and what is set; nothing for the model `none`.
 
     Raises what opening them raises, and `UsageError` for a model that is no language model.
@@ -110,7 +110,7 @@ def measure(model: str, embedder: str | None, progress: Progress) -> Speeds:
 
 
 def _round(
-    plan: Sequence[Pace], embedding: Sequence[EmbeddingPace], embedder: str | None, progress: Progress
+    plan: Sequence[Pace], embedding: Sequence[EmbeddingPace], embedder: str | None, progress: StageProgress
 ) -> tuple[list[Pace], list[EmbeddingPace]]:
     """Everything measured once; no sentences where there is no embedding model."""
     language: list[Pace] = []
@@ -287,9 +287,9 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--embedder")
     options = parser.parse_args()
-    from agent.terminal.console import progress
+    from agent.terminal.progress import stage_progress
 
-    _show_speeds(measure(options.model, options.embedder, progress))
+    _show_speeds(measure(options.model, options.embedder, stage_progress))
 
 
 if __name__ == "__main__":

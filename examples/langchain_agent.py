@@ -1,6 +1,6 @@
 """An agent of LangChain over the local model and the passage search (extra `langchain`): the model decides what to do.
 
-python examples/langchain_agent.py [MODEL]    the embedded model, or one that --model can name
+python examples/langchain_agent.py [MODEL]    the bundled model, or one that --model can name
 """
 
 import sys
@@ -23,7 +23,7 @@ SYSTEM = "You answer questions from passages. Search for passages first, then an
 STEPS = 9  # replies of the model and results of tools, together at most
 
 
-def tell(message: BaseMessage) -> None:
+def print_message(message: BaseMessage) -> None:
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     for call in calls:
         print(f"calls     {call['name']} {call['args']}")
@@ -34,12 +34,14 @@ def tell(message: BaseMessage) -> None:
 
 def main(index: Path, model: str) -> None:
     build_index(find_corpus([PASSAGES]), index, skip_problems=False, progress=lambda: None)
-    agent = create_agent(LocalChatModel.open(model, max_tokens=120), [PassageSearch.over(index)], system_prompt=SYSTEM)
+    agent = create_agent(
+        LocalChatModel.open(model, max_tokens=120), [PassageSearch.from_index(index)], system_prompt=SYSTEM
+    )
     print(f"asked     {QUESTION}")
     try:
         for step in agent.stream({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": STEPS}):
             for update in step.values():
-                tell(update["messages"][-1])
+                print_message(update["messages"][-1])
     except GraphRecursionError:
         print(f"stopped   after {STEPS} steps without an answer")
 

@@ -1,6 +1,6 @@
 """LangChain with `langchain-core` alone: the search tool, the retriever and the local model, in a chain.
 
-python examples/langchain_chain.py [MODEL]    the embedded model, or one that --model can name
+python examples/langchain_chain.py [MODEL]    the bundled model, or one that --model can name
 """
 
 import sys
@@ -29,22 +29,22 @@ PROMPT = ChatPromptTemplate.from_messages(
 )
 
 
-def shown(documents: list[Document]) -> str:
+def format_documents(documents: list[Document]) -> str:
     return "\n".join(f"- {document.page_content}" for document in documents)
 
 
 def main(index: Path, model: str) -> None:
     build_index(find_corpus([PASSAGES]), index, skip_problems=False, progress=lambda: None)
 
-    tool = PassageSearch.over(index)
+    tool = PassageSearch.from_index(index)
     print(f"tool      {tool.name}({', '.join(tool.args)})\n{tool.invoke({'query': QUESTION, 'k': 1})}\n")
 
-    retriever = PassageRetriever.over(index, k=2)
+    retriever = PassageRetriever.from_index(index, k=2)
     for document in retriever.invoke(QUESTION):
         print(f"document  {document.metadata}")
 
     chat = LocalChatModel.open(model, max_tokens=80)
-    found = {"passages": retriever | shown, "question": RunnablePassthrough()}
+    found = {"passages": retriever | format_documents, "question": RunnablePassthrough()}
     chain = found | PROMPT | chat | StrOutputParser()
     print(f"\nasked     {QUESTION}\nanswer    {chain.invoke(QUESTION)}")
 

@@ -1,6 +1,14 @@
 """One exception base. Every error says what is wrong, where, and what to do next; the command line prints just that."""
 
+from collections.abc import Sequence
+
 MOST_LINES, LONGEST_LINE = 100, 500  # of what is told; names and places of a bad file can be of any length
+
+
+def list_with_limit(items: Sequence[object], limit: int, more: str = "... and {} more") -> list[str]:
+    """The first `limit` items as text; where there are more, a last entry says how many."""
+    rest = [more.format(len(items) - limit)] if len(items) > limit else []
+    return [*map(str, items[:limit]), *rest]
 
 
 class ConvagentError(Exception):
@@ -19,10 +27,8 @@ class ConvagentError(Exception):
 
 
 def _clip(text: str) -> str:
-    lines = text.split("\n")
-    shown = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..." for line in lines[:MOST_LINES]]
-    more = [f"  ... and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
-    return "\n".join([*shown, *more])
+    lines = [line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..." for line in text.split("\n")]
+    return "\n".join(list_with_limit(lines, MOST_LINES, "  ... and {} more"))
 
 
 class UsageError(ConvagentError):

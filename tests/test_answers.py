@@ -13,7 +13,7 @@ from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles, PassageTexts
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from agent.tracks.response_length import MAX_TOKENS, count_whitespace_words, response_length
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_generation import generate_responses

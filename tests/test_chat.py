@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agent.chat.cancellation import AnswerCancelledError, CancellationToken
 from agent.chat.language_check import looks_english
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
-from agent.terminal.console import plain_text_markup
+from agent.terminal.output import to_plain_text
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
 from schemas.records import Call
@@ -38,63 +39,63 @@ def terminal(assistant: Assistant) -> Terminal:
     return Terminal(Session(assistant, Store(None)), opener, Console(file=io.StringIO(), width=5000, highlight=False))
 
 
-def said(terminal: Terminal, line: str) -> str:
+def shown_after(terminal: Terminal, line: str) -> str:
     """What the terminal shows after a line."""
-    terminal.out.file = io.StringIO()
+    terminal.console.file = io.StringIO()
     terminal.handle(line)
-    return str(terminal.out.file.getvalue())
+    return str(terminal.console.file.getvalue())
 
 
 def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal: Terminal) -> None:
-    shown = said(terminal, QUESTION)
+    shown = shown_after(terminal, QUESTION)
     assert f"searched for “{QUESTION}”, " in shown
     assert "non-toxic to cats" in shown
     assert "[1] garden-" in shown
-    assert said(terminal, "/sources").count("garden-") == len(terminal.sources)
+    assert shown_after(terminal, "/sources").count("garden-") == len(terminal.sources)
 
 
 def test_a_source_opens_with_the_sentences_it_lent(terminal: Terminal) -> None:
-    said(terminal, QUESTION)
-    shown = said(terminal, "/open 1")
+    shown_after(terminal, QUESTION)
+    shown = shown_after(terminal, "/open 1")
     source = terminal.sources[0]
     assert source.passage.id in shown
     assert source.quotes
     for piece in source.pieces:
         assert (f">{piece.text}<" in shown) == piece.marked
         assert piece.text in shown
-    assert "no source '9'" in said(terminal, "/open 9")
+    assert "no source '9'" in shown_after(terminal, "/open 9")
 
 
 def test_a_follow_up_leans_on_what_was_said(terminal: Terminal) -> None:
-    said(terminal, QUESTION)
-    shown = said(terminal, "And which of them survive frost?")
+    shown_after(terminal, QUESTION)
+    shown = shown_after(terminal, "And which of them survive frost?")
     assert "searched for “And which of them survive frost? (" in shown
     assert "cats" in shown.partition("(")[2].partition(")")[0]
     assert [turn.utterance for turn in terminal.session.turns] == [QUESTION, "And which of them survive frost?"]
 
 
 def test_what_is_known_about_the_person(terminal: Terminal) -> None:
-    assert "I know nothing about you" in said(terminal, "/about-me")
-    said(terminal, "/about-me add I have two cats.")
-    said(terminal, "/about-me add I bake.")
-    assert "1  I have two cats." in said(terminal, "/about-me edit 2 I bake bread.")
-    assert "2  I bake bread." in said(terminal, "/about-me")
-    assert "cats" not in said(terminal, "/about-me remove 1")
-    assert "there is no statement '7'" in said(terminal, "/about-me remove 7")
-    assert "a statement needs words" in said(terminal, "/about-me add")
+    assert "I know nothing about you" in shown_after(terminal, "/about-me")
+    shown_after(terminal, "/about-me add I have two cats.")
+    shown_after(terminal, "/about-me add I bake.")
+    assert "1  I have two cats." in shown_after(terminal, "/about-me edit 2 I bake bread.")
+    assert "2  I bake bread." in shown_after(terminal, "/about-me")
+    assert "cats" not in shown_after(terminal, "/about-me remove 1")
+    assert "there is no statement '7'" in shown_after(terminal, "/about-me remove 7")
+    assert "a statement needs words" in shown_after(terminal, "/about-me add")
 
 
 def test_a_person_is_asked_before_anything_is_remembered(terminal: Terminal) -> None:
     line = "I have two cats. Which plants are safe?"
-    assert "(To have me remember this: /about-me add I have two cats.)" in said(terminal, line)
-    terminal.asks = lambda question: "n"
-    said(terminal, line)
-    assert terminal.session.store.statements() == ()
-    terminal.asks = lambda question: "y" if question == "Remember about you: I have two cats. [y/N] " else "n"
-    said(terminal, line)
-    assert [statement.text for statement in terminal.session.store.statements()] == ["I have two cats."]
-    terminal.asks = None
-    assert "remember" not in said(terminal, line)
+    assert "(To have me remember this: /about-me add I have two cats.)" in shown_after(terminal, line)
+    terminal.ask_person = lambda question: "n"
+    shown_after(terminal, line)
+    assert terminal.session.store.list_statements() == ()
+    terminal.ask_person = lambda question: "y" if question == "Remember about you: I have two cats. [y/N] " else "n"
+    shown_after(terminal, line)
+    assert [statement.text for statement in terminal.session.store.list_statements()] == ["I have two cats."]
+    terminal.ask_person = None
+    assert "remember" not in shown_after(terminal, line)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_other_languages_are_noticed(text: str, english: bool) -> None:
 
 
 def test_a_question_in_another_language_is_answered_with_a_warning(terminal: Terminal) -> None:
-    assert "I read English only" in said(terminal, "Welche Pflanzen sind für meine Katzen nicht giftig?")
+    assert "I read English only" in shown_after(terminal, "Welche Pflanzen sind für meine Katzen nicht giftig?")
 
 
 @pytest.mark.parametrize(
@@ -142,36 +143,36 @@ def test_a_question_in_another_language_is_answered_with_a_warning(terminal: Ter
     ],
 )
 def test_what_cannot_be_done_is_said_and_the_chat_goes_on(terminal: Terminal, line: str, answer: str) -> None:
-    assert answer in said(terminal, line)
-    assert "non-toxic" in said(terminal, QUESTION)
+    assert answer in shown_after(terminal, line)
+    assert "non-toxic" in shown_after(terminal, QUESTION)
 
 
 def test_a_very_long_paste_is_refused_and_one_can_go_on(terminal: Terminal) -> None:
-    assert "the question is too long" in said(terminal, QUESTION + " cats and plants and frost" * 5000)
-    assert "non-toxic" in said(terminal, QUESTION + " cats and plants and frost" * 100)
+    assert "the question is too long" in shown_after(terminal, QUESTION + " cats and plants and frost" * 5000)
+    assert "non-toxic" in shown_after(terminal, QUESTION + " cats and plants and frost" * 100)
 
 
 def test_another_conversation_and_one_to_forget(terminal: Terminal) -> None:
     store = terminal.session.store
-    said(terminal, QUESTION)
-    said(terminal, "/new")
+    shown_after(terminal, QUESTION)
+    shown_after(terminal, "/new")
     assert terminal.session.turns == ()
-    said(terminal, "What do bees need?")
-    assert len(store.chats()) == 2
-    said(terminal, "/forget")
-    assert [chat.title for chat in store.chats()] == [QUESTION]
+    shown_after(terminal, "What do bees need?")
+    assert len(store.list_chats()) == 2
+    shown_after(terminal, "/forget")
+    assert [chat.title for chat in store.list_chats()] == [QUESTION]
 
 
 def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:
-    said(terminal, QUESTION)
-    said(terminal, f"/export {tmp_path / 'talk.md'}")
+    shown_after(terminal, QUESTION)
+    shown_after(terminal, f"/export {tmp_path / 'talk.md'}")
     assert (tmp_path / "talk.md").read_text().startswith(f"# {QUESTION}")
-    assert "exists already" in said(terminal, f"/export {tmp_path / 'talk.md'}")
-    assert "ends neither in .md nor in .json" in said(terminal, f"/export {tmp_path / 'talk.pdf'}")
+    assert "exists already" in shown_after(terminal, f"/export {tmp_path / 'talk.md'}")
+    assert "ends neither in .md nor in .json" in shown_after(terminal, f"/export {tmp_path / 'talk.pdf'}")
 
 
 def test_what_steers_a_terminal_does_not_reach_it() -> None:
-    assert plain_text_markup("\x1b]0;mine\x07 [red]text[/red] \x9b2J").plain == "]0;mine [red]text[/red] 2J"
+    assert to_plain_text("\x1b]0;mine\x07 [red]text[/red] \x9b2J").plain == "]0;mine [red]text[/red] 2J"
 
 
 def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> None:
@@ -182,9 +183,26 @@ def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> No
     with pytest.raises(KeyboardInterrupt):
         session.ask(QUESTION, stop)
     assert session.turns == ()
-    assert session.store.chats() == ()
+    assert session.store.list_chats() == ()
     assert session.ask(QUESTION).response.used
     assert len(session.turns) == 1
+
+
+def test_a_cancelled_answer_stops_after_the_step_in_hand_and_leaves_nothing(assistant: Assistant) -> None:
+    session, token, steps = Session(assistant, Store(None)), CancellationToken(), list[Call]()
+
+    def cancel(call: Call) -> None:
+        steps.append(call)
+        token.cancel()
+
+    with pytest.raises(AnswerCancelledError, match="the answer was stopped"):
+        session.ask(QUESTION, cancel, token)
+    assert len(steps) == 1
+    with pytest.raises(AnswerCancelledError):
+        session.ask(QUESTION, steps.append, token)
+    assert len(steps) == 1
+    assert (session.turns, session.store.list_chats()) == ((), ())
+    assert session.ask(QUESTION).response.used
 
 
 @pytest.fixture

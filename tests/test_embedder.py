@@ -140,7 +140,7 @@ def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> Non
 
 @needs_embedder
 def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, minilm: Embedder) -> None:
-    def no_progress(_total: int) -> "Progress":
+    def no_progress(_stage: str, _total: int) -> "Progress":
         return Progress()
 
     assert embed_index(index.directory, minilm, no_progress, most=4) == 0
@@ -176,7 +176,7 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
     (index.directory / "vectors.json").write_text("{")
     with pytest.raises(InvalidInputError, match="damaged vectors"):
         _ = PassageIndex(index.directory).vector_info
-    embed_index(index.directory, Counted(), lambda _total: Progress())  # as the remedy has it
+    embed_index(index.directory, Counted(), lambda _stage, _total: Progress())  # as the remedy has it
     assert PassageIndex(index.directory).vectors is not None
 
 

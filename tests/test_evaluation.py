@@ -11,7 +11,7 @@ from agent.evaluation.search import evaluate_search, measure_search
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import export_trace
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan

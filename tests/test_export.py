@@ -15,7 +15,7 @@ from agent.runs.export import convert_run, export_trace
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
 from agent.runs.validation import check_run, repair_run
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from agent.tracks.registry import read_topics
 from agent.tracks.run_files import encode_run, run_problems
 from indexes.passage_index import PassageIndex

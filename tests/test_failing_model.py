@@ -12,7 +12,7 @@ from agent.runs import answer_topics
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import read_trace
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from indexes.passage_index import PassageIndex
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Plan

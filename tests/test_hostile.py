@@ -12,7 +12,7 @@ from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import read_run
 from agent.turn.answer_generation import generate_responses
 from agent.turn.attribution import why_unsupported

@@ -12,7 +12,7 @@ from agent.flow import Tools, answer_topic
 from agent.models.registry import open_model
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from agent.tracks.registry import read_topics
 from agent.tracks.run_files import encode_run
 from agent.turn.open_retriever import open_retriever

@@ -11,7 +11,7 @@ from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.oracle_labels import provide_labels
 from agent.runs.trace import read_trace
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from agent.tracks.registry import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError

@@ -15,7 +15,7 @@ import pytest
 
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from agent.tracks.json_schemas import schema_files
 from agent.tracks.registry import EDITIONS as MODULES
 from agent.tracks.registry import read_topics, shape_problems

@@ -12,9 +12,11 @@ import msgspec
 import psutil
 import pytest
 
+from agent.chat.cancellation import AnswerCancelledError, CancellationToken
 from agent.chat.citations import cited_sources
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue, StoppedError
+from agent.models.protocol import Listener
+from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue
 from agent.tracks.registry import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import Call, Hit, Passage, Query, Response, Sentence, Statement, TurnResult
@@ -349,27 +351,29 @@ def test_a_port_in_use_is_an_error_before_a_model_is_opened(tmp_path: Path, exam
 # What the pages are made of
 
 
-def test_questions_wait_and_can_be_broken_off() -> None:
-    begun, go_on = threading.Event(), threading.Event()
+def test_questions_wait_and_can_be_cancelled() -> None:
+    started, go_on = threading.Event(), threading.Event()
 
-    def work(listen: Any) -> str:
-        begun.set()
+    def work(listener: Listener, cancel: CancellationToken) -> str:
+        started.set()
         go_on.wait(PATIENCE)
-        listen(Call("search", "search", "bread", "2 passages"))
+        listener(Call("search", "search", "bread", "2 passages"))
+        cancel.raise_if_cancelled()
         return "done"
 
-    with RequestQueue() as desk:
-        first, *others = [desk.submit(work) for _ in range(MAX_WAITING)]
-        begun.wait(PATIENCE)
+    with RequestQueue() as queue:
+        first, *others = [queue.submit(work) for _ in range(MAX_WAITING)]
+        started.wait(PATIENCE)
         with pytest.raises(BusyError, match=f"{MAX_WAITING} questions are waiting already"):
-            desk.submit(work)
-        first.stop()
-        others[0].stop()
+            queue.submit(work)
+        first.cancel()
+        others[0].cancel()
         go_on.set()
         assert others[1].future.result(PATIENCE) == "done"
         assert others[1].steps == ["searched for “bread”, 2 passages"]
         assert others[0].future.cancelled()
-        assert isinstance(first.future.exception(PATIENCE), StoppedError)
+        assert isinstance(first.future.exception(PATIENCE), AnswerCancelledError)
+        assert first.steps == others[1].steps
 
 
 SELF = [

@@ -1,8 +1,12 @@
 """What is kept of a person: nothing is lost, nothing is half there, and nothing at all in incognito."""
 
+import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent.chat.export import to_markdown, to_topics
@@ -26,87 +30,179 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
-    chat, other = store.begin("notes"), store.begin("recipes")
+    chat, other = store.start_chat("notes"), store.start_chat("recipes")
     first, second = answered("Which bread?", "Rice bread."), answered("How long?", "Two days.", 2)
-    store.add(chat, "Which bread?", first)
-    store.add(other, "What is 100 % rye?", answered("What is 100 % rye?", "A dark loaf."))
-    store.add(chat, "How long?", second)
-    assert store.turns(chat) == (ChatTurn("Which bread?", first), ChatTurn("How long?", second))
-    assert [(found.id, found.title, found.turns) for found in store.chats()] == [
+    store.add_turn(chat, "Which bread?", first)
+    store.add_turn(other, "What is 100 % rye?", answered("What is 100 % rye?", "A dark loaf."))
+    store.add_turn(chat, "How long?", second)
+    assert store.read_turns(chat) == (ChatTurn("Which bread?", first), ChatTurn("How long?", second))
+    assert [(found.id, found.title, found.turns) for found in store.list_chats()] == [
         (other, "What is 100 % rye?", 1),
         (chat, "Which bread?", 2),
     ]
-    assert [found.id for found in store.chats("TWO days")] == [chat]
-    assert [found.id for found in store.chats("100 %")] == [other]
-    assert store.chats("100 days") == ()
-    assert store.source(other) == "recipes"
-    store.forget(other)
-    assert [found.id for found in store.chats()] == [chat]
-    for gone in (lambda: store.turns(other), lambda: store.forget(other), lambda: store.source(other)):
+    assert [found.id for found in store.list_chats("TWO days")] == [chat]
+    assert [found.id for found in store.list_chats("100 %")] == [other]
+    assert store.list_chats("100 days") == ()
+    assert store.read_source(other) == "recipes"
+    store.delete_chat(other)
+    assert [found.id for found in store.list_chats()] == [chat]
+    for gone in (lambda: store.read_turns(other), lambda: store.delete_chat(other), lambda: store.read_source(other)):
         with pytest.raises(MissingError, match=f"there is no conversation {other}"):
             gone()
 
 
 def test_what_was_asked_comes_back_until_it_is_forgotten(store: Store) -> None:
-    chat = store.begin("notes")
-    store.add(chat, "Which bread?", answered("Which bread?", "Rice bread."))
-    assert store.utterances() == ("Which bread?",)
-    store.forget(chat)
-    assert store.utterances() == ()
+    chat = store.start_chat("notes")
+    store.add_turn(chat, "Which bread?", answered("Which bread?", "Rice bread."))
+    assert store.read_utterances() == ("Which bread?",)
+    store.delete_chat(chat)
+    assert store.read_utterances() == ()
     with pytest.raises(MissingError, match="there is no conversation 1 any more"):
-        store.add(chat, "How long?", answered("How long?", "Two days."))
+        store.add_turn(chat, "How long?", answered("How long?", "Two days."))
     with pytest.raises(MissingError, match="there is no such number"):
-        store.turns(10**20)
+        store.read_turns(10**20)
 
 
-def test_statements_are_said_changed_and_unlearned(store: Store) -> None:
-    cats = store.remember("  I have\ntwo cats. ")
-    assert store.remember("I have two cats.") == cats
-    bread = store.remember("I bake.")
-    assert store.statements() == (Statement(cats.id, "I have two cats."), bread)
-    assert store.change(bread.id, "I bake bread.").text == "I bake bread."
+def test_statements_are_added_changed_and_deleted(store: Store) -> None:
+    cats = store.add_statement("  I have\ntwo cats. ")
+    assert store.add_statement("I have two cats.") == cats
+    bread = store.add_statement("I bake.")
+    assert store.list_statements() == (Statement(cats.id, "I have two cats."), bread)
+    assert store.change_statement(bread.id, "I bake bread.").text == "I bake bread."
     with pytest.raises(MissingError, match="there is no statement 99"):
         store.delete_statements([cats.id, "99"])
-    assert len(store.statements()) == 2
+    assert len(store.list_statements()) == 2
     store.delete_statements([cats.id])
-    assert [statement.text for statement in store.statements()] == ["I bake bread."]
+    assert [statement.text for statement in store.list_statements()] == ["I bake bread."]
     with pytest.raises(UsageError, match="a statement needs words"):
-        store.remember("  ")
+        store.add_statement("  ")
     with pytest.raises(MissingError, match="there is no statement 99"):
-        store.change("99", "I sing.")
+        store.change_statement("99", "I sing.")
 
 
 def test_a_file_is_found_again_and_is_nobody_elses(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "kept.sqlite"
-    Store(path).remember("I bake.")
-    assert [statement.text for statement in Store(path).statements()] == ["I bake."]
+    Store(path).add_statement("I bake.")
+    assert [statement.text for statement in Store(path).list_statements()] == ["I bake."]
     assert path.parent.stat().st_mode & 0o077 == 0
+
+
+VERSION_1 = """
+CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL);
+CREATE TABLE turns (
+  chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL, utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL,
+  PRIMARY KEY (chat, number)
+);
+CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE);
+INSERT INTO chats (started, source) VALUES ('2026-01-02T03:04:05+00:00', 'notes');
+INSERT INTO statements (text) VALUES ('I am vegetarian.');
+PRAGMA user_version = 1;
+"""
+
+
+def make_store_of_version_1(path: Path, turns: list[bytes]) -> None:
+    """A file as version 1 made it, with one conversation."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript(VERSION_1)
+        rows = [(number, turn) for number, turn in enumerate(turns, start=1)]
+        database.executemany("INSERT INTO turns VALUES (1, ?, 'Which bread?', 'Rice bread.', ?)", rows)
+
+
+EARLIER = "Which breads are there?"
+TURN_OF_VERSION_1 = {
+    "turn_id": "1_1",
+    "query": {
+        "utterance": "Which bread?",
+        "rewrite": "",
+        "context": ["rice"],
+        "answers": ["Rice bread is one."],
+        "previous": "There are two breads.",
+        "earlier": [EARLIER],
+    },
+    "personal": [{"statement": {"id": "1", "text": "I am vegetarian."}, "score": 0.7}],
+    "hits": [{"id": "bread.md:1-2", "score": 2.0}],
+    "passages": [{"id": "bread.md:1-2", "text": "Rice bread. The previous answers.", "title": "", "url": ""}],
+    "responses": [{"sentences": [{"text": "Rice bread.", "passage_ids": ["bread.md:1-2"]}]}],
+    "without_model": "",
+}
+
+
+def test_conversations_of_version_1_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    make_store_of_version_1(path, [msgspec.json.encode(TURN_OF_VERSION_1)] * 2)
+    store = Store(path)
+    first, second = store.read_turns(1)
+    query = Query("Which bread?", "", ("rice",), ("Rice bread is one.",), "There are two breads.", (EARLIER,))
+    chosen = (ScoredStatement(Statement("1", "I am vegetarian."), 0.7),)
+    passage = Passage("bread.md:1-2", "Rice bread. The previous answers.")
+    response = Response((Sentence("Rice bread.", (passage.id,)),))
+    assert first.answered == TurnResult("1_1", query, chosen, (Hit(passage.id, 2.0),), (passage,), (response,))
+    assert second == first
+    assert [chat.title for chat in store.list_chats("rice bread")] == ["Which bread?"]
+    assert store.list_statements() == (Statement("1", "I am vegetarian."),)
+    assert read_version(path) == 2
+    store.add_turn(1, "How long?", answered("How long?", "Two days.", 3))
+    assert len(Store(path).read_turns(1)) == 3
+
+
+def read_version(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as database:
+        return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def test_a_migration_is_done_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    turns = [msgspec.json.encode(TURN_OF_VERSION_1), b"{torn"]
+    make_store_of_version_1(path, turns)
+    with pytest.raises(RunError, match=r"kept\.sqlite: cannot be used"):
+        Store(path)
+    with closing(sqlite3.connect(path)) as database:
+        assert [row[0] for row in database.execute("SELECT answered FROM turns ORDER BY number")] == turns
+    assert read_version(path) == 1
+
+
+def test_stores_that_migrate_one_file_at_once_do_it_once(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    make_store_of_version_1(path, [msgspec.json.encode(TURN_OF_VERSION_1)] * 50)
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(Store, [path] * 4))
+    assert [len(store.read_turns(1)) for store in stores] == [50] * 4
+
+
+def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 3")
+    with pytest.raises(RunError, match=r"was made by another version \(3\)"):
+        Store(path)
+    assert read_version(path) == 3
 
 
 def test_incognito_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = Store(None)
-    store.add(store.begin("notes"), "Which bread?", answered("Which bread?", "Rice bread."))
+    store.add_turn(store.start_chat("notes"), "Which bread?", answered("Which bread?", "Rice bread."))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
-    chat = Store(path).begin("notes")
+    chat = Store(path).start_chat("notes")
 
     def say(name: int) -> None:
         store = Store(path)
         for n in range(10):
-            store.add(chat, f"{name} {n}", answered("?", "Bread."))
-            store.remember(f"I said {name} {n}.")
+            store.add_turn(chat, f"{name} {n}", answered("?", "Bread."))
+            store.add_statement(f"I said {name} {n}.")
 
     threads = [threading.Thread(target=say, args=(name,)) for name in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(Store(path).turns(chat)) == 40
-    assert len(Store(path).statements()) == 40
+    assert len(Store(path).read_turns(chat)) == 40
+    assert len(Store(path).list_statements()) == 40
 
 
 @pytest.mark.parametrize("content", [b"not a database at all, and long enough to be looked at" * 20, None])

@@ -12,7 +12,7 @@ from agent.models.scripted import ScriptedModel
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import VERSION, RunSettings, new_trace, open_for_append, read_trace, resume_trace
-from agent.terminal.console import turn_progress
+from agent.terminal.progress import turn_progress
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan

@@ -1,1 +1,1 @@
-"""Conversations with a person at the keyboard or in a browser: the same flow, fed by them, and kept for them."""
+"""Conversations with a person, at the terminal or in a browser: answered by the same flow, and kept."""

@@ -1,4 +1,4 @@
-"""The sources of an answer as a person opens them: numbered as they are cited, and marked where they say it."""
+"""The sources of an answer for display: numbered in the order of citation, with the cited sentences marked."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,12 +8,12 @@ from indexes.text.analysis import stems
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, TurnResult
 
-CharacterSpan = tuple[int, int]  # where a piece of a text begins and ends
+CharacterSpan = tuple[int, int]  # start and end of a piece of a text
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A stretch of a passage; marked where a sentence of the answer stands on it."""
+    """A piece of a passage; marked where a sentence of the answer is from it."""
 
     text: str
     marked: bool
@@ -21,7 +21,7 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A cited passage. Its pieces, one after the other, are its whole text."""
+    """A cited passage. Its pieces, joined, are its whole text."""
 
     number: int  # in the order of first citation, from 1
     rank: int  # in the ranking, from 1
@@ -30,7 +30,7 @@ class Source:
 
     @property
     def quotes(self) -> tuple[str, ...]:
-        """What the answer stands on."""
+        """The marked pieces, on one line each."""
         return tuple(" ".join(piece.text.split()) for piece in self.pieces if piece.marked)
 
 
@@ -43,16 +43,16 @@ def cited_sources(answered: TurnResult) -> tuple[Source, ...]:
         for id in sentence.passage_ids:
             citing.setdefault(id, []).append(sentence.text)
     return tuple(
-        Source(number, ranks[id], passages[id], tuple(_cut_at_marks(passages[id].text, said)))
-        for number, (id, said) in enumerate(citing.items(), start=1)
+        Source(number, ranks[id], passages[id], tuple(_cut_at_marks(passages[id].text, sentences)))
+        for number, (id, sentences) in enumerate(citing.items(), start=1)
     )
 
 
-def _cut_at_marks(text: str, said: Iterable[str]) -> Iterator[TextPiece]:
-    """A text cut where its marks begin and end."""
+def _cut_at_marks(text: str, sentences: Iterable[str]) -> Iterator[TextPiece]:
+    """Cut a text into pieces, with those that these sentences are from marked."""
     place = 0
     for start, end in sorted(
-        filter(None, (_find_verbatim(sentence, text) or _find_most_similar(sentence, text) for sentence in said))
+        filter(None, (_find_verbatim(sentence, text) or _find_most_similar(sentence, text) for sentence in sentences))
     ):
         if start > place:
             yield TextPiece(text[place:start], marked=False)
@@ -64,14 +64,14 @@ def _cut_at_marks(text: str, said: Iterable[str]) -> Iterator[TextPiece]:
 
 
 def _find_verbatim(sentence: str, text: str) -> CharacterSpan | None:
-    """Where a sentence stands word for word, however the text is spaced; its full stop may be ours."""
+    """Where a text has a sentence word for word. Spaces may differ, and the full stop may be missing."""
     words = sentence.removesuffix(".").split()
     found = re.search(r"\s+".join(map(re.escape, words)) + r"\.?", text) if words else None
     return found.span() if found else None
 
 
 def _find_most_similar(sentence: str, text: str) -> CharacterSpan | None:
-    """Where the text has the sentence that shares most words: a model may have left some out."""
-    wanted = set(stems(sentence))
-    nearest = max(split_sentences(text), key=lambda other: len(wanted & set(stems(other))), default="")
-    return _find_verbatim(nearest, text)
+    """Where the sentence of the text is that shares most words: a model may have left some out."""
+    words = set(stems(sentence))
+    most_similar = max(split_sentences(text), key=lambda other: len(words & set(stems(other))), default="")
+    return _find_verbatim(most_similar, text)

@@ -7,10 +7,7 @@ processes may open a folder at once, and one that is broken off leaves what was 
 
 import hashlib
 import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
@@ -22,12 +19,12 @@ from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.sentences import split_sentences
-from schemas.errors import InvalidInputError, MissingError
+from schemas.errors import InvalidInputError, MissingError, list_with_limit
+from schemas.progress import StageProgress
 from schemas.records import Problem
 
 MAX_INDEXES = 3  # kept of one folder: somebody else may still have the one before open
 MAX_REASONS = 5  # reasons in the error that nothing could be read
-StageProgress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # what is done, of how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +119,9 @@ def _update_file(store: ParseCache, name: str, path: Path, known: KnownFile | No
 
 def _nothing_readable(folder: Path, reading: ReadingReport) -> InvalidInputError:
     """The error of a folder without documents, with the reasons."""
-    reasons = "".join(f"\n  {problem}" for problem in reading.skipped[:MAX_REASONS])
-    more = f"\n  and {len(reading.skipped) - MAX_REASONS} more" if len(reading.skipped) > MAX_REASONS else ""
+    reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
     remedy = f"Put documents there, or name another folder. Expected {EXPECTED}."
-    return InvalidInputError(f"holds no document that can be read{reasons}{more}", where=str(folder), remedy=remedy)
+    return InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
 
 
 def _open_or_build_index(store: ParseCache, home: Path, root: Path) -> PassageIndex:
@@ -149,7 +145,7 @@ def _with_vectors(index: PassageIndex, cache: Path, embedder: Embedder | None, p
     """The index with vectors of this model, made now where it is small enough and has none."""
     if embedder is None or _has_vectors(index, embedder):
         return index
-    embed_index(index.directory, cache_vectors(embedder), partial(progress, "embedding"), MAX_UNASKED)
+    embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
     return PassageIndex(index.directory)
 
 

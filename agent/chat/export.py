@@ -10,24 +10,24 @@ from schemas.records import Statement, TurnResult
 
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
-    """Questions, answers and their sources."""
+    """The conversation as Markdown: questions, answers and their sources."""
     return "\n".join([f"# {turns[0].utterance}", "", f"*Asked of {source}.*", *_markdown_turns(turns), ""])
 
 
 def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
     for turn in turns:
-        yield from ("", f"**{turn.utterance}**", "", with_citation_marks(turn.answered) or "*Nothing was found.*")
+        yield from ("", f"**{turn.utterance}**", "", mark_citations(turn.answered) or "*Nothing was found.*")
         sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
 
 
-def with_citation_marks(answered: TurnResult) -> str:
-    """The answer with the numbers of its sources, which count in the order of their first citation."""
-    return " ".join(marked_sentences(answered))
+def mark_citations(answered: TurnResult) -> str:
+    """The answer with the numbers of its sources, counted in the order of their first citation."""
+    return " ".join(mark_sentences(answered))
 
 
-def marked_sentences(answered: TurnResult) -> list[str]:
-    """The same, sentence by sentence."""
+def mark_sentences(answered: TurnResult) -> list[str]:
+    """The sentences of the answer, each with the numbers of its sources."""
     numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
     return [
         f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
@@ -38,18 +38,18 @@ def marked_sentences(answered: TurnResult) -> list[str]:
 
 
 def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int) -> bytes:
-    """The conversation as an iKAT 2023 topics file; what convagent rewrote, chose and cited stands as its labels.
+    """The conversation as an iKAT 2023 topics file, with convagent's rewrites, statements and citations as its labels.
 
-    A test case is made of it by correcting these.
+    To make a test case of it, correct these labels.
     """
-    known = {statement.id: statement.text for statement in statements} | {
+    texts = {statement.id: statement.text for statement in statements} | {
         chosen.statement.id: chosen.statement.text for turn in turns for chosen in turn.answered.selected_statements
     }
-    numbers = {id: number for number, id in enumerate(known, start=1)}
+    numbers = {id: number for number, id in enumerate(texts, start=1)}
     topic = Topic(
         number=f"{chat}-1",
         title=turns[0].utterance,
-        ptkb={str(numbers[id]): text for id, text in known.items()},
+        ptkb={str(numbers[id]): text for id, text in texts.items()},
         turns=[
             TopicTurn(
                 turn_id=number,

@@ -1,4 +1,4 @@
-"""Whether what somebody says is in the one language that is read here."""
+"""Whether a text is in English, the only language that is understood here."""
 
 import re
 
@@ -8,7 +8,7 @@ OTHER_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "tr")  # lang
 
 
 def looks_english(text: str) -> bool:
-    """Whether no other language has more of its stop words in it, and most letters are Latin ones."""
+    """Whether at least half of the words are in Latin letters, and no other language has more stop words among them."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     latin = sum(word < "\u0250" for word in words)
     return 2 * latin >= len(words) and all(

@@ -1,4 +1,4 @@
-"""What is being done for an answer, told to the person who waits for it."""
+"""The steps of an answer in words, for the person who waits for it."""
 
 from schemas.records import Call
 

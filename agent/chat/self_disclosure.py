@@ -1,4 +1,4 @@
-"""What somebody says of themselves while asking: offered to be remembered, never remembered unasked."""
+"""Finds what somebody says about themselves in a question. It is remembered only if they agree."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from indexes.text.sentences import split_sentences
 from schemas.records import Statement
 
-MAX_CHARACTERS = 200  # characters; what is longer is a story
+MAX_CHARACTERS = 200  # characters of a statement
 _PARTS = re.compile(
     r"\s*[,;:–—]\s+(?:and\s+|but\s+|so\s+)?|\s+-\s+|\s+(?:so|but)\s+(?=(?:what|which|how|where|when|who|can|could|should|is|are|do|does)\b)"
 )
@@ -19,18 +19,18 @@ _ONESELF = re.compile(rf"^(?:I|we|my|our)\b(?!['’\s]+(?:{_WISHES})\b)", re.IGN
 
 
 def find_self_disclosures(utterance: str, known: Iterable[Statement] = ()) -> tuple[str, ...]:
-    """The statements about the person that an utterance makes, as sentences; without those that are known already."""
-    have = {statement.text.casefold() for statement in known}
-    return tuple(text for text in dict.fromkeys(_find_statements(utterance)) if text.casefold() not in have)
+    """The statements about the person in an utterance, as sentences, without those that are known already."""
+    known_texts = {statement.text.casefold() for statement in known}
+    return tuple(text for text in dict.fromkeys(_find_statements(utterance)) if text.casefold() not in known_texts)
 
 
 def _find_statements(utterance: str) -> Iterator[str]:
     for sentence in split_sentences(utterance):
         parts = [sentence] if _is_about_oneself(sentence) else _PARTS.split(sentence)
         for part in parts:
-            said = _OPENING.sub("", part)
-            if _is_about_oneself(said):
-                yield f"{said[0].upper()}{said[1:].rstrip(' .!')}."
+            statement = _OPENING.sub("", part)
+            if _is_about_oneself(statement):
+                yield f"{statement[0].upper()}{statement[1:].rstrip(' .!')}."
 
 
 def _is_about_oneself(text: str) -> bool:

@@ -1,11 +1,12 @@
-"""What a conversation asks: an index, or a folder of documents, which is brought up to date first."""
+"""What a conversation asks: an index, or a folder of documents, whose index is brought up to date first."""
 
 import os
 from pathlib import Path
 
 from agent.chat.document_index import open_documents
 from agent.runs.evidence import DEFAULT_INDEX
-from agent.terminal import console
+from agent.terminal.progress import stage_progress
+from agent.terminal.reports import show_documents
 from indexes.passage_index import INFO_FILE, PassageIndex, read_info
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
@@ -14,23 +15,23 @@ from schemas.errors import UsageError
 
 
 def resolve_source(docs: Path | None, index: Path | None) -> Path:
-    """The folder or index that is meant; where none is named, the index of `CONVAGENT_INDEX`, or in `index`.
+    """The folder or index to ask: the one that is named, else the index of `CONVAGENT_INDEX`, else `index`.
 
-    Raises `UsageError` where both are named, and what `read_info` does for an index that is none.
+    Raises `UsageError` where both are named, and what `read_info` raises for a directory that is no index.
     """
     if docs and index:
         raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
     if docs:
         return docs.resolve()
-    meant = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
-    read_info(meant)
-    return meant.resolve()
+    directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
+    read_info(directory)
+    return directory.resolve()
 
 
 def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
-    """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` do."""
+    """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` raise."""
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, cache_directory(), embedder, console.progress)
-    console.show_documents(documents.reading)
+    documents = open_documents(source, cache_directory(), embedder, stage_progress)
+    show_documents(documents.reading)
     return documents.index

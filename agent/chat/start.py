@@ -1,4 +1,4 @@
-"""Beginning a conversation: what is asked, who answers, and what is known of the person."""
+"""Starting a conversation at the terminal: opens the store, the passages and the model, then talks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,46 +20,52 @@ class ChatRequest:
     index: Path | None = None
     model: str = "smollm2"
     embedder: str | None = None
-    go_on: bool = False  # with the last conversation
-    chat: int | None = None  # with this one
+    continue_last: bool = False  # go on with the last conversation
+    chat: int | None = None  # go on with this one
     incognito: bool = False
 
 
-def start_chat(wanted: ChatRequest) -> bool:
-    """Open all that is needed, and talk. Whether everything went well (of interest where lines come through a pipe)."""
-    if wanted.incognito and (wanted.go_on or wanted.chat is not None):
+def start_chat(request: ChatRequest) -> bool:
+    """Open all that is needed, and talk. Whether everything went well (which matters where lines come through a pipe).
+
+    Raises `UsageError` or `MissingError` for a conversation that cannot be gone on with, and what opening store,
+    passages and models raises.
+    """
+    if request.incognito and (request.continue_last or request.chat is not None):
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
-    store = open_store(incognito=wanted.incognito)
-    chat = _choose_chat(store, wanted)
-    kept = chat is not None and not (wanted.docs or wanted.index)
-    source = Path(store.source(chat)) if kept and chat is not None else resolve_source(wanted.docs, wanted.index)
-    embedder = open_embedder(wanted.embedder)
-    if embedder and not wanted.incognito:
+    store = open_store(incognito=request.incognito)
+    chat = _choose_chat(store, request)
+    if chat is not None and not (request.docs or request.index):
+        source = Path(store.read_source(chat))
+    else:
+        source = resolve_source(request.docs, request.index)
+    embedder = open_embedder(request.embedder)
+    if embedder and not request.incognito:
         embedder = cache_vectors(embedder)
     index = open_source(source, embedder)
 
     def opener(model: str) -> Assistant:
         return open_assistant(str(source), index, model, embedder)
 
-    assistant = opener(wanted.model)
+    assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     return run_chat(session, opener)
 
 
-def _choose_chat(store: Store, wanted: ChatRequest) -> int | None:
-    """The conversation to go on with. Raises `MissingError` where there is none."""
-    if wanted.chat is not None or not wanted.go_on:
-        return wanted.chat
-    chats = store.chats()
+def _choose_chat(store: Store, request: ChatRequest) -> int | None:
+    """The conversation to go on with, if one is asked for. Raises `MissingError` where there is none."""
+    if request.chat is not None or not request.continue_last:
+        return request.chat
+    chats = store.list_chats()
     if not chats:
         raise MissingError(
-            "there is no conversation to go on with", remedy="Begin one: `convagent chat --docs FOLDER`."
+            "there is no conversation to go on with", remedy="Start one: `convagent chat --docs FOLDER`."
         )
     return chats[0].id
 
 
 def export_chat(store: Store, chat: int, output: Path | None, *, overwrite: bool) -> None:
-    """Write a kept conversation to a file. Raises `UsageError` where none is named, and what `export` does."""
+    """Write a kept conversation to a file. Raises `UsageError` without one, and what `export_conversation` raises."""
     if output is None:
         raise UsageError("--export needs a file", remedy="Such as: -o conversation.md")
     export_conversation(store, chat, output, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""What is kept of a person, in one SQLite file that stays here: conversations, and what they said of themselves.
+"""What is kept of a person, in one SQLite file on this machine: conversations, and statements about themselves.
 
 A turn is kept whole (`TurnResult`), so that its sources can be opened, and the conversation exported, much later.
 """
@@ -13,21 +13,19 @@ from pathlib import Path
 
 import msgspec
 
+from agent.chat.store_migration import migrate_turns
 from indexes.storage.directories import data_directory
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Statement, TurnResult
 
-VERSION = 1
-WAIT = 10.0  # seconds for another process that is writing
-TABLES = """
-CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL);
-CREATE TABLE turns (
-  chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
-  number INTEGER NOT NULL, utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL,
-  PRIMARY KEY (chat, number)
-);
-CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE);
-"""
+VERSION = 2  # of the tables and of the turns in them; `agent.chat.store_migration` has what changed
+WAIT_SECONDS = 10.0  # for another process that is writing
+TABLES = (
+    "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL)",
+    "CREATE TABLE turns (chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
+    "utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL, PRIMARY KEY (chat, number))",
+    "CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +48,60 @@ class ChatTurn:
 
 
 def open_store(*, incognito: bool) -> "Store":
-    """The person's own store, or one that is gone with the process."""
+    """The person's own store, or one in memory, which is gone when the process ends."""
     return Store(None if incognito else data_directory() / "convagent.sqlite")
 
 
 class Store:
     """The file, or memory alone (`Store(None)`, incognito). Several threads and processes may use the same file."""
 
+    _remedy = "Move it away, or give --incognito to keep nothing."
+
     def __init__(self, path: Path | None) -> None:
-        """Raises `RunError` for a file that cannot be made, or is no such store."""
+        """Open the store: make it where there is none, bring one of an earlier version up to date.
+
+        Raises `RunError` for a file that cannot be made, is no such store, or is one of a later version.
+        """
         self._path = path
-        self._kept = None if path else sqlite3.connect(":memory:", check_same_thread=False)
-        self._turn = threading.Lock()  # of threads that share the one connection to memory
+        self._memory = None if path else sqlite3.connect(":memory:", check_same_thread=False)
+        self._lock = threading.Lock()  # of threads that share the one connection to memory
         try:
             if path:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._open() as database:
-                version = database.execute("PRAGMA user_version").fetchone()[0]
-                if version == 0:
-                    database.executescript(f"BEGIN;{TABLES}PRAGMA user_version = {VERSION};COMMIT;")
-                elif version != VERSION:
-                    raise RunError(f"was made by another version ({version})", where=str(path), remedy=self._remedy)
+                self._update_version(database)
         except OSError as error:
             raise RunError(f"cannot be made ({error.strerror})", where=str(path), remedy=self._remedy) from error
 
-    _remedy = "Move it away, or give --incognito to keep nothing."
+    def _update_version(self, database: sqlite3.Connection) -> None:
+        """Make the tables, or migrate their turns. Another process that opens the store meanwhile waits."""
+        if self._read_version(database) == VERSION:
+            return
+        database.execute("BEGIN IMMEDIATE")
+        version = self._read_version(database)  # again: another process may have been first
+        if version == 0:
+            for table in TABLES:
+                database.execute(table)
+        elif version < VERSION:
+            migrate_turns(database, version)
+        database.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _read_version(self, database: sqlite3.Connection) -> int:
+        """The version of the file, 0 for an empty one. Raises `RunError` for a later one than this."""
+        version = int(database.execute("PRAGMA user_version").fetchone()[0])
+        if version > VERSION:
+            raise RunError(f"was made by another version ({version})", where=str(self._path), remedy=self._remedy)
+        return version
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it or nothing."""
+        """A transaction: all of it is done, or nothing."""
         try:
-            if self._kept is not None:
-                with self._turn, self._kept as database:
+            if self._memory is not None:
+                with self._lock, self._memory as database:
                     yield database
                 return
-            with closing(sqlite3.connect(str(self._path), timeout=WAIT)) as database:
+            with closing(sqlite3.connect(str(self._path), timeout=WAIT_SECONDS)) as database:
                 database.execute("PRAGMA foreign_keys = ON")
                 with database:
                     yield database
@@ -93,32 +110,32 @@ class Store:
         except sqlite3.Error as error:
             raise RunError(f"cannot be used ({error})", where=str(self._path), remedy=self._remedy) from error
 
-    def begin(self, source: str) -> int:
-        """The id of a new conversation."""
+    def start_chat(self, source: str) -> int:
+        """Start a conversation; its id. It is listed from its first turn on."""
         with self._open() as database:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             found = database.execute("INSERT INTO chats (started, source) VALUES (?, ?)", (now, source))
             return int(found.lastrowid or 0)
 
-    def add(self, chat: int, utterance: str, answered: TurnResult) -> None:
+    def add_turn(self, chat: int, utterance: str, answered: TurnResult) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
         with self._open() as database:
-            kept = database.execute(
+            added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
                 "FROM chats WHERE id = ?",
                 (utterance, answered.response.text, msgspec.json.encode(answered), chat),
             ).rowcount
-        if not kept:
+        if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
 
-    def utterances(self, most: int = 500) -> tuple[str, ...]:
+    def read_utterances(self, most: int = 500) -> tuple[str, ...]:
         """What was asked last, over all conversations, oldest first."""
         with self._open() as database:
             found = database.execute("SELECT utterance FROM turns ORDER BY rowid DESC LIMIT ?", (most,)).fetchall()
         return tuple(text for (text,) in reversed(found))
 
-    def turns(self, chat: int) -> tuple[ChatTurn, ...]:
-        """A conversation. Raises `MissingError` for one that is not there."""
+    def read_turns(self, chat: int) -> tuple[ChatTurn, ...]:
+        """The turns of a conversation. Raises `MissingError` for one that is not there."""
         with self._open() as database:
             found = database.execute(
                 "SELECT utterance, answered FROM turns WHERE chat = ? ORDER BY number", (chat,)
@@ -127,7 +144,7 @@ class Store:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
         return tuple(ChatTurn(text, msgspec.json.decode(answered, type=TurnResult)) for text, answered in found)
 
-    def chats(self, words: str = "") -> tuple[ChatSummary, ...]:
+    def list_chats(self, words: str = "") -> tuple[ChatSummary, ...]:
         """Conversations in which all of some words were said, the latest first; all of them without words."""
         with self._open() as database:
             found = database.execute(
@@ -136,17 +153,17 @@ class Store:
                 "FROM chats c JOIN turns t ON t.chat = c.id GROUP BY c.id ORDER BY c.id DESC"
             ).fetchall()
         wanted = words.casefold().split()
-        return tuple(ChatSummary(*row) for *row, said in found if all(word in said.casefold() for word in wanted))
+        return tuple(ChatSummary(*row) for *row, text in found if all(word in text.casefold() for word in wanted))
 
-    def source(self, chat: int) -> str:
-        """The folder or index that a conversation asked. Raises `MissingError`."""
+    def read_source(self, chat: int) -> str:
+        """The folder or index that a conversation asked. Raises `MissingError` for one that is not there."""
         with self._open() as database:
             found = database.execute("SELECT source FROM chats WHERE id = ?", (chat,)).fetchone()
         if found is None:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
         return str(found[0])
 
-    def forget(self, chat: int) -> None:
+    def delete_chat(self, chat: int) -> None:
         """Delete a conversation. Raises `MissingError` for one that is not there."""
         with self._open() as database:
             database.execute("DELETE FROM turns WHERE chat = ?", (chat,))
@@ -154,31 +171,31 @@ class Store:
         if not gone:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
 
-    def statements(self) -> tuple[Statement, ...]:
-        """What the person said about themselves, in the order in which they said it."""
+    def list_statements(self) -> tuple[Statement, ...]:
+        """The statements about the person, in the order in which they were added."""
         with self._open() as database:
             found = database.execute("SELECT id, text FROM statements ORDER BY id").fetchall()
         return tuple(Statement(str(id), text) for id, text in found)
 
-    def remember(self, text: str) -> Statement:
-        """Keep a statement; one that is there already stays. Raises `UsageError` for an empty one."""
-        said = _normalise_statement(text)
+    def add_statement(self, text: str) -> Statement:
+        """Keep a statement, once only. Raises `UsageError` for an empty one."""
+        text = _normalise_statement(text)
         with self._open() as database:
-            database.execute("INSERT OR IGNORE INTO statements (text) VALUES (?)", (said,))
-            id = database.execute("SELECT id FROM statements WHERE text = ?", (said,)).fetchone()[0]
-        return Statement(str(id), said)
+            database.execute("INSERT OR IGNORE INTO statements (text) VALUES (?)", (text,))
+            id = database.execute("SELECT id FROM statements WHERE text = ?", (text,)).fetchone()[0]
+        return Statement(str(id), text)
 
-    def change(self, id: str, text: str) -> Statement:
-        """Say a statement otherwise. Raises `UsageError` for an empty one, `MissingError` where it is not there."""
-        said = _normalise_statement(text)
+    def change_statement(self, id: str, text: str) -> Statement:
+        """Give a statement another text. Raises `UsageError` for an empty one, `MissingError` where it is not there."""
+        text = _normalise_statement(text)
         with self._open() as database:
-            if not database.execute("UPDATE OR REPLACE statements SET text = ? WHERE id = ?", (said, id)).rowcount:
+            if not database.execute("UPDATE OR REPLACE statements SET text = ? WHERE id = ?", (text, id)).rowcount:
                 raise MissingError(f"there is no statement {id}", remedy="`/about-me` lists them.")
-        return Statement(id, said)
+        return Statement(id, text)
 
     def delete_statements(self, ids: Sequence[str]) -> None:
-        """Delete statements. Raises `MissingError` naming those that are not there, and deletes none then."""
-        missing = sorted(set(ids) - {statement.id for statement in self.statements()})
+        """Delete statements, or none where one is not there: `MissingError` then names those that are not."""
+        missing = sorted(set(ids) - {statement.id for statement in self.list_statements()})
         if missing:
             raise MissingError(f"there is no statement {', '.join(missing)}", remedy="`/about-me` lists them.")
         with self._open() as database:
@@ -186,7 +203,8 @@ class Store:
 
 
 def _normalise_statement(text: str) -> str:
-    said = " ".join(text.split())
-    if not said:
+    """A statement on one line. Raises `UsageError` for an empty one."""
+    normalised = " ".join(text.split())
+    if not normalised:
         raise UsageError("a statement needs words", remedy="Such as: I am vegetarian.")
-    return said
+    return normalised

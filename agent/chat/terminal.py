@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agent.chat.citations import Source
-from agent.chat.citations import cited_sources as sources_of
-from agent.chat.export import to_markdown, to_topics, with_citation_marks
+from agent.chat.citations import Source, cited_sources
+from agent.chat.export import mark_citations, to_markdown, to_topics
 from agent.chat.language_check import looks_english
 from agent.chat.progress_messages import describe_call
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.store import Store
-from agent.terminal.console import plain_text_markup
+from agent.terminal.output import to_plain_text
 from indexes.storage.files import check_writable, write_atomically
 from schemas.errors import ConvagentError, UsageError
 from schemas.records import Call, TurnResult
@@ -26,10 +25,10 @@ Ask, and go on asking. Commands:
   /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N
-  /new               begin another conversation           /forget        delete this one, and begin another
+  /new               start another conversation           /forget        delete this one, and start another
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
-Alt-Enter begins a new line. Ctrl-C stops an answer, or clears the line."""
+Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 
 @dataclass(slots=True)
@@ -38,28 +37,28 @@ class Terminal:
 
     session: Session
     opener: Callable[[str], Assistant]
-    out: Any  # rich.console.Console
-    asks: Callable[[str], str] | None = None  # how the person is asked something back; None where nobody is there
+    console: Any  # rich.console.Console
+    ask_person: Callable[[str], str] | None = None  # asks a yes-or-no question; None where nobody can answer
     sources: tuple[Source, ...] = ()
     done: bool = False
     _commands: ClassVar[dict[str, str]] = {
-        "/help": "_help",
-        "/new": "_new",
+        "/help": "_show_help",
+        "/new": "_start_chat",
         "/sources": "_show_sources",
-        "/open": "_open",
-        "/about-me": "_about_me",
-        "/forget": "_forget",
-        "/model": "_model",
-        "/export": "_export",
+        "/open": "_open_source",
+        "/about-me": "_change_statements",
+        "/forget": "_forget_chat",
+        "/model": "_change_model",
+        "/export": "_export_chat",
         "/quit": "_quit",
         "/exit": "_quit",
     }
 
     def handle(self, line: str) -> bool:
-        """One thing typed: a command or a question. Whether it went well; what did not is said, and one can go on."""
+        """Handle a line: a command or a question. Whether it went well; an error is shown, and the chat goes on."""
         try:
             if line.strip().startswith("/"):
-                self._command(line.strip())
+                self._run_command(line.strip())
             elif line.strip():
                 self._ask(line)
             return True
@@ -67,24 +66,24 @@ class Terminal:
             self._say(str(error), "red")
             return False
 
-    def _command(self, line: str) -> None:
+    def _run_command(self, line: str) -> None:
         name, _, argument = line.partition(" ")
         if name not in self._commands:
             raise UsageError(f"there is no command {name}", remedy="/help lists them.")
         getattr(self, self._commands[name])(argument.strip())
 
     def _ask(self, utterance: str) -> None:
-        with self._working() as listener:
+        with self._show_steps() as listener:
             answered = self.session.ask(utterance, listener)
-        self._show(answered)
+        self._show_answer(answered)
         if not looks_english(utterance):
             self._say("(I read English only: in other languages I find little of what is there.)", "dim")
         self._offer_to_remember(utterance)
 
     @contextmanager
-    def _working(self) -> Iterator[Callable[[Call], None]]:
-        """Tells each step as it is done; a search, with what was searched for, stays on the screen."""
-        status = self.out.status("reading")
+    def _show_steps(self) -> Iterator[Callable[[Call], None]]:
+        """A listener that shows each step as it is done; searches stay on the screen, with what was searched for."""
+        status = self.console.status("reading")
 
         def listener(call: Call) -> None:
             if call.step == "search":
@@ -95,11 +94,11 @@ class Terminal:
         with status:
             yield listener
 
-    def _show(self, answered: TurnResult) -> None:
-        self.sources = sources_of(answered)
+    def _show_answer(self, answered: TurnResult) -> None:
+        self.sources = cited_sources(answered)
         for chosen in answered.selected_statements:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
-        self._say(with_citation_marks(answered) or "I found nothing about this in the documents.")
+        self._say(mark_citations(answered) or "I found nothing about this in the documents.")
         self._show_sources("")
 
     def _show_sources(self, _argument: str) -> None:
@@ -109,7 +108,7 @@ class Terminal:
         if not self.sources:
             self._say("(no sources)", "dim")
 
-    def _open(self, argument: str) -> None:
+    def _open_source(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}
         if argument.strip("[]") not in found:
             listed = f"there are: {', '.join(found)}" if found else "the last answer has none"
@@ -117,123 +116,130 @@ class Terminal:
         source = found[argument.strip("[]")]
         self._say(f"{source.passage.id}  {source.passage.title}", "green")
         pieces = (
-            plain_text_markup(f">{piece.text}<", "bold") if piece.marked else plain_text_markup(piece.text)
+            to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
         )
-        self.out.print(*pieces, sep="")
+        self.console.print(*pieces, sep="")
         if source.passage.url:
             self._say(source.passage.url, "dim")
 
-    def _about_me(self, argument: str) -> None:
+    def _change_statements(self, argument: str) -> None:
         store = self.session.store
         verb, _, rest = argument.partition(" ")
         if verb == "add":
-            self._say(f"I shall keep in mind: {store.remember(rest).text}", "cyan")
+            self._say(f"I shall remember: {store.add_statement(rest).text}", "cyan")
         elif verb == "edit":
             number, _, text = rest.strip().partition(" ")
-            store.change(self._statement(number), text)
+            store.change_statement(self._find_statement(number), text)
         elif verb == "remove":
-            store.delete_statements([self._statement(number) for number in rest.split()] or [self._statement("")])
+            store.delete_statements(
+                [self._find_statement(number) for number in rest.split()] or [self._find_statement("")]
+            )
         elif verb:
             raise UsageError(f"/about-me does not know {verb!r}", remedy="/about-me add I am vegetarian.")
-        known = store.statements()
-        for place, statement in enumerate(known, start=1):
+        statements = store.list_statements()
+        for place, statement in enumerate(statements, start=1):
             self._say(f"  {place}  {statement.text}", "cyan")
-        if not known:
+        if not statements:
             self._say("I know nothing about you. /about-me add I am vegetarian.", "dim")
 
-    def _statement(self, number: str) -> str:
+    def _find_statement(self, number: str) -> str:
         """The id of a statement by its place in the list."""
-        known = self.session.store.statements()
-        if not number.isdecimal() or not 1 <= int(number) <= len(known):
+        statements = self.session.store.list_statements()
+        if not number.isdecimal() or not 1 <= int(number) <= len(statements):
             raise UsageError(f"there is no statement {number!r}", remedy="/about-me lists them with their numbers.")
-        return known[int(number) - 1].id
+        return statements[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
-        for said in find_self_disclosures(utterance, self.session.store.statements()):
-            if self.asks is None:
-                self._say(f"(To have me remember this: /about-me add {said})", "dim")
-            elif self.asks(f"Remember about you: {said} [y/N] ").strip().lower() in ("y", "yes"):
-                self.session.store.remember(said)
+        for statement in find_self_disclosures(utterance, self.session.store.list_statements()):
+            if self.ask_person is None:
+                self._say(f"(To have me remember this: /about-me add {statement})", "dim")
+            elif self.ask_person(f"Remember about you: {statement} [y/N] ").strip().lower() in ("y", "yes"):
+                self.session.store.add_statement(statement)
 
-    def _new(self, _argument: str) -> None:
+    def _start_chat(self, _argument: str) -> None:
         self.session = Session(self.session.assistant, self.session.store)
         self.sources = ()
         self._say("A new conversation.", "dim")
 
-    def _forget(self, argument: str) -> None:
+    def _forget_chat(self, argument: str) -> None:
         if self.session.chat is not None:
-            self.session.store.forget(self.session.chat)
-        self._new(argument)
+            self.session.store.delete_chat(self.session.chat)
+        self._start_chat(argument)
 
-    def _model(self, argument: str) -> None:
+    def _change_model(self, argument: str) -> None:
         if argument:
             before, self.session.assistant = self.session.assistant, self.opener(argument)
             before.tools.llm.close()
         self._say(f"answering with {self.session.assistant.model}", "dim")
 
-    def _export(self, argument: str) -> None:
+    def _export_chat(self, argument: str) -> None:
         if self.session.chat is None:
             raise UsageError("there is nothing to export yet")
         path = Path(os.path.expanduser(argument))  # noqa: PTH111 - leaves an unknown user's name as it is
         export_conversation(self.session.store, self.session.chat, path, overwrite=False)
         self._say(f"written to {path}", "dim")
 
-    def _help(self, _argument: str) -> None:
+    def _show_help(self, _argument: str) -> None:
         self._say(HELP)
 
     def _quit(self, _argument: str) -> None:
         self.done = True
 
     def _say(self, text: str, style: str = "") -> None:
-        self.out.print(plain_text_markup(text, style))
+        self.console.print(to_plain_text(text, style))
 
 
 def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
-    """Write a conversation: as Markdown, or as iKAT topics where the name ends in `.json`.
+    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`).
 
-    Raises `UsageError` for another name, or one that is taken.
+    Raises `UsageError` for another ending, or a file that exists already.
     """
     if path.suffix not in (".md", ".json"):
         raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
     check_writable(path, overwrite)
-    turns = store.turns(chat)
+    turns = store.read_turns(chat)
     topics = path.suffix == ".json"
-    data = to_topics(turns, store.statements(), chat) if topics else to_markdown(turns, store.source(chat)).encode()
+    data = (
+        to_topics(turns, store.list_statements(), chat)
+        if topics
+        else to_markdown(turns, store.read_source(chat)).encode()
+    )
     write_atomically(path, [data])
 
 
 def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     """Talk until the person leaves, or the pipe ends. Whether everything went well.
 
-    On a terminal there is line editing, and what was asked before comes back with the arrow keys; through a pipe a line
-    is a turn.
+    A terminal has line editing, and the arrow keys bring back earlier questions. Through a pipe each line is a turn.
     """
     from rich.console import Console
 
-    out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     if not sys.stdin.isatty():
-        terminal = Terminal(session, opener, out)
-        went_well = [terminal.handle(line) for line in _read_pipe(terminal)]  # all are asked, whatever became of one
+        terminal = Terminal(session, opener, console)
+        went_well = [
+            terminal.handle(line) for line in _read_pipe(terminal)
+        ]  # an error does not keep the next from being asked
         return all(went_well)
-    prompt, asking = _make_prompt(session.store.utterances()), _make_prompt(())
-    terminal = Terminal(session, opener, out, lambda question: str(asking.prompt(question)))
-    out.print(
-        plain_text_markup(session.assistant.source, "bold"),
-        plain_text_markup(" /help for help, Ctrl-D to leave", "dim"),
+    prompt, asking = _make_prompt(session.store.read_utterances()), _make_prompt(())
+    terminal = Terminal(session, opener, console, lambda question: str(asking.prompt(question)))
+    console.print(
+        to_plain_text(session.assistant.source, "bold"),
+        to_plain_text(" /help for help, Ctrl-D to leave", "dim"),
     )
     for turn in session.turns:
-        out.print(
-            plain_text_markup(f"> {turn.utterance}", "dim"),
-            plain_text_markup(with_citation_marks(turn.answered)),
+        console.print(
+            to_plain_text(f"> {turn.utterance}", "dim"),
+            to_plain_text(mark_citations(turn.answered)),
             sep="\n",
         )
-        terminal.sources = sources_of(turn.answered)
+        terminal.sources = cited_sources(turn.answered)
     while not terminal.done:
         try:
             terminal.handle(prompt.prompt("> "))
         except KeyboardInterrupt:
-            out.print("[dim]stopped[/]")
+            console.print("[dim]stopped[/]")
         except EOFError:
             break
     return True
@@ -247,7 +253,7 @@ def _read_pipe(terminal: Terminal) -> Iterator[str]:
 
 
 def _make_prompt(before: Sequence[str]) -> Any:
-    """Line editing: Enter sends, Alt-Enter begins a new line; commands complete with Tab."""
+    """Line editing: Enter sends, Alt-Enter starts a new line; commands complete with Tab."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import InMemoryHistory

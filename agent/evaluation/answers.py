@@ -20,7 +20,7 @@ from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
 from indexes.text.sentences import split_sentences
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, list_with_limit
 from schemas.records import Passage
 
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
@@ -101,6 +101,6 @@ def _read_texts(turns: Sequence[RunTurn], given: PassageSource, path: Path) -> P
     texts, _ = collect_texts(GivenRanking(cited, own, ""), depth, corpus, index)
     missing = sorted({hit.id for hits in cited.values() for hit in hits if not texts.read([hit])})
     if missing:
-        listed = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        listed = ", ".join(list_with_limit(missing, 10))
         raise InvalidInputError(f"cites passages without a text: {listed}", where=str(path))
     return texts

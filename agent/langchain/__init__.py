@@ -1,1 +1,1 @@
-"""The agent's parts as LangChain's: retriever and chat model."""
+"""The passages and the model as LangChain's retriever and chat model."""

@@ -1,8 +1,8 @@
-"""A model of the seam as LangChain's chat model, tools included.
+"""A local model as LangChain's chat model, with tools.
 
-Which tool is called, or that none is and what the answer is, is one reply whose type is built from the tools' argument
-schemas: {"tool": "passage_search", "arguments": {"query": ...}} or {"tool": "none", "answer": ...}. The grammar allows
-nothing else, so that even a small model's calls can be read. A reply comes as a whole, also where it is streamed.
+A reply with tools is either the call of a tool or the answer: {"tool": "passage_search", "arguments": {"query": ...}}
+or {"tool": "none", "answer": ...}. Its type is built from the argument schemas of the tools, and the grammar allows
+nothing else, so that even a small model's calls can be read. A reply comes as a whole, even where it is streamed.
 """
 
 import json
@@ -30,31 +30,34 @@ from schemas.errors import UsageError
 from schemas.records import Message
 
 NO_TOOL = "none"
-TEXT_LIMIT = 1000  # characters of any one text in a reply with tools; a small model would go on for ever
-LIST_LIMIT = 16  # entries of any list
+TEXT_LIMIT = 1000  # characters of each text in a reply with tools; a small model might never end
+LIST_LIMIT = 16  # entries of each list in a reply with tools
 Tool = Mapping[str, Any]  # name, description and parameters (a JSON Schema), as OpenAI has them
 
 
 class LocalChatModel(BaseChatModel):
-    """Any model of the seam. Without a system message, `prompts/system.txt` is its own.
+    """A chat model over any `LanguageModel`. Without a system message, it is given `prompts/system.txt`.
 
-    Called by itself it is never traced, whatever the environment says: nothing leaves the machine. Threads take turns.
+    Called by itself, it is never traced, whatever the environment says: nothing leaves the machine. Threads take turns.
     """
 
-    llm: Any  # LLM
+    llm: Any  # LanguageModel
     max_tokens: int = 512  # of a reply
-    seed: int | None = None  # sampled, repeatably; without one the likeliest
-    _turn: Lock = PrivateAttr(default_factory=Lock)
+    seed: int | None = None  # with one, replies are sampled, repeatably; without, they are the likeliest
+    _lock: Lock = PrivateAttr(default_factory=Lock)
 
     @classmethod
     def open(cls, name: str = "smollm2", **settings: Any) -> "LocalChatModel":
-        """The chat model of a name as `open_model` has it, which raises the errors; `settings` are the fields above."""
+        """Open a model by its name; `settings` are the fields above. Raises what `open_model` raises."""
         if name == "none":
             raise UsageError("the model 'none' writes nothing: a chat needs a language model")
         return cls(llm=open_model(name), **settings)
 
     def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **settings: Any) -> Runnable[Any, AIMessage]:
-        """The model with tools that it may call, or must: "any", or a tool's name. Raises `UsageError` for others."""
+        """The model with tools. `tool_choice` says whether it must call one: "any", or the name of a tool.
+
+        Raises `UsageError` for a tool that there is not, or one that is named "none".
+        """
         described = [convert_to_openai_tool(tool) for tool in tools]
         _allowed_tools(described, tool_choice)
         return self.bind(tools=described, tool_choice=tool_choice, **settings)
@@ -76,9 +79,9 @@ class LocalChatModel(BaseChatModel):
     ) -> ChatResult:
         tools, may_answer = _allowed_tools(settings.get("tools", ()), settings.get("tool_choice"))
         conversation = _to_conversation(messages)
-        with self._turn:
+        with self._lock:
             if tools:
-                reply = self._choose(conversation, tools, may_answer)
+                reply = self._choose_tool(conversation, tools, may_answer)
             else:
                 task = Task("chat", max_tokens=self.max_tokens, seed=self.seed)
                 reply = AIMessage(self.llm.ask(conversation, task, str))
@@ -87,15 +90,15 @@ class LocalChatModel(BaseChatModel):
         reply.response_metadata = {"model_name": self.llm.name}
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
-    def _choose(self, conversation: Conversation, tools: Sequence[Tool], may_answer: bool) -> AIMessage:
-        """The call of a tool that the model decides on, or its answer."""
+    def _choose_tool(self, conversation: Conversation, tools: Sequence[Tool], may_answer: bool) -> AIMessage:
+        """Ask the model for the call of a tool, or its answer."""
         shown = [
             {"name": tool["name"], "description": tool.get("description", ""), "arguments": _describe_tool(tool)}
             for tool in tools
         ]
         prompt = prompts.render("tools", tools=shown, may_answer=may_answer)
         task = Task("tools", prompt.instruction, prompt.opening, self.max_tokens, self.seed)
-        reply = msgspec.to_builtins(self.llm.ask(conversation, task, reply_type(tools, may_answer)))
+        reply = msgspec.to_builtins(self.llm.ask(conversation, task, make_reply_type(tools, may_answer)))
         if reply["tool"] == NO_TOOL:
             return AIMessage(reply["answer"])
         call = {"name": reply["tool"], "args": reply["arguments"], "id": f"call_{uuid4().hex}", "type": "tool_call"}
@@ -111,11 +114,11 @@ class LocalChatModel(BaseChatModel):
         return {"digest": self.llm.digest, "max_tokens": self.max_tokens, "seed": self.seed}
 
 
-def reply_type(tools: Sequence[Tool], may_answer: bool) -> Any:
-    """The msgspec type of a reply: a call of one of the tools, or the answer. The field `tool` tells them apart."""
+def make_reply_type(tools: Sequence[Tool], may_answer: bool) -> Any:
+    """The msgspec type of a reply: the call of a tool, or the answer. The field `tool` tells them apart."""
     answer: Any = Annotated[str, Meta(min_length=1, max_length=TEXT_LIMIT)]
     replies = [
-        (tool["name"], "arguments", _field_type(tool.get("parameters", {"type": "object"}), f"Arguments{n}"))
+        (tool["name"], "arguments", _make_field_type(tool.get("parameters", {"type": "object"}), f"Arguments{n}"))
         for n, tool in enumerate(tools)
     ]
     replies += [(NO_TOOL, "answer", answer)] if may_answer else []
@@ -123,28 +126,28 @@ def reply_type(tools: Sequence[Tool], may_answer: bool) -> Any:
         msgspec.defstruct(f"Reply{n}", [(field, kind)], tag_field="tool", tag=name)
         for n, (name, field, kind) in enumerate(replies)
     ]
-    return Union[tuple(types)]  # noqa: UP007 - of a number that is not known before
+    return Union[tuple(types)]  # noqa: UP007 - how many there are is not known before
 
 
-def _field_type(schema: Mapping[str, Any], name: str) -> Any:
-    """The msgspec type of a JSON Schema, as far as a reply is held to it; the tool checks the rest itself.
+def _make_field_type(schema: Mapping[str, Any], name: str) -> Any:
+    """The msgspec type for a JSON Schema. It is a rough one: the tool itself checks the rest.
 
-    Of several kinds the first is taken, or none where null is among them. What has no kind is a text. `name` is that
-    of the Struct of an object: msgspec wants them to differ.
+    Of several types the first is taken, with None where null is one of them. A schema without a type is that of a text.
+    `name` is for the Struct of an object, as msgspec wants different names.
     """
     if options := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-        kinds = [_field_type(option, name) for option in options if option.get("type") != "null"]
+        kinds = [_make_field_type(option, name) for option in options if option.get("type") != "null"]
         return kinds[0] if len(kinds) == len(options) else kinds[0] | None
     values = [schema["const"]] if "const" in schema else schema.get("enum", [])
     if values and all(isinstance(value, str) for value in values):
         return Literal[tuple(values)]
     match schema.get("type"):
         case "object" if "properties" in schema:
-            return _struct_type(schema, name)
+            return _make_struct_type(schema, name)
         case "object":
             return dict[str, Any]
         case "array":
-            return Annotated[list[_field_type(schema.get("items", {}), name)], Meta(max_length=LIST_LIMIT)]  # type: ignore[misc]
+            return Annotated[list[_make_field_type(schema.get("items", {}), name)], Meta(max_length=LIST_LIMIT)]  # type: ignore[misc]
         case "integer":
             return int
         case "number":
@@ -155,19 +158,19 @@ def _field_type(schema: Mapping[str, Any], name: str) -> Any:
             return Annotated[str, Meta(max_length=TEXT_LIMIT)]
 
 
-def _struct_type(schema: Mapping[str, Any], name: str) -> Any:
-    """A Struct of an object's properties; a property's name need be no name in Python."""
+def _make_struct_type(schema: Mapping[str, Any], name: str) -> Any:
+    """A Struct with an object's properties, whose names need not be valid in Python."""
     required = schema.get("required", ())
     fields: list[Any] = []
     for n, (property, about) in enumerate(schema["properties"].items()):
-        kind = _field_type(about, f"{name}_{n}")
+        kind = _make_field_type(about, f"{name}_{n}")
         fields.append((f"field{n}", kind) if property in required else (f"field{n}", kind | UnsetType, UNSET))
     names = {f"field{n}": property for n, property in enumerate(schema["properties"])}
     return msgspec.defstruct(name, fields, rename=names, kw_only=True)
 
 
 def _describe_tool(tool: Tool) -> str:
-    """A tool's arguments as a prompt shows them."""
+    """The arguments of a tool, as the prompt shows them."""
     properties = tool.get("parameters", {}).get("properties", {})
     return "; ".join(
         f"{name} ({about.get('description', about.get('type', ''))})" for name, about in properties.items()
@@ -196,10 +199,10 @@ def _allowed_tools(tools: Sequence[Mapping[str, Any]], choice: Any) -> tuple[lis
 
 
 def _to_conversation(messages: Sequence[BaseMessage]) -> Conversation:
-    """LangChain's messages as the seam's: what one side says in a row is one message, as chat templates want it."""
-    system = "\n\n".join(_message_text(message) for message in messages if isinstance(message, SystemMessage))
-    said = [_to_message(message) for message in messages if not isinstance(message, SystemMessage)]
-    rows = groupby(said, key=lambda message: message.role)
+    """LangChain's messages as ours. Consecutive messages of one side are joined, as chat templates want it."""
+    system = "\n\n".join(_read_text(message) for message in messages if isinstance(message, SystemMessage))
+    others = [_to_message(message) for message in messages if not isinstance(message, SystemMessage)]
+    rows = groupby(others, key=lambda message: message.role)
     joined = tuple(Message(role, "\n\n".join(message.text for message in row)) for role, row in rows)
     if joined and joined[-1].role == "assistant":
         raise UsageError("the last message is the model's own", remedy="End with what it is to reply to.")
@@ -207,24 +210,25 @@ def _to_conversation(messages: Sequence[BaseMessage]) -> Conversation:
 
 
 def _to_message(message: BaseMessage) -> Message:
-    """One message; the result of a tool is the person's, marked as quoted."""
+    """One message. The result of a tool becomes a message of the user, marked as quoted."""
     match message:
         case HumanMessage():
-            return Message("user", _message_text(message))
+            return Message("user", _read_text(message))
         case ToolMessage():
-            shown = prompts.render("result", tool=message.name or "the tool", text=_message_text(message))
+            shown = prompts.render("result", tool=message.name or "the tool", text=_read_text(message))
             return Message("user", shown.instruction)
         case AIMessage():
-            return Message("assistant", "\n".join([*filter(None, [str(message.text)]), *_tool_calls(message)]))
+            return Message("assistant", "\n".join([*filter(None, [str(message.text)]), *_format_tool_calls(message)]))
     raise UsageError(f"a message of the kind {message.type!r} cannot be shown to this model")
 
 
-def _tool_calls(message: AIMessage) -> Iterator[str]:
-    """The calls of a message as the model writes them."""
+def _format_tool_calls(message: AIMessage) -> Iterator[str]:
+    """The calls of a message, as the model writes them."""
     return (json.dumps({"tool": call["name"], "arguments": call["args"]}) for call in message.tool_calls)
 
 
-def _message_text(message: BaseMessage) -> str:
+def _read_text(message: BaseMessage) -> str:
+    """The text of a message. Raises `UsageError` where it holds anything else."""
     others = sorted({str(block["type"]) for block in message.content_blocks} - {"text"})
     if others:
         raise UsageError(f"a message holds {', '.join(others)}: this model reads text only")

@@ -14,16 +14,16 @@ from agent.turn.open_retriever import open_retriever_in
 class PassageRetriever(BaseRetriever):
     """Finds the `k` best passages of one index for a question, best first.
 
-    A document's metadata has `id`, `title`, `url` (empty where the passage has none) and `score` (higher is better,
-    comparable within one question only). Called by itself it is never traced: nothing leaves the machine.
+    The metadata of a document are `id`, `title`, `url` (empty where the passage has none) and `score` (higher is
+    better, comparable within one question only). Called by itself, it is never traced: nothing leaves the machine.
     """
 
-    retriever: Any  # Finder
+    retriever: Any  # HybridRetriever
     k: int = 5
 
     @classmethod
-    def over(cls, directory: Path | str, embedder: str | None = None, k: int = 5) -> "PassageRetriever":
-        """The retriever over an index directory; `embedder` and the errors are those of `open_retriever_in`."""
+    def from_index(cls, directory: Path | str, embedder: str | None = None, k: int = 5) -> "PassageRetriever":
+        """The retriever for an index directory; `embedder` and the errors are those of `open_retriever_in`."""
         return cls(retriever=open_retriever_in(directory, embedder), k=k)
 
     def invoke(self, *arguments: Any, **settings: Any) -> list[Document]:

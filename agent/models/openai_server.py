@@ -24,7 +24,7 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Listener, Reply, Task
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError
+from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit
 from schemas.records import Call, Message
 
 if TYPE_CHECKING:
@@ -256,9 +256,8 @@ def _find_model(server: Server, model: str) -> _About:
         raise MissingError(error.what, where=error.where, remedy=error.remedy or FORM) from error
     found = next((about for about in models if model in ("", about.id)), None)
     if found is None:
-        has = strip_control_characters(", ".join(about.id for about in models[:LISTED]))
-        more = ", ..." if len(models) > LISTED else ""
-        raise MissingError(f"the server has no model {model!r}", where=server.base, remedy=f"It has: {has}{more}")
+        has = strip_control_characters(", ".join(list_with_limit([about.id for about in models], LISTED)))
+        raise MissingError(f"the server has no model {model!r}", where=server.base, remedy=f"It has: {has}")
     return found
 
 

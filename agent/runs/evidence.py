@@ -17,7 +17,7 @@ from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
-from schemas.errors import InvalidInputError, MissingError
+from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
@@ -97,9 +97,8 @@ def _digest_parts(parts: Iterable[bytes]) -> str:
 
 
 def _list_problems(problems: Sequence[Problem]) -> str:
-    more = [f"  ... and {len(problems) - MAX_LISTED} more"] if len(problems) > MAX_LISTED else []
-    listed = [f"  {problem}" for problem in problems[:MAX_LISTED]]
-    return "\n".join([f"cannot be answered from: {len(problems)} problems", *listed, *more])
+    headline = f"cannot be answered from: {len(problems)} problems"
+    return "\n  ".join([headline, *list_with_limit(problems, MAX_LISTED)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, list_with_limit
 from schemas.records import Message, Provided, ScoredStatement, Topic, Topics, Turn
 
 GOLD_SCORE = 1.0  # the score of a statement that a person chose
@@ -17,7 +17,7 @@ def provide_labels(topics: Topics) -> tuple[Topics, Mapping[str, Provided]]:
     """
     missing = [id for id, labels in topics.labels.items() if not labels.human_rewrite.strip()]
     if missing:
-        listed = ", ".join(missing[:20]) + (f" and {len(missing) - 20} more" if len(missing) > 20 else "")
+        listed = ", ".join(list_with_limit(missing, 20))
         remedy = "A manual run needs the topics with their labels; `--mode automatic` does not."
         raise InvalidInputError(f"no human rewrite of turn {listed}", remedy=remedy)
     given = {turn.id: _provide_turn(topic, turn, topics) for topic in topics.topics for turn in topic.turns}

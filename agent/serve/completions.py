@@ -1,4 +1,4 @@
-"""`/v1`: the agent for clients that speak OpenAI's chat completions. Nothing of it is kept.
+"""`/v1`: the agent for clients that speak OpenAI's chat completions. Nothing of a request is kept.
 
 The earlier messages of a request are the conversation; what comes back is the agent's answer with the numbers of its
 sources in the text, and the sources themselves in `citations`, a field of our own.
@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources
-from agent.chat.export import marked_sentences, with_citation_marks
+from agent.chat.export import mark_citations, mark_sentences
 from agent.chat.session import Assistant, check_utterance
 from agent.chat.store import Store
 from agent.serve.request_queue import BusyError, QueuedQuestion, RequestQueue
@@ -31,7 +31,7 @@ from schemas.errors import ConvagentError, UsageError
 from schemas.records import Message, Turn, TurnResult
 
 MODEL = "convagent"
-ALIVE = 10.0  # seconds after which a waiting client is told that we are still there
+KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up
 log = logging.getLogger("convagent")
 _CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
@@ -61,7 +61,7 @@ class StreamOptions(msgspec.Struct):
 
 
 class CompletionRequest(msgspec.Struct):
-    """A request. What it may say beyond this (temperature, max_tokens and so on) has no effect."""
+    """A request. Other fields that it may have (temperature, max_tokens and so on) have no effect."""
 
     model: str
     messages: list[RequestMessage]
@@ -88,34 +88,36 @@ class Completions:
 
     assistant: Assistant
     store: Store
-    desk: RequestQueue
+    queue: RequestQueue
 
     def routes(self) -> list[Route]:
         return [
-            Route("/v1/models", self.models),
-            Route("/v1/models/{model}", self.model),
+            Route("/v1/models", self.list_models),
+            Route("/v1/models/{model}", self.show_model),
             Route("/v1/chat/completions", self.complete, methods=["POST"]),
         ]
 
-    async def models(self, _request: Request) -> Response:
+    async def list_models(self, _request: Request) -> Response:
         return JSONResponse({"object": "list", "data": [_MODEL]})
 
-    async def model(self, request: Request) -> Response:
+    async def show_model(self, request: Request) -> Response:
         _check_model(request.path_params["model"])
         return JSONResponse(_MODEL)
 
     async def complete(self, request: Request) -> Response:
         """An answer, whole or as server-sent events."""
-        asked = _parse_request(await request.body())
-        history = _to_history(asked.messages)
+        parsed = _parse_request(await request.body())
+        history = _to_history(parsed.messages)
         turn = Turn("v1", history[-1].text, history[:-1])
-        statements = await run_in_threadpool(self.store.statements)
-        job = self.desk.submit(lambda listen: self.assistant.answer(turn, history[:-1], statements, listen))
+        statements = await run_in_threadpool(self.store.list_statements)
+        job = self.queue.submit(
+            lambda listener, cancel: self.assistant.answer(turn, history[:-1], statements, listener, cancel)
+        )
         reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
-        if asked.stream:
-            usage = asked.stream_options is not None and asked.stream_options.include_usage
-            return StreamingResponse(_events(reply, job, usage=usage), media_type="text/event-stream")
-        return JSONResponse(reply.whole(await asyncio.wrap_future(job.future), job))
+        if parsed.stream:
+            usage = parsed.stream_options is not None and parsed.stream_options.include_usage
+            return StreamingResponse(_stream_events(reply, job, usage=usage), media_type="text/event-stream")
+        return JSONResponse(reply.make_completion(await asyncio.wrap_future(job.future), job))
 
 
 _MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
@@ -145,19 +147,19 @@ def _to_request_error(error: Exception) -> RequestError:
 def _parse_request(body: bytes) -> CompletionRequest:
     """A request that can be answered. Raises `RequestError`."""
     try:
-        asked = msgspec.json.decode(body, type=CompletionRequest)
+        parsed = msgspec.json.decode(body, type=CompletionRequest)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
         raise RequestError(400, str(error), param=path.strip(".`") or _missing_field(what)) from error
     except msgspec.DecodeError as error:
         raise RequestError(400, f"the request is not JSON ({error})") from error
-    _check_model(asked.model)
-    if asked.n not in (None, 1):
+    _check_model(parsed.model)
+    if parsed.n not in (None, 1):
         raise RequestError(400, "there is one answer: n must be 1", param="n")
     for name in ("tools", "functions"):
-        if getattr(asked, name):
+        if getattr(parsed, name):
             raise RequestError(400, f"{name} cannot be called: convagent only searches its passages", param=name)
-    return asked
+    return parsed
 
 
 def _missing_field(what: str) -> str | None:
@@ -171,11 +173,14 @@ def _check_model(name: str) -> None:
 
 
 def _to_history(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
-    """What was said, as the flow hears it: instructions left out, and what one side said in a row as one message."""
+    """The messages that the flow is given: without instructions, and consecutive ones of one side joined."""
     spoken = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
         raise RequestError(400, "the last message must be the user's, and not empty", param="messages")
-    joined = ((role, "\n".join(message.text.strip() for message in run)) for role, run in groupby(spoken, _role))
+    joined = (
+        (role, "\n".join(message.text.strip() for message in run))
+        for role, run in groupby(spoken, lambda message: message.role)
+    )
     *history, (_, last) = joined
     earlier = (
         Message("user", text)
@@ -186,42 +191,38 @@ def _to_history(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
     return (*earlier, Message("user", check_utterance(last)))
 
 
-def _role(message: RequestMessage) -> str:
-    return message.role
-
-
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """The frame of an answer."""
+    """What all parts of one reply share."""
 
     id: str
     created: int
 
-    def whole(self, answered: TurnResult, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": with_citation_marks(answered), "refusal": None}
+    def make_completion(self, answered: TurnResult, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": mark_citations(answered), "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        rest = {"usage": _usage(job), "citations": _citations(answered)}
-        return self._frame("chat.completion", [choice]) | rest
+        rest = {"usage": _count_tokens(job), "citations": _list_citations(answered)}
+        return self._make_frame("chat.completion", [choice]) | rest
 
-    def chunk(self, delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
+    def make_chunk(self, delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return self._frame("chat.completion.chunk", [choice])
+        return self._make_frame("chat.completion.chunk", [choice])
 
-    def usage(self, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
-        return self._frame("chat.completion.chunk", []) | {"usage": _usage(job)}
+    def make_usage_chunk(self, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
+        return self._make_frame("chat.completion.chunk", []) | {"usage": _count_tokens(job)}
 
-    def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+    def _make_frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
 
 
-def _usage(job: QueuedQuestion[TurnResult]) -> dict[str, int]:
+def _count_tokens(job: QueuedQuestion[TurnResult]) -> dict[str, int]:
     """What the language model read and wrote for this answer, all its prompts together."""
     read = sum(call.tokens_read for call in job.calls)
     written = sum(call.tokens_written for call in job.calls)
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
-def _citations(answered: TurnResult) -> list[dict[str, Any]]:
+def _list_citations(answered: TurnResult) -> list[dict[str, Any]]:
     return [
         {
             "number": source.number,
@@ -234,25 +235,25 @@ def _citations(answered: TurnResult) -> list[dict[str, Any]]:
     ]
 
 
-async def _events(reply: _Reply, job: QueuedQuestion[TurnResult], *, usage: bool) -> AsyncIterator[str]:
-    """Sentence by sentence, then the citations. A client that goes away breaks the answer off."""
+async def _stream_events(reply: _Reply, job: QueuedQuestion[TurnResult], *, usage: bool) -> AsyncIterator[str]:
+    """An answer sentence by sentence, then its citations. Where the client goes away, the answer is cancelled."""
     try:
-        yield _event(reply.chunk({"role": "assistant", "content": ""}))
+        yield _format_event(reply.make_chunk({"role": "assistant", "content": ""}))
         waiting = asyncio.wrap_future(job.future)
-        while not (await asyncio.wait([waiting], timeout=ALIVE))[0]:
+        while not (await asyncio.wait([waiting], timeout=KEEPALIVE_SECONDS))[0]:
             yield ": still at it\n\n"
         answered = waiting.result()
-        for number, sentence in enumerate(marked_sentences(answered)):
-            yield _event(reply.chunk({"content": f" {sentence}" if number else sentence}))
-        yield _event(reply.chunk({}, "stop") | {"citations": _citations(answered)})
+        for number, sentence in enumerate(mark_sentences(answered)):
+            yield _format_event(reply.make_chunk({"content": f" {sentence}" if number else sentence}))
+        yield _format_event(reply.make_chunk({}, "stop") | {"citations": _list_citations(answered)})
         if usage:
-            yield _event(reply.usage(job))
+            yield _format_event(reply.make_usage_chunk(job))
         yield "data: [DONE]\n\n"
     except Exception as error:
-        yield _event(_to_request_error(error).body)
+        yield _format_event(_to_request_error(error).body)
     finally:
-        job.stop()
+        job.cancel()
 
 
-def _event(data: Mapping[str, Any]) -> str:
+def _format_event(data: Mapping[str, Any]) -> str:
     return f"data: {msgspec.json.encode(data).decode()}\n\n"

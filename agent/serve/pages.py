@@ -1,4 +1,4 @@
-"""The pages: conversations, one of them with its sources, and what the person said of themselves.
+"""The pages: the list of conversations, one of them with its sources, and the statements about the person.
 
 Every page is whole at its own address and works by plain links and forms; htmx swaps parts of the same pages where
 scripts run. Questions, passages and statements are data: the templates escape them, and nothing else writes HTML.
@@ -18,29 +18,30 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from agent.chat.cancellation import AnswerCancelledError, CancellationToken
 from agent.chat.citations import cited_sources
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.protocol import Listener
-from agent.serve.request_queue import QueuedQuestion, RequestQueue, StoppedError
-from schemas.errors import ConvagentError, MissingError, UsageError
+from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
 from schemas.records import IndexInfo
 
 HERE = Path(__file__).parent
-KEPT = 100  # questions whose page stays after they were answered
+MAX_PENDING = 100  # questions whose page can still be opened, answered or not
 log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """A question that somebody asked in a page, of a conversation or (None) of a new one."""
+    """A question asked in a page: the next of a conversation, or (None) the first of a new one."""
 
     id: str
     question: str
     chat: int | None
-    job: QueuedQuestion[int]  # gives the conversation that holds the answer
+    job: QueuedQuestion[int]  # its result is the conversation with the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,163 +50,165 @@ class Pages:
 
     assistant: Assistant
     store: Store
-    desk: RequestQueue
+    queue: RequestQueue
     info: IndexInfo
     incognito: bool
-    asked: dict[str, PendingQuestion] = field(default_factory=dict)
+    pending: dict[str, PendingQuestion] = field(default_factory=dict)
 
     def routes(self) -> list[Route]:
         return [
-            Route("/", self.begin),
+            Route("/", self.show_start),
             Route("/ask", self.ask, methods=["POST"]),
-            Route("/asked/{asked}", self.wait),
-            Route("/asked/{asked}/steps", self.steps),
-            Route("/asked/{asked}/stop", self.stop, methods=["POST"]),
-            Route("/chats/{chat:int}", self.chat),
-            Route("/chats/{chat:int}/conversation.md", self.markdown),
-            Route("/chats/{chat:int}/topics.json", self.topics),
-            Route("/chats/{chat:int}/delete", self.delete, methods=["POST"]),
-            Route("/statements", self.remember, methods=["POST"]),
-            Route("/statements/{statement}", self.change, methods=["POST"]),
+            Route("/asked/{id}", self.show_pending),
+            Route("/asked/{id}/steps", self.show_steps),
+            Route("/asked/{id}/stop", self.cancel, methods=["POST"]),
+            Route("/chats/{chat:int}", self.show_chat),
+            Route("/chats/{chat:int}/conversation.md", self.download_markdown),
+            Route("/chats/{chat:int}/topics.json", self.download_topics),
+            Route("/chats/{chat:int}/delete", self.delete_chat, methods=["POST"]),
+            Route("/statements", self.add_statement, methods=["POST"]),
+            Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
 
-    def begin(self, request: Request) -> Response:
-        """A new conversation; `?q=` looks for words in those that are kept."""
-        return self._page(request)
+    def show_start(self, request: Request) -> Response:
+        """The start of a new conversation; with `?q=` the list has only conversations with these words."""
+        return self._render_page(request)
 
     async def ask(self, request: Request) -> Response:
-        form = await _form(request)
+        form = await _read_form(request)
         chat = int(form["chat"]) if form.get("chat", "").isdecimal() else None
         try:
             question = check_utterance(form.get("question", ""))
-            job = self.desk.submit(lambda listen: self._answer(chat, question, listen))
+            job = self.queue.submit(lambda listener, cancel: self._answer(chat, question, listener, cancel))
         except ConvagentError as error:
-            return self._page(request, chat, question=form.get("question", ""), problem=error)
-        asked = PendingQuestion(secrets.token_urlsafe(8), question, chat, job)
-        self.asked[asked.id] = asked
-        for old in list(self.asked)[:-KEPT]:
-            del self.asked[old]
-        return RedirectResponse(f"/asked/{asked.id}", 303)
+            return self._render_page(request, chat, question=form.get("question", ""), problem=error)
+        pending = PendingQuestion(secrets.token_urlsafe(8), question, chat, job)
+        self.pending[pending.id] = pending
+        for old in list(self.pending)[:-MAX_PENDING]:
+            del self.pending[old]
+        return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, chat: int | None, question: str, listen: Listener) -> int:
-        """The conversation that holds the answer."""
-        turns = self.store.turns(chat) if chat is not None else ()
+    def _answer(self, chat: int | None, question: str, listener: Listener, cancel: CancellationToken) -> int:
+        """Answer a question; the conversation that the answer is kept in."""
+        turns = self.store.read_turns(chat) if chat is not None else ()
         session = Session(self.assistant, self.store, chat, turns)
-        session.ask(question, listen)
+        session.ask(question, listener, cancel)
         return session.chat or 0
 
-    def wait(self, request: Request) -> Response:
-        """The steps of an answer while it is being made; then the conversation, or what went wrong."""
-        asked = self._asked(request)
-        if not asked.job.future.done():
-            return self._page(request, asked.chat, asked=asked)
-        if problem := _problem_page(asked.job):
-            return self._page(request, asked.chat, question=asked.question, problem=problem)
-        return RedirectResponse(f"/chats/{asked.job.future.result()}#latest", 303)
+    def show_pending(self, request: Request) -> Response:
+        """The steps of an answer while it is made; then the conversation, or what went wrong."""
+        pending = self._find_pending(request)
+        if not pending.job.future.done():
+            return self._render_page(request, pending.chat, pending=pending)
+        if problem := _find_problem(pending.job):
+            return self._render_page(request, pending.chat, question=pending.question, problem=problem)
+        return RedirectResponse(f"/chats/{pending.job.future.result()}#latest", 303)
 
-    def steps(self, request: Request) -> Response:
-        asked = self._asked(request)
-        return _html_response("working.html", asked=asked, done=asked.job.future.done())
+    def show_steps(self, request: Request) -> Response:
+        """The steps alone, for a page that asks for them again and again."""
+        pending = self._find_pending(request)
+        return _html_response("working.html", pending=pending, done=pending.job.future.done())
 
-    def stop(self, request: Request) -> Response:
-        asked = self._asked(request)
-        asked.job.stop()
-        return RedirectResponse(f"/asked/{asked.id}", 303)
+    def cancel(self, request: Request) -> Response:
+        pending = self._find_pending(request)
+        pending.job.cancel()
+        return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _asked(self, request: Request) -> PendingQuestion:
-        asked = self.asked.get(request.path_params["asked"])
-        if asked is None:
-            raise MissingError(
-                "this question is no longer waiting; if it was answered, its conversation is in the list"
-            )
-        return asked
+    def _find_pending(self, request: Request) -> PendingQuestion:
+        pending = self.pending.get(request.path_params["id"])
+        if pending is None:
+            what = "this question is no longer waiting; if it was answered, its conversation is in the list"
+            raise MissingError(what)
+        return pending
 
-    def chat(self, request: Request) -> Response:
-        return self._page(request, request.path_params["chat"])
+    def show_chat(self, request: Request) -> Response:
+        return self._render_page(request, request.path_params["chat"])
 
-    def markdown(self, request: Request) -> Response:
+    def download_markdown(self, request: Request) -> Response:
         chat = request.path_params["chat"]
-        text = to_markdown(self.store.turns(chat), self.store.source(chat))
+        text = to_markdown(self.store.read_turns(chat), self.store.read_source(chat))
         return _download_response(text.encode(), "text/markdown", f"conversation-{chat}.md")
 
-    def topics(self, request: Request) -> Response:
+    def download_topics(self, request: Request) -> Response:
         chat = request.path_params["chat"]
-        content = to_topics(self.store.turns(chat), self.store.statements(), chat)
+        content = to_topics(self.store.read_turns(chat), self.store.list_statements(), chat)
         return _download_response(content, "application/json", f"conversation-{chat}.topics.json")
 
-    def delete(self, request: Request) -> Response:
-        self.store.forget(request.path_params["chat"])
+    def delete_chat(self, request: Request) -> Response:
+        self.store.delete_chat(request.path_params["chat"])
         return RedirectResponse("/", 303)
 
-    async def remember(self, request: Request) -> Response:
-        form = await _form(request)
-        return self._about(request, form, lambda: self.store.remember(form.get("text", "")))
+    async def add_statement(self, request: Request) -> Response:
+        form = await _read_form(request)
+        return self._change_statements(request, form, lambda: self.store.add_statement(form.get("text", "")))
 
-    async def change(self, request: Request) -> Response:
-        """Say a statement otherwise, or (`do=forget`) forget it."""
-        form, statement = await _form(request), request.path_params["statement"]
+    async def change_statement(self, request: Request) -> Response:
+        """Give a statement another text, or (`do=forget`) delete it."""
+        form, statement = await _read_form(request), request.path_params["statement"]
         if form.get("do") == "forget":
-            return self._about(request, form, lambda: self.store.delete_statements([statement]))
-        return self._about(request, form, lambda: self.store.change(statement, form.get("text", "")))
+            return self._change_statements(request, form, lambda: self.store.delete_statements([statement]))
+        return self._change_statements(
+            request, form, lambda: self.store.change_statement(statement, form.get("text", ""))
+        )
 
-    def _about(self, request: Request, form: Mapping[str, str], done: Callable[[], object]) -> Response:
-        """Something done to the statements, and back to the page that it was done on."""
+    def _change_statements(self, request: Request, form: Mapping[str, str], change: Callable[[], object]) -> Response:
+        """Change the statements, and go back to the page where this was asked for."""
         back = form.get("back", "").removeprefix("/chats/")
         chat = int(back) if back.isdecimal() else None
         try:
-            done()
+            change()
         except ConvagentError as error:
-            return self._page(request, chat, problem=error)
+            return self._render_page(request, chat, problem=error)
         return RedirectResponse("/" if chat is None else f"/chats/{chat}", 303)
 
-    def failed(self, request: Request, error: Exception) -> Response:
+    def show_error(self, request: Request, error: Exception) -> Response:
         """What went wrong, in a page."""
         if not isinstance(error, ConvagentError | HTTPException):
             log.error("%s failed", request.url.path, exc_info=error)
         try:
-            return self._page(request, problem=error)
+            return self._render_page(request, problem=error)
         except ConvagentError:  # the store itself may be what fails
             return PlainTextResponse(f"convagent: {_explain_error(error)}\n", _status_code(error))
 
-    def _page(
+    def _render_page(
         self,
         request: Request,
         chat: int | None = None,
         *,
-        asked: PendingQuestion | None = None,
+        pending: PendingQuestion | None = None,
         question: str = "",
         problem: BaseException | None = None,
     ) -> Response:
-        """A conversation, or the beginning of one."""
+        """A conversation, or the start of one."""
         words = request.query_params.get("q", "")
-        turns = self.store.turns(chat) if chat is not None else ()
+        turns = self.store.read_turns(chat) if chat is not None else ()
         return _html_response(
             "page.html",
             _status_code(problem),
             chat=chat,
             turns=turns,
-            source=self.store.source(chat) if chat is not None else self.assistant.source,
+            source=self.store.read_source(chat) if chat is not None else self.assistant.source,
             assistant=self.assistant,
             info=self.info,
             incognito=self.incognito,
-            chats=self.store.chats(words),
+            chats=self.store.list_chats(words),
             words=words,
-            statements=self.store.statements(),
-            offered=self._offered(turns) if asked is None else (),
-            asked=asked,
+            statements=self.store.list_statements(),
+            offers=self._find_offers(turns) if pending is None else (),
+            pending=pending,
             question=question,
             problem=_explain_error(problem) if problem else "",
             about_failed=request.url.path.startswith("/statements"),
             here=f"/chats/{chat}" if chat is not None else "/",
         )
 
-    def _offered(self, turns: Sequence[ChatTurn]) -> tuple[str, ...]:
-        """What the person said of themselves in the latest turn, and did not yet have remembered."""
-        return find_self_disclosures(turns[-1].utterance, self.store.statements()) if turns else ()
+    def _find_offers(self, turns: Sequence[ChatTurn]) -> tuple[str, ...]:
+        """Statements about the person in the latest turn that are not kept yet."""
+        return find_self_disclosures(turns[-1].utterance, self.store.list_statements()) if turns else ()
 
 
-def _problem_page(job: QueuedQuestion[int]) -> BaseException | None:
-    return StoppedError("the answer was broken off") if job.future.cancelled() else job.future.exception()
+def _find_problem(job: QueuedQuestion[int]) -> BaseException | None:
+    return AnswerCancelledError("the answer was stopped") if job.future.cancelled() else job.future.exception()
 
 
 def _explain_error(error: BaseException) -> str:
@@ -219,7 +222,7 @@ def _explain_error(error: BaseException) -> str:
 
 
 def _status_code(problem: BaseException | None) -> int:
-    if problem is None or isinstance(problem, StoppedError):
+    if problem is None or isinstance(problem, AnswerCancelledError):
         return 200
     if isinstance(problem, HTTPException):
         return problem.status_code
@@ -230,13 +233,13 @@ def _html_response(template: str, status: int = 200, **values: object) -> Respon
     return HTMLResponse(TEMPLATES.get_template(template).render(values), status, {"Cache-Control": "no-store"})
 
 
-def day(started: str) -> str:
-    """A stored moment as the day it was here."""
+def format_day(started: str) -> str:
+    """The local day of a stored moment (ISO 8601)."""
     return f"{datetime.fromisoformat(started).astimezone():%d %B %Y}".lstrip("0")
 
 
-def shorten(source: str) -> str:
-    """What is asked, without the folders that it is in."""
+def shorten_source(source: str) -> str:
+    """The name of a folder or index, without the folders that it is in."""
     return ", ".join(Path(path).name for path in source.split(", "))
 
 
@@ -252,11 +255,11 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.globals.update(sources=cited_sources, is_web=is_web_address)
-TEMPLATES.filters.update(day=day, short=shorten)
+TEMPLATES.globals.update(cited_sources=cited_sources, is_web_address=is_web_address)
+TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def _read_form(request: Request) -> dict[str, str]:
     body = (await request.body()).decode("utf-8", "replace")
     return dict(parse_qsl(body, keep_blank_values=True))
 

@@ -1,11 +1,8 @@
-"""`convagent serve`: opens what answers, listens, and ends cleanly."""
+"""`convagent serve`: opens index, model and store, serves pages and `/v1`, and ends cleanly."""
 
-import errno
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
@@ -22,13 +19,13 @@ from agent.chat.store import open_store
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.serve.completions import Completions, RequestError, error_response
+from agent.serve.listening import open_socket, to_url
 from agent.serve.pages import HERE, Pages
 from agent.serve.request_guard import RequestGuard
 from agent.serve.request_queue import RequestQueue
-from schemas.errors import ConvagentError, RunError
+from schemas.errors import ConvagentError
 
-PATIENCE = 2  # seconds that open connections have when it is to end
-Ready = Callable[[str], object]  # is told the address once it is listened on
+SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +40,40 @@ class ServerRequest:
     incognito: bool = False
 
 
-def serve(serving: ServerRequest, ready: Ready) -> None:
-    """Answer until Ctrl-C or SIGTERM.
+def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
+    """Answer until Ctrl-C or SIGTERM; `on_start` is called with the address as soon as the server listens.
 
-    Raises `RunError` where the port is taken, and what opening index, model and store does.
+    Raises `RunError` where the port is taken, and what opening index, model and store raises.
     """
-    with _listen(serving.host, serving.port) as listening, RequestQueue() as desk:
-        embedder = open_embedder(serving.embedder)
-        if embedder and not serving.incognito:
+    with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
+        embedder = open_embedder(request.embedder)
+        if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
-        index = open_source(serving.source, embedder)
-        store = open_store(incognito=serving.incognito)
-        assistant = open_assistant(str(serving.source), index, serving.model, embedder)
-        pages = Pages(assistant, store, desk, index.info, serving.incognito)
-        server = uvicorn.Server(_configure_uvicorn(make_app(pages, serving.host)))
-        host = f"[{serving.host}]" if ":" in serving.host else serving.host
+        index = open_source(request.source, embedder)
+        store = open_store(incognito=request.incognito)
+        assistant = open_assistant(str(request.source), index, request.model, embedder)
+        pages = Pages(assistant, store, queue, index.info, request.incognito)
+        server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
         with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
-            ready(f"http://{host}:{listening.getsockname()[1]}/")
+            on_start(to_url(request.host, listening))
             server.run(sockets=[listening])
 
 
 def make_app(pages: Pages, host: str) -> RequestGuard:
-    """The pages, `/v1` and the files that go with them, behind the guard."""
-    completions = Completions(pages.assistant, pages.store, pages.desk)
+    """The pages, `/v1` and their static files, behind the request guard."""
+    completions = Completions(pages.assistant, pages.store, pages.queue)
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
 
-    def told(request: Request, error: Exception) -> Response:
-        return error_response(request, error) if request.url.path.startswith("/v1/") else pages.failed(request, error)
+    def respond_to_error(request: Request, error: Exception) -> Response:
+        if request.url.path.startswith("/v1/"):
+            return error_response(request, error)
+        return pages.show_error(request, error)
 
     app = Starlette(
         routes=[*pages.routes(), *completions.routes(), static],
-        exception_handlers={ConvagentError: told, RequestError: told, HTTPException: told, Exception: told},
+        exception_handlers=dict.fromkeys((ConvagentError, RequestError, HTTPException, Exception), respond_to_error),
     )
-    return RequestGuard(app, host)  # around all of it: what says that something failed has its headers too
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return RequestGuard(app, host)  # around all of it, so that error pages have its headers too
 
 
 def _configure_uvicorn(app: RequestGuard) -> uvicorn.Config:
@@ -93,21 +83,9 @@ def _configure_uvicorn(app: RequestGuard) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="critical",  # what fails is told by the pages and by /v1
+        log_level="critical",  # errors are shown by the pages and by /v1
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound before anything slow is opened."""
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            what, remedy = "is in use", "Give --port another number (0 takes a free one), or end what uses it."
-        else:
-            what, remedy = f"cannot be listened on ({error.strerror})", "Give another --host or --port."
-        raise RunError(what, where=f"{host}:{port}", remedy=remedy) from error

@@ -1,1 +1,1 @@
-"""What the command line shows."""
+"""What the command line shows: messages, progress and reports; and what `convagent doctor` finds."""

@@ -1,6 +1,7 @@
-"""What was chosen for this machine, and what stands in the way: facts, gathered without loading a model.
+"""`convagent doctor`: facts about this machine, the settings chosen for it, and what stands in the way.
 
-Every value comes from the constant or function that the code itself uses. How fast it is: `benchmarks/speed.py`.
+No model is loaded. Every value comes from the constant or function that the code itself uses. `benchmarks/speed.py`
+measures how fast it is.
 """
 
 import os
@@ -29,7 +30,7 @@ SETTINGS = {f"CONVAGENT_{name}" for name in ("CACHE", "DATA", "EMBEDDER", "INDEX
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where it runs."""
+    """The computer and its Python."""
 
     python: str
     system: str
@@ -42,7 +43,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing that is set, and why so."""
+    """One setting of a model, and the reason for its value."""
 
     name: str
     value: int | str | bool
@@ -51,30 +52,30 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The form of an embedded model that is made for this machine, and kept in the cache."""
+    """The copy of a bundled model in the cache, converted for this machine."""
 
     path: str
     quantisation: str
-    bytes: int  # 0 where it is not there
+    bytes: int  # 0 where it is not made yet
     state: State
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model, and how it is run."""
+    """A model, and the settings that it is run with."""
 
     name: str
     source: str  # its file; empty where there is none
     bytes: int = 0
     quantisation: str = ""
-    copy: Copy | None = None  # of an embedded model
+    copy: Copy | None = None  # of a bundled model
     choices: tuple[Choice, ...] = ()
     remedy: str = ""  # how to install it, where it is not
 
 
 @dataclass(frozen=True, slots=True)
 class CacheFile:
-    """One file of the cache, named by its path in it."""
+    """One file of the cache, named by its path below the cache directory."""
 
     name: str
     bytes: int
@@ -82,16 +83,16 @@ class CacheFile:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The directory of made files."""
+    """The directory of files that can be made anew."""
 
     directory: str
-    writable: bool  # or could be made
+    writable: bool  # or can be made
     files: tuple[CacheFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that is not the default, and where it is from."""
+    """A setting that differs from the default, and where it was set."""
 
     name: str
     value: str
@@ -100,16 +101,16 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something wrong with this machine's set-up, and what to do."""
+    """Something wrong with the set-up of this machine, and what to do about it."""
 
     what: str
     remedy: str
-    stops: bool  # nothing can be asked before it is mended
+    stops: bool  # whether nothing can be asked before it is put right
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that `convagent doctor` tells without measuring."""
+    """All that `convagent doctor` shows."""
 
     machine: Machine
     language: Model
@@ -121,29 +122,30 @@ class Facts:
 
     @property
     def usable(self) -> bool:
+        """Whether no problem stops the first question."""
         return not any(trouble.stops for trouble in self.troubles)
 
 
 def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str, Any]) -> Facts:
-    """The facts for these models; `settings_file` is what convagent.toml says, empty where there is none."""
-    stop_spinning_threads()  # before llama.cpp is loaded, as it is where a model is opened
-    kept = _cache_facts(cache_directory())
+    """The facts for these models. `settings_file` has the contents of convagent.toml, empty where there is none."""
+    stop_spinning_threads()  # before llama.cpp is loaded, as when a model is opened
+    cached = _cache_facts(cache_directory())
     loads = _llama_import_error() == ""
-    settings = (*_environment_settings(), *_flatten_settings(settings_file))
-    language, missing_language = _find_choice(lambda: _language_model(model, kept, loads=loads), model)
+    settings = (*_read_environment(), *_flatten_settings(settings_file))
+    language, missing_language = _find_choice(lambda: _language_model(model, cached, loads=loads), model)
     embedding, missing_embedding = _find_choice(
-        lambda: _embedding_model(embedder or "minilm", kept, loads=loads), embedder or ""
+        lambda: _embedding_model(embedder or "minilm", cached, loads=loads), embedder or ""
     )
-    troubles = [*_missing_packages(missing_language, stops=True)]
-    troubles += _missing_packages(missing_embedding, stops=embedder is not None)
-    troubles += _find_troubles(kept, (language, embedding), settings)
-    libraries = {name: _package_version(name) for name in LIBRARIES}
+    troubles = [*_describe_missing(missing_language, stops=True)]
+    troubles += _describe_missing(missing_embedding, stops=embedder is not None)
+    troubles += _find_troubles(cached, (language, embedding), settings)
+    libraries = {name: _find_version(name) for name in LIBRARIES}
     troubles += [
         Trouble(f"{name} is not installed", "pip install convagent, in an environment of its own.", stops=True)
         for name, found in libraries.items()
         if not found
     ]
-    return Facts(_machine_facts(), language, embedding, kept, libraries, settings, tuple(troubles))
+    return Facts(_machine_facts(), language, embedding, cached, libraries, settings, tuple(troubles))
 
 
 def _machine_facts() -> Machine:
@@ -156,7 +158,7 @@ def _machine_facts() -> Machine:
 
 
 def _cpu_features() -> tuple[str, ...]:
-    """Of "CPU : SSE3 = 1 | AVX512 = 0 | ..." what is 1."""
+    """The features that llama.cpp lists as 1, in the form "CPU : SSE3 = 1 | AVX512 = 0 | ..."."""
     if _llama_import_error():
         return ()
     import llama_cpp
@@ -166,7 +168,7 @@ def _cpu_features() -> tuple[str, ...]:
 
 @cache
 def _llama_import_error() -> str:
-    """Why llama.cpp cannot be loaded; empty where it can."""
+    """Why llama.cpp cannot be loaded; empty where it can be."""
     try:
         import llama_cpp  # noqa: F401
     except (ImportError, OSError, RuntimeError) as error:  # a wheel for another machine, a missing system library
@@ -175,14 +177,14 @@ def _llama_import_error() -> str:
 
 
 def _find_choice(find: Callable[[], Model], name: str) -> tuple[Model, ConvagentError | None]:
-    """A model, or the name without a file and why."""
+    """A model; or, where it is not found, its name alone and the error."""
     try:
         return find(), None
     except ConvagentError as error:
         return Model(name or "minilm", "", remedy=error.remedy), error
 
 
-def _language_model(name: str, kept: Cache, *, loads: bool) -> Model:
+def _language_model(name: str, cached: Cache, *, loads: bool) -> Model:
     if name == "none" or name.startswith("scripted:"):
         return Model(name, "")
     source = find_bundled_gguf() if name == "smollm2" else find_model_file(name)
@@ -204,11 +206,11 @@ def _language_model(name: str, kept: Cache, *, loads: bool) -> Model:
         Choice("candidates", kv_cache.SEQUENCES, "scored in one pass, sharing one prefix"),
         Choice("flash attention", kv_cache.FLASH_ATTENTION, "slower on a processor"),
     )
-    copy = _cached_copy(requantised_path(source, file_sha256(source)), kept) if name == "smollm2" else None
-    return Model(name, str(source), source.stat().st_size, _quantisation_choice(about), copy, choices)
+    copy = _cached_copy(requantised_path(source, file_sha256(source)), cached) if name == "smollm2" else None
+    return Model(name, str(source), source.stat().st_size, _find_quantisation(about), copy, choices)
 
 
-def _embedding_model(name: str, kept: Cache, *, loads: bool) -> Model:
+def _embedding_model(name: str, cached: Cache, *, loads: bool) -> Model:
     if name == "none":
         return Model(name, "")
     source = find_bundled_weights() if name == "minilm" else find_model_file(name)
@@ -223,15 +225,15 @@ def _embedding_model(name: str, kept: Cache, *, loads: bool) -> Model:
         Choice("flash attention", embedders.FLASH_ATTENTION, "a fifth faster for these short texts"),
     )
     if name == "minilm":
-        copy = _cached_copy(gguf_path(file_sha256(source)), kept)
+        copy = _cached_copy(gguf_path(file_sha256(source)), cached)
         return Model(name, str(source), source.stat().st_size, "safetensors", copy, choices)
     return Model(
-        name, str(source), source.stat().st_size, _quantisation_choice(read_metadata(source) or {}), None, choices
+        name, str(source), source.stat().st_size, _find_quantisation(read_metadata(source) or {}), None, choices
     )
 
 
 def _thread_choice() -> Iterator[Choice]:
-    """None where the setting is no number: that is among the troubles."""
+    """The number of threads. Nothing where the setting is no number, which is one of the troubles."""
     try:
         count = threads_to_use()
     except ConvagentError:
@@ -240,55 +242,55 @@ def _thread_choice() -> Iterator[Choice]:
     yield Choice("threads", count, why)
 
 
-def _quantisation_choice(about: Mapping[str, str]) -> str:
+def _find_quantisation(about: Mapping[str, str]) -> str:
     import llama_cpp
 
     number = about.get("general.file_type", "")
     return str(llama_cpp.llama_ftype_name(int(number)).decode()) if number.isdigit() else "?"
 
 
-def _cached_copy(path: Path, kept: Cache) -> Copy:
-    """What is in the cache of a model; llama.cpp itself says whether it is whole."""
+def _cached_copy(path: Path, cached: Cache) -> Copy:
+    """The copy of a model in the cache; llama.cpp itself says whether the file is whole."""
     from agent.models.llama_cpp import read_metadata
 
     quantisation = path.suffixes[-2].removeprefix(".")
     if not path.is_file():
-        return Copy(str(path), quantisation, 0, "made at first use" if kept.writable else "cannot be kept")
+        return Copy(str(path), quantisation, 0, "made at first use" if cached.writable else "cannot be kept")
     state: State = "damaged, made anew at first use" if read_metadata(path) is None else "ready"
     return Copy(str(path), quantisation, path.stat().st_size, state)
 
 
 def _cache_facts(directory: Path) -> Cache:
-    there = next(path for path in (directory, *directory.absolute().parents) if _exists(path))
-    files = [(path, _size_on_disk(path)) for path in directory.rglob("*")] if there == directory else []
+    nearest = next(path for path in (directory, *directory.absolute().parents) if _exists(path))
+    files = [(path, _find_size(path)) for path in directory.rglob("*")] if nearest == directory else []
     found = sorted((str(path.relative_to(directory)), size) for path, size in files if size is not None)
-    writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
     return Cache(str(directory), writable, tuple(CacheFile(name, size) for name, size in found))
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # behind a directory that is closed to us
+    except OSError:  # in a directory that may not be read
         return False
 
 
-def _size_on_disk(path: Path) -> int | None:
-    """Of a file; None for what is none, or is gone while it is looked at."""
+def _find_size(path: Path) -> int | None:
+    """The size of a file in bytes; None for what is no file, or was just deleted."""
     try:
         return path.stat().st_size if path.is_file() else None
     except OSError:
         return None
 
 
-def _package_version(name: str) -> str:
+def _find_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return ""
 
 
-def _environment_settings() -> list[Setting]:
+def _read_environment() -> list[Setting]:
     own = sorted(name for name in os.environ if name.startswith("CONVAGENT_"))
     return [Setting(name, os.environ[name], "environment") for name in own]
 
@@ -301,7 +303,8 @@ def _flatten_settings(table: Mapping[str, Any], above: str = "") -> Iterator[Set
             yield Setting(f"{above}{name}", str(value), "convagent.toml")
 
 
-def _missing_packages(error: ConvagentError | None, *, stops: bool) -> list[Trouble]:
+def _describe_missing(error: ConvagentError | None, *, stops: bool) -> list[Trouble]:
+    """The trouble that a model was not found; none where it was."""
     if error is None:
         return []
     place = f"{error.where}: " if error.where else ""
@@ -309,7 +312,7 @@ def _missing_packages(error: ConvagentError | None, *, stops: bool) -> list[Trou
     return [Trouble(f"{place}{error.what}{without}", error.remedy, stops)]
 
 
-def _find_troubles(kept: Cache, models: Sequence[Model], settings: Sequence[Setting]) -> Iterator[Trouble]:
+def _find_troubles(cached: Cache, models: Sequence[Model], settings: Sequence[Setting]) -> Iterator[Trouble]:
     language, embedding = models
     if error := _llama_import_error():
         remedy = "pip install --force-reinstall --no-binary llama-cpp-python llama-cpp-python, which compiles it here."
@@ -320,10 +323,10 @@ def _find_troubles(kept: Cache, models: Sequence[Model], settings: Sequence[Sett
             yield Trouble(what, "Threads then wait for each other: unset it.", stops=False)
     except ConvagentError as wrong:
         yield Trouble(wrong.what, wrong.remedy, stops=True)
-    if not kept.writable:
+    if not cached.writable:
         remedy = "Set CONVAGENT_CACHE to a directory that can be written."
         unmade = embedding.copy is not None and embedding.copy.state != "ready"
-        yield Trouble(f"{kept.directory}: the cache cannot be written", remedy, stops=unmade)
+        yield Trouble(f"{cached.directory}: the cache cannot be written", remedy, stops=unmade)
     for setting in settings:
         if setting.origin == "environment" and setting.name not in SETTINGS:
             remedy = f"Settings are {', '.join(sorted(SETTINGS))}."

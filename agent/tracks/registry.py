@@ -12,7 +12,7 @@ import msgspec
 
 from agent.tracks import ikat_2023, ikat_2024, ikat_2025, qrecc
 from indexes.storage.files import read_utf8
-from schemas.errors import InvalidInputError, UsageError
+from schemas.errors import InvalidInputError, UsageError, list_with_limit
 from schemas.records import Plan, Problem, Topics
 from schemas.wire import decode
 
@@ -120,6 +120,4 @@ def _explain_schema_error(error: Any) -> str:
 
 def list_problems(headline: str, problems: list[Problem]) -> str:
     """A message with the first problems, a line each."""
-    shown = [f"  {problem}" for problem in problems[:MAX_LISTED]]
-    more = [f"  ... and {len(problems) - MAX_LISTED} more"] if len(problems) > MAX_LISTED else []
-    return "\n".join([f"{headline}: {len(problems)} problems", *shown, *more])
+    return "\n  ".join([f"{headline}: {len(problems)} problems", *list_with_limit(problems, MAX_LISTED)])

@@ -41,8 +41,8 @@ class PassageSearch(BaseTool):
     retriever: Any  # HybridRetriever
 
     @classmethod
-    def over(cls, directory: Path | str, embedder: str | None = None) -> "PassageSearch":
-        """The tool over an index directory; `embedder` and the errors are those of `open_retriever_in`."""
+    def from_index(cls, directory: Path | str, embedder: str | None = None) -> "PassageSearch":
+        """The tool for an index directory; `embedder` and the errors are those of `open_retriever_in`."""
         return cls(retriever=open_retriever_in(directory, embedder))
 
     def run(self, *arguments: Any, **settings: Any) -> Any:

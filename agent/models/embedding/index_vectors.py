@@ -1,8 +1,6 @@
 """Vectors for the passages of an index: made when a small one is built, or asked for by `convagent index embed`."""
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from indexes.passage_index import PassageIndex
@@ -10,15 +8,13 @@ from indexes.ranking.vectors import Embedder, VectorCache, write_vectors
 from indexes.storage.cache import Cache
 from indexes.storage.directories import cache_directory
 from schemas.errors import UsageError
+from schemas.progress import StageProgress
 
 MAX_UNASKED = 20_000  # passages that are embedded without being asked: some minutes on two cores
-EmbeddingProgress = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 log = logging.getLogger("convagent")
 
 
-def embed_index(
-    directory: Path, embedder: Embedder | None, progress: EmbeddingProgress, most: int | None = None
-) -> int:
+def embed_index(directory: Path, embedder: Embedder | None, progress: StageProgress, most: int | None = None) -> int:
     """Embed the passages of an index, unless there are more than `most`. How many were.
 
     None of them without an embedding model; `UsageError` where there should be one.
@@ -32,7 +28,7 @@ def embed_index(
         what = f"{len(index)} passages are too many to embed unasked: the best hits will be, as they are found"
         log.info("%s (`convagent index embed %s` makes all vectors)", what, directory)
         return 0
-    with progress(len(index)) as tick:
+    with progress("embedding", len(index)) as tick:
         write_vectors(directory, list(index.texts()), embedder, tick)
     return len(index)
 

@@ -1,0 +1,68 @@
+"""How a command ends: errors, Ctrl-C and SIGTERM become a message and an exit code."""
+
+import os
+import signal
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from agent.terminal.settings import shows_tracebacks
+from indexes.text.control_characters import strip_control_characters
+from schemas.errors import ConvagentError
+
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+
+
+class ErrorReportingGroup(TyperGroup):
+    """Turns our errors into a message and an exit code, in this one place for all commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        signal.signal(signal.SIGTERM, _raise_terminated)
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # at exit it would be too late to say that it failed
+        except ConvagentError as error:
+            if shows_tracebacks():
+                raise
+            typer.echo(strip_control_characters(f"convagent: {error}"), err=True)
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as error:
+            _report_end("interrupted", ctx)
+            raise typer.Exit(INTERRUPTED) from error
+        except _TerminatedError as error:
+            _report_end("terminated", ctx)
+            raise typer.Exit(TERMINATED) from error
+        except BrokenPipeError as error:  # whoever reads has read enough
+            _discard_stdout()
+            raise typer.Exit(0) from error
+        except OSError as error:
+            if shows_tracebacks():
+                raise
+            if error.filename is None:
+                _discard_stdout()
+            typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
+            raise typer.Exit(ConvagentError.exit_code) from error
+        return result
+
+
+class _TerminatedError(SystemExit):
+    """SIGTERM. It is tidied up after as after Ctrl-C, but no loop that catches Ctrl-C goes on after it."""
+
+
+def _raise_terminated(_signal: int, _frame: object) -> None:
+    raise _TerminatedError(TERMINATED)
+
+
+def _report_end(how: str, ctx: Any) -> None:
+    """Say that a command was ended, and how to go on with `answer`, which keeps what it has."""
+    advice = ": what was answered is kept, and the same command with --resume goes on"
+    typer.echo(f"\nconvagent: {how}{advice if ctx.invoked_subcommand == 'answer' else ''}", err=True)
+
+
+def _discard_stdout() -> None:
+    """Send the rest of the output nowhere, so that Python does not complain of it at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

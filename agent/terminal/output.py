@@ -1,0 +1,35 @@
+"""Where output goes: data to stdout, progress to stderr, and text from outside as plain text."""
+
+from typing import TYPE_CHECKING, Any
+
+from agent.terminal.settings import is_quiet
+from indexes.text.control_characters import strip_control_characters
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+def open_stderr() -> Any:
+    """A rich console on stderr; it shows nothing where only errors are wanted."""
+    from rich.console import Console
+
+    return Console(stderr=True, quiet=is_quiet(), highlight=False)
+
+
+def open_stdout() -> Any:
+    """A rich console on stdout."""
+    from rich.console import Console
+
+    class PipedConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to `ErrorReportingGroup`: rich would exit with a code of its own."""
+            raise BrokenPipeError
+
+    return PipedConsole(highlight=False)
+
+
+def to_plain_text(text: str, style: str = "") -> "Text":
+    """Text from outside for rich: nothing in it is read as markup, and control characters are left out."""
+    from rich.text import Text
+
+    return Text(strip_control_characters(text), style)

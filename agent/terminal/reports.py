@@ -1,0 +1,260 @@
+"""What commands print of their results: runs, indexes, models, measures, problems, kept conversations."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from agent.terminal.output import open_stdout, to_plain_text
+from agent.terminal.settings import log
+from indexes.text.control_characters import strip_control_characters
+from schemas.errors import InvalidInputError, list_with_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent.chat.document_index import ReadingReport
+    from agent.chat.store import ChatSummary
+    from agent.evaluation.scores import Scores
+    from agent.models.catalogue import ModelEntry
+    from agent.runs.answer_topics import RunReport
+    from agent.runs.validation import Verdict
+    from agent.tasks.touche.run import ToucheReport, ToucheTask
+    from indexes.corpora.corpus import Corpus
+    from indexes.index_builder import BuildReport
+    from indexes.passage_index import PassageIndex
+    from schemas.records import Hit, Passage, Problem
+
+LISTED = 10  # files of a folder that are named, of each kind
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end, where `--version` was given."""
+    from importlib.metadata import version
+
+    if wanted:
+        typer.echo(f"convagent {version('convagent')}")
+        raise typer.Exit
+
+
+def show_embedding_done(passages: int, path: Path) -> None:
+    """How many passages of an index were embedded; nothing where none were."""
+    if passages:
+        log.info("%s: %d passages embedded", path, passages)
+
+
+def show_documents(report: "ReadingReport") -> None:
+    """What was read of a person's folder, and what was left out or odd, with the reasons: the first `LISTED` each."""
+    gone = f", {len(report.gone)} gone" if report.gone else ""
+    log.info("%d documents read, %d as they were%s", len(report.read), len(report.unchanged), gone)
+    for label, problems in (("left out", report.skipped), ("note", report.notes)):
+        for line in list_with_limit(problems, LISTED):
+            log.warning("  %s: %s", label, line)
+
+
+def show_run(report: "RunReport") -> None:
+    """Where a finished run is, and what is wrong with it. Raises `InvalidInputError` where it breaks a rule."""
+    resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
+    log.info("%d turns answered%s", report.turns, resumed)
+    if report.without_model:
+        turn_id, why = next(iter(report.without_model.items()))
+        what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
+        log.warning("%s; `--resume` asks it again", what)
+    verdict = f"{len(report.problems)} problems" if report.problems else "valid"
+    log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
+    if report.problems:
+        listed = "\n".join(f"  {problem}" for problem in report.problems)
+        raise InvalidInputError(f"the run breaks rules of its edition:\n{listed}", where=str(report.run))
+
+
+def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None:
+    """What was indexed, how fast, and what was left out."""
+    for problem in built.problems:
+        log.warning("%s", problem)
+    for file in corpus.skipped_files:
+        log.warning("%s: not a kind of passage file, left out", file)
+    info = built.info
+    skipped = f", {info.skipped} skipped" if info.skipped else ""
+    pace = f" ({info.passages / info.seconds:,.0f} passages/s)" if info.seconds >= 1 else ""
+    log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
+
+
+def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) -> None:
+    """Where a finished run of Touché is, and for which topics nothing was found."""
+    from agent.tasks.touche.run import RUN_FILE
+
+    show_index_built(ranked.built, ranked.arguments, task.directory)
+    for number, hits in ranked.hits.items():
+        if not hits:
+            log.warning("topic %s: nothing found, it is not in the run", number)
+    log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
+
+
+def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
+    """What an index holds and how it was made."""
+    info, vectors = index.info, index.vector_info
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(msgspec.to_builtins(info) | {"vectors": vectors}).decode())
+        return
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    rows = {
+        "index": str(path),
+        "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
+        "size": f"{size / 1e6:.1f} MB",
+        "analyzer": info.analyzer,
+        "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
+        "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
+        "made by": f"{info.made_by} in {info.seconds} s",
+    }
+    for name, value in rows.items():
+        typer.echo(f"{name:10}{value}")
+
+
+def show_fetched_model(path: Path, new: bool) -> None:
+    """The path of a model's file, and whether it was fetched now."""
+    log.info("fetched, %.0f MB" if new else "was there already, %.0f MB", path.stat().st_size / 1e6)
+    typer.echo(path)
+
+
+def show_models(models: "Sequence[ModelEntry]", *, as_json: bool) -> None:
+    """A row a model: its name, what it is for, its size, and how to install it where it is missing."""
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(models).decode())
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("name", "for", "size", "", box=None, pad_edge=False)
+    for model in models:
+        size = f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-"
+        table.add_row(model.name, model.kind, size, escape(model.remedy and f"not installed: {model.remedy}"))
+    open_stdout().print(table)
+
+
+def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:
+    """The passages found, best first: a table, or a JSON object a line."""
+    if as_json:
+        import msgspec
+
+        for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
+            row = {
+                "rank": rank,
+                "id": hit.id,
+                "score": hit.score,
+                "title": passage.title,
+                "text": passage.text,
+            }
+            typer.echo(msgspec.json.encode(row).decode())
+        return
+    if not hits:
+        log.info("nothing found: no passage holds any of these words")
+        return
+    from rich.table import Table
+
+    table = Table("rank", "score", "id", "passage", box=None, pad_edge=False)
+    for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
+        text = " ".join(f"{passage.title} {passage.text}".split())
+        table.add_row(
+            str(rank),
+            f"{hit.score:.4f}",
+            to_plain_text(hit.id),
+            to_plain_text(f"{text[:240]}..." if len(text) > 240 else text),
+        )
+    open_stdout().print(table)
+
+
+def show_chats(chats: "Sequence[ChatSummary]") -> None:
+    """A row a conversation, the latest first."""
+    from rich.table import Table
+
+    table = Table("", "started", "turns", "asked", "of", box=None, pad_edge=False)
+    for chat in chats:
+        started, source = chat.started[:16].replace("T", " "), to_plain_text(Path(chat.source).name)
+        table.add_row(str(chat.id), started, str(chat.turns), to_plain_text(chat.title), source)
+    open_stdout().print(table if chats else "There are no conversations.")
+
+
+def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
+    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference."""
+    from rich.table import Column, Table
+
+    from agent.evaluation.scores import p_value
+
+    measures = [measure for measure in measures if any(run.of(measure) for run in runs)]
+    if as_json:
+        import msgspec
+
+        means = [{measure: run.mean(measure) for measure in measures if run.of(measure)} for run in runs]
+        rows = [msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)]
+        typer.echo(msgspec.json.encode(rows).decode())
+        return
+    if per_turn:
+        for turn_id in runs[0].turns:
+            values = "  ".join(_format_value(run.turns[turn_id].get(measure)) for run in runs for measure in measures)
+            typer.echo(strip_control_characters(f"{turn_id}\t{values}"))
+    pair = len(runs) == 2
+    names = [Column(to_plain_text(run.name)) for run in runs]
+    table = Table("", *names, "turns", *(["p"] if pair else []), box=None, pad_edge=False)
+    for measure in measures:
+        turns = " / ".join(dict.fromkeys(str(len(run.of(measure))) for run in runs))
+        shown = [f"{run.mean(measure):.3f}" if run.of(measure) else "-" for run in runs]
+        p = ["-" if "-" in shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
+        table.add_row(measure, *shown, turns, *p)
+    open_stdout().print(table)
+    missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
+    log.info("%d turns judged%s", len(runs[0].turns), missing)
+
+
+def _format_value(value: float | None) -> str:
+    return "   -  " if value is None else f"{value:.4f}"
+
+
+def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
+    """All problems of a run. Raises `InvalidInputError` where there are any, so that the exit code says so."""
+    import msgspec
+
+    if as_json:
+        found = {"valid": not verdict.problems, "run": str(verdict.run), "turns": verdict.turns}
+        typer.echo(msgspec.json.encode(found | {"problems": verdict.problems}).decode())
+    elif not verdict.problems:
+        typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
+    else:
+        for problem in verdict.problems:
+            typer.echo(strip_control_characters(str(problem)))
+    if verdict.problems:
+        raise InvalidInputError(f"{len(verdict.problems)} problems", where=str(verdict.run))
+
+
+def show_changes(changes: "Sequence[Problem]", path: Path) -> None:
+    """What was changed in a mended copy of a run."""
+    for change in changes:
+        log.info("%s", change)
+    log.info("%s: written, %d changes", path, len(changes))
+
+
+def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -> None:
+    """What was odd about a topics file, and for how many topics a file was written."""
+    for problem in oddities:
+        log.warning("%s", problem)
+    log.info("%s: %d topics", path, topics)
+
+
+def report_server_start(*, open_browser: bool) -> "Callable[[str], None]":
+    """A function to call with the server's address once it listens: it logs the address, and who can reach it."""
+
+    def on_start(address: str) -> None:
+        from urllib.parse import urlsplit
+
+        from agent.serve.listening import is_loopback
+
+        log.info("convagent answers at %s (Ctrl-C ends it)", address)
+        if not is_loopback(urlsplit(address).hostname or ""):
+            log.warning("whoever reaches this address can ask, and read and delete what is kept: there is no password")
+        if open_browser:
+            typer.launch(address)
+
+    return on_start

@@ -1,0 +1,57 @@
+"""What holds for every command: how much is logged, and the defaults in `convagent.toml`."""
+
+import logging
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from indexes.text.control_characters import strip_control_characters
+from schemas.errors import InvalidInputError
+
+SETTINGS_FILE = "convagent.toml"
+log = logging.getLogger("convagent")
+_verbosity = {"quiet": False, "verbose": 0}
+
+
+class _PlainFormatter(logging.Formatter):
+    """Keeps control characters from the terminal: messages quote files."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return strip_control_characters(super().format(record))
+
+
+def configure_logging(*, quiet: bool, verbose: int) -> None:
+    """Log to stderr: only errors where it is quiet, everything where it is verbose."""
+    _verbosity.update(quiet=quiet, verbose=verbose)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_PlainFormatter("%(message)s"))
+    log.handlers[:] = [handler]
+    log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+    if quiet:
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
+
+
+def is_quiet() -> bool:
+    """Whether only errors are to be shown."""
+    return bool(_verbosity["quiet"])
+
+
+def shows_tracebacks() -> bool:
+    """Whether an error is shown with its traceback (`-vv`)."""
+    return _verbosity["verbose"] > 1
+
+
+def read_settings_file() -> dict[str, Any]:
+    """The contents of `convagent.toml` in the current directory; empty where there is none.
+
+    Raises `InvalidInputError` where it is not TOML.
+    """
+    path = Path(SETTINGS_FILE)
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"is not TOML ({error})", where=SETTINGS_FILE) from error
