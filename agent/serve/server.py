@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
@@ -76,14 +75,6 @@ def make_app(pages: Pages, host: str) -> RequestGuard:
         exception_handlers={ConvagentError: told, RequestError: told, HTTPException: told, Exception: told},
     )
     return RequestGuard(app, host)  # around all of it: what says that something failed has its headers too
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _configure_uvicorn(app: RequestGuard) -> uvicorn.Config:

@@ -497,7 +497,7 @@ def report_server_start(*, open_browser: bool) -> "Callable[[str], None]":
     def ready(address: str) -> None:
         from urllib.parse import urlsplit
 
-        from agent.serve.server import is_loopback
+        from schemas.addresses import is_loopback
 
         log.info("convagent answers at %s (Ctrl-C ends it)", address)
         if not is_loopback(urlsplit(address).hostname or ""):
