@@ -17,7 +17,8 @@ from typing import Any, Literal
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
-from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use, usable_cores
+from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
+from indexes.processors import logical_cores
 from indexes.storage.directories import cache_directory
 from indexes.storage.files import file_sha256
 from schemas.errors import ConvagentError, MissingError
@@ -51,7 +52,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The form of an embedded model that is made for this machine, and kept in the cache."""
+    """The form of a bundled model that is made for this machine, and kept in the cache."""
 
     path: str
     quantisation: str
@@ -67,7 +68,7 @@ class Model:
     source: str  # its file; empty where there is none
     bytes: int = 0
     quantisation: str = ""
-    copy: Copy | None = None  # of an embedded model
+    copy: Copy | None = None  # of a bundled model
     choices: tuple[Choice, ...] = ()
     remedy: str = ""  # how to install it, where it is not
 
@@ -152,7 +153,7 @@ def _machine_facts() -> Machine:
     memory = psutil.virtual_memory()
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     python = f"{platform.python_version()} ({sys.executable})"
-    return Machine(python, system, physical_cores(), usable_cores(), memory.total, memory.available, _cpu_features())
+    return Machine(python, system, physical_cores(), logical_cores(), memory.total, memory.available, _cpu_features())
 
 
 def _cpu_features() -> tuple[str, ...]:
@@ -313,10 +314,10 @@ def _find_troubles(kept: Cache, models: Sequence[Model], settings: Sequence[Sett
     language, embedding = models
     if error := _llama_import_error():
         remedy = "pip install --force-reinstall --no-binary llama-cpp-python llama-cpp-python, which compiles it here."
-        yield Trouble(f"llama.cpp cannot be loaded ({error})", remedy, stops=language.name != "none")
+        yield Trouble(f"llama.cpp cannot be loaded ({error})", remedy, stops=bool(language.source))
     try:
-        if threads_to_use() > usable_cores():
-            what = f"{THREADS}={threads_to_use()} is more than the {usable_cores()} cores that may be used"
+        if threads_to_use() > logical_cores():
+            what = f"{THREADS}={threads_to_use()} is more than the {logical_cores()} cores that may be used"
             yield Trouble(what, "Threads then wait for each other: unset it.", stops=False)
     except ConvagentError as wrong:
         yield Trouble(wrong.what, wrong.remedy, stops=True)

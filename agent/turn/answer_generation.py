@@ -42,7 +42,7 @@ def generate_responses(
     plan, llm = tools.plan, tools.llm
     if not plan.parts.answer:
         return ()
-    writes = llm.name != "none" and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
+    writes = llm.generates_text and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
     most = LengthLimit(plan.words, MAX_TOKENS // max(1, plan.responses))  # iKAT 2025 counts a turn's responses together
     responses: list[Response] = []
     none = Response(())

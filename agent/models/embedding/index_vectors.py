@@ -11,7 +11,7 @@ from indexes.storage.cache import Cache
 from indexes.storage.directories import cache_directory
 from schemas.errors import UsageError
 
-MAX_UNASKED = 20_000  # passages that are embedded without being asked: some minutes on two cores
+MAX_UNASKED = 20_000  # passages that are embedded unasked: some minutes on two cores
 EmbeddingProgress = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 log = logging.getLogger("convagent")
 
