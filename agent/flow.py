@@ -1,8 +1,8 @@
-"""The whole agent on one page: topic -> turns -> Answered.
+"""The whole agent on one page: a topic's turns in, their results out. Start reading here.
 
-A turn is rewritten, the personal statements that matter are chosen, passages are searched and read, and an answer is
+A turn is rewritten, the personal statements that matter are selected, passages are retrieved and read, and an answer is
 built from them. Each step is a plain function that is handed all it may see; none keeps anything. What a manual or an
-only-response run is handed instead of finding it stands in `Given`.
+only-response run is given instead of finding it is in `Provided`.
 """
 
 import logging
@@ -29,69 +29,63 @@ NO_REPLIES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a turn is answered with."""
+    """What a turn is answered with. Only this page takes it whole; each step gets what it needs of it."""
 
     llm: LanguageModel
     search: Callable[[Query], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     plan: Plan = Plan()
     embed: Embed | None = None  # texts to vectors, where there is an embedding model
-    fallback_llm: LanguageModel = field(
-        default_factory=lambda: NoModel(ignore_call)
-    )  # answers the turns at which `llm` fails
+    fallback_llm: LanguageModel = field(default_factory=lambda: NoModel(ignore_call))  # for turns at which `llm` fails
 
 
 def answer_turn(
     turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], tools: Tools, given: Provided = NOTHING
 ) -> TurnResult:
     """Everything that happens to one turn."""
-    plan = tools.plan
-    system = prompts.render("system").instruction
-    conversation = Conversation(system, (*history, Message("user", given.human_rewrite or turn.utterance)))
+    llm, embed, plan = tools.llm, tools.embed, tools.plan
+    last = Message("user", given.human_rewrite or turn.utterance)
+    conversation = Conversation(prompts.render("system").instruction, (*history, last))
 
-    query = (
-        rewrite_query(conversation, tools.llm, plan, given.human_rewrite)
-        if plan.parts.rewrite
-        else Query(turn.utterance)
-    )
-    selected_statements = (
-        select_statements(conversation, query, ptkb, tools) if given.statements is None else given.statements
-    )
-    hits = given.hits if given.hits is not None else tools.search(query)
+    query = Query(turn.utterance)
+    if plan.parts.rewrite:
+        query = rewrite_query(conversation, llm, plan, given.human_rewrite)
+    statements = given.statements
+    if statements is None:
+        statements = select_statements(conversation, query, ptkb, llm, embed, plan)
+    hits = tools.search(query) if given.hits is None else given.hits
     passages = tools.read(hits[: plan.reading_depth])
-    responses = generate_responses(query, conversation, selected_statements, passages, tools)
-    return TurnResult(turn.id, query, selected_statements, hits, passages, responses)
+    responses = generate_responses(query, conversation, statements, passages, llm, embed, plan)
+    return TurnResult(turn.id, query, statements, hits, passages, responses)
 
 
 def answer_turn_or_fall_back(
     turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], tools: Tools, given: Provided = NOTHING
 ) -> TurnResult:
-    """The same; where the model fails, the whole turn is answered without it, and says so."""
+    """The same; where the model fails, the whole turn is answered without it, and the result says so."""
     try:
         return answer_turn(turn, history, ptkb, tools, given)
     except ModelError as error:
         log.warning("turn %s is answered without the model: %s", turn.id, error.what)
-        answered = answer_turn(turn, history, ptkb, replace(tools, llm=tools.fallback_llm), given)
-        return replace(answered, without_model=error.what)
+        result = answer_turn(turn, history, ptkb, replace(tools, llm=tools.fallback_llm), given)
+        return replace(result, without_model=error.what)
 
 
 def answer_topic(
-    topic: Topic, tools: Tools, given: Mapping[str, Provided] = NOTHING_PROVIDED, done: Mapping[str, str] = NO_REPLIES
+    topic: Topic,
+    tools: Tools,
+    given: Mapping[str, Provided] = NOTHING_PROVIDED,
+    replies: Mapping[str, str] = NO_REPLIES,
 ) -> Iterator[TurnResult]:
-    """The turns of a topic in order, save those that are `done` already (turn id to reply)."""
-    own: tuple[Message, ...] = ()
+    """The turns of a topic in order, save those that have their reply already (`replies`, by turn id)."""
+    own_history: tuple[Message, ...] = ()
     for turn in topic.turns:
-        history = (
-            own if turn.history is None else turn.history
-        )  # the track's conversation where it gives one, else ours
-        handed = given.get(turn.id, NOTHING)
-        reply = done.get(turn.id)
+        history = own_history if turn.history is None else turn.history  # the track's conversation where it gives one
+        provided = given.get(turn.id, NOTHING)
+        reply = replies.get(turn.id)
         if reply is None:
-            finished = answer_turn_or_fall_back(turn, history, topic.ptkb, tools, handed)
-            yield finished
-            reply = finished.response.text
-        own = (
-            *own,
-            Message("user", handed.human_rewrite or turn.utterance),
-            Message("assistant", strip_not_found(reply)),
-        )
+            result = answer_turn_or_fall_back(turn, history, topic.ptkb, tools, provided)
+            yield result
+            reply = result.response.text
+        asked = Message("user", provided.human_rewrite or turn.utterance)
+        own_history = (*own_history, asked, Message("assistant", strip_not_found(reply)))

@@ -24,7 +24,6 @@ from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import default_statement_threshold, read_topics
 from agent.turn.extractive_answer import (
-    ANSWERABLE_COSINE,
     NOT_FOUND,
     candidate_sentences,
     max_similarity,
@@ -35,9 +34,12 @@ from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embed
 from schemas.records import Hit, Passage, Plan, Provided, Query, Topic, Topics, Turn, TurnResult
+from schemas.tuning import Tuning
 
 FIRST = 80  # words of the first passage, the simplest answer
 SHOWN = 5
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,10 @@ def _hits(ids: Sequence[str]) -> tuple[Hit, ...]:
 
 
 def tools_of(bed: Bed, llm: LanguageModel, embedder: str, plan: Plan) -> Tools:
-    retriever = open_retriever(bed.index, open_embedder(embedder), plan)
+    opened = open_embedder(embedder)
+    retriever = open_retriever(bed.index, opened, plan)
     searcher = Searcher.over(retriever, plan)
-    return Tools(llm, searcher.search, searcher.read, plan, retriever.embed)
+    return Tools(llm, searcher.search, searcher.read, plan, opened.embed if opened else None)
 
 
 def answered(bed: Bed, tools: Tools) -> tuple[list[TurnResult], float]:
@@ -84,7 +87,7 @@ def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passa
     """`texts` are the answer and the passages that it cites, by turn id."""
     replies = {id: bed.topics.labels[id].reply for id in texts}
     close = [rouge_f1(replies[id], strip_not_found(text)) for id, (text, _) in texts.items()]
-    held = [supported_share(text, cited)["supported_share"] for text, cited in texts.values()]
+    held = [supported_share(text, cited)["supported"] for text, cited in texts.values()]
     cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
     words = mean(len(text.split()) for text, _ in texts.values())
     absent = mean(text.startswith(NOT_FOUND) for text, _ in texts.values())
@@ -136,8 +139,8 @@ def _others(query: Query, tools: Tools, withheld: set[str]) -> tuple[Hit, ...]:
 
 
 def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
-    texts = [candidate.text for candidate in candidate_sentences(passages)]
-    return max_similarity(embed(texts), query, embed) if texts else 0.0
+    texts = [candidate.text for candidate in candidate_sentences(passages, TUNING.answer)]
+    return max_similarity(embed(texts), query, embed, TUNING.query.lead_characters) if texts else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ def measure_nearness(bed: Bed, found: Sequence[TurnResult], tools: Tools) -> Nea
 def print_not_found(near: Nearness) -> None:
     """What a threshold costs and brings."""
     print("\n| nearest below | said wrongly | rightly, gold withheld | rightly, subject withheld |\n|---|---|---|---|")
-    for least in (0.25, 0.3, ANSWERABLE_COSINE, 0.375, 0.4, 0.425, 0.45, 0.5):
+    for least in (0.25, 0.3, TUNING.answer.answerable_cosine, 0.375, 0.4, 0.425, 0.45, 0.5):
         print(f"| {least} | {' | '.join(f'{share:.3f}' for share in near.below(least))} |")
 
 
@@ -184,8 +187,10 @@ def plot_not_found(near: Nearness, path: Path) -> None:
     axes.plot(wrongly, next_best, label="next best passages shown")
     axes.plot([0, 1], [0, 1], linestyle=":", color="grey", label="said at random")
     axes.axvline(0.1, linestyle="--", color="grey", linewidth=0.8)
-    at, *right = near.below(ANSWERABLE_COSINE)
-    axes.plot([at, at], right, "o", color="black", label=f"the default: nearest below {ANSWERABLE_COSINE}")
+    at, *right = near.below(TUNING.answer.answerable_cosine)
+    axes.plot(
+        [at, at], right, "o", color="black", label=f"the default: nearest below {TUNING.answer.answerable_cosine}"
+    )
     axes.set_title('"I found no answer to this in the passages"')
     axes.legend(loc="upper left")
     figure.savefig(path, dpi=120)

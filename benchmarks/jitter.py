@@ -61,7 +61,7 @@ def answer(
     """All turns of some topics."""
     retriever = open_retriever(index, embedder, plan)
     searcher = Searcher.over(retriever, plan)
-    tools = Tools(llm, searcher.search, searcher.read, plan, retriever.embed)
+    tools = Tools(llm, searcher.search, searcher.read, plan, embedder.embed if embedder else None)
     return [answered for topic in topics for answered in answer_topic(topic, tools)]
 
 

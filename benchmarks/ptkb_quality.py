@@ -30,14 +30,15 @@ from agent.tracks.registry import read_topics
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.statement_selection import (
     Numbers,
-    StatementClassifier,
     add_margins,
     gather_evidence,
+    predict_probabilities,
     select_by_expected_f1,
 )
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelReplyError
 from schemas.records import Call, Message, Plan, Statement, Topics
+from schemas.tuning import StatementClassifier
 
 GAIN, COSINE = 0, 1  # columns of the evidence
 SURE = Plan().min_probability
@@ -144,7 +145,7 @@ def fitted(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> Stat
 def cross_validated(evidence: Mapping[str, Numbers], bed: Bed) -> dict[str, list[float]]:
     """How likely each statement of each turn matters, by a rule that has not seen its topic."""
     rules = {topic.id: fitted(evidence, bed, topic.id) for topic in bed.topics.topics}
-    return {id: rules[topic_of(id)].likely(found) for id, found in evidence.items()}
+    return {id: predict_probabilities(rules[topic_of(id)], found) for id, found in evidence.items()}
 
 
 def topic_of(turn_id: str) -> str:

@@ -19,7 +19,6 @@ from pathlib import Path
 import prompts
 from agent.evaluation.scores import Scores
 from agent.evaluation.search import measure_search
-from agent.flow import Tools
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
@@ -72,9 +71,7 @@ def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -
     """Every part that any row wants, for every turn with gold passages."""
     system = prompts.render("system").instruction
     plan = replace(DEFAULT, min_probability=default_statement_threshold(bed.topics.edition))
-    retriever = open_retriever(bed.index, bed.embedder, plan)
-    searcher = Searcher.over(retriever, plan)
-    tools = Tools(llm, searcher.search, searcher.read, plan, retriever.embed)
+    embed = bed.embedder.embed if bed.embedder else None
     asked = {}
     for topic in bed.topics.topics:
         for turn in topic.turns:
@@ -86,7 +83,7 @@ def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -
                     answer for plan in plans for answer in rewrite_query(conversation, llm, plan).hypothetical_answers
                 ]
                 query = rewrite_query(conversation, llm, replace(DEFAULT, query=("context", "previous")))
-                selected_statements = select_statements(conversation, query, topic.ptkb, tools)
+                selected_statements = select_statements(conversation, query, topic.ptkb, llm, embed, plan)
                 query = replace(query, hypothetical_answers=tuple(answers))
                 asked[turn.id] = Asked(query, selected_statements, tuple(calls), conversation)
                 calls.clear()

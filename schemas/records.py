@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from schemas.tuning import Tuning
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -69,9 +71,6 @@ class Topics:
         return [turn.id for topic in self.topics for turn in topic.turns]
 
 
-REPLY_LEAD_CHARACTERS = 300  # characters at the beginning of a reply
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """What to search for. Empty parts are parts that the model could not give, or that a first turn does not have."""
@@ -79,16 +78,13 @@ class Query:
     utterance: str  # the person's own words
     rewrite: str = ""  # the same, made to stand alone
     context: tuple[str, ...] = ()  # phrases of the conversation that the utterance refers to
-    hypothetical_answers: tuple[
-        str, ...
-    ] = ()  # hypothetical answers: their words are often those of a relevant passage
+    hypothetical_answers: tuple[str, ...] = ()  # their words are often those of a relevant passage
     previous_reply: str = ""  # the reply that the utterance follows
     earlier_utterances: tuple[str, ...] = ()  # the utterances before it
 
-    @property
-    def reply_lead(self) -> str:
+    def reply_lead(self, characters: int) -> str:
         """The beginning of the reply that the utterance follows, which says what it is about."""
-        return self.previous_reply[:REPLY_LEAD_CHARACTERS]
+        return self.previous_reply[:characters]
 
     @property
     def standalone(self) -> str:
@@ -194,7 +190,7 @@ Mode = Literal["automatic", "manual", "only-response"]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a run that are wanted. What no wanted part needs is not done."""
+    """The parts of a run that are wanted. Steps that none of them needs are skipped."""
 
     rewrite: bool = True
     passages: bool = True
@@ -209,8 +205,8 @@ Scorer = Literal["bm25", "dirichlet"]
 class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
-    context: the rewrite, or phrases of the conversation. answer: hypothetical answers. previous: the reply that the
-    utterance follows.
+    context: the rewrite, or phrases of the conversation. hyde: hypothetical answers (Gao et al., ACL 2023). previous: the
+    reply that the utterance follows.
     """
 
     k: int = 1000  # passages of the ranking
@@ -224,6 +220,7 @@ class Plan:
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average
     min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
+    tuning: Tuning = Tuning()
 
     @property
     def reading_depth(self) -> int:

@@ -1,5 +1,6 @@
 """Answers: sentences chosen by meaning, the passages without an answer, and the measures by hand."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,6 @@ import pytest
 from agent.evaluation.answers import PassageSource, evaluate_answers, measure_turn, rouge_f1, supported_share
 from agent.evaluation.judge import judge_support, open_judge
 from agent.evaluation.scores import Scores
-from agent.flow import Tools
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
@@ -22,10 +21,11 @@ from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer, says_not_found
 from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embed, Embedder
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Message, Passage, Plan, Query, ScoredStatement, Statement
+from schemas.tuning import Tuning
 from tests.conftest import EXAMPLES, needs_embedder, needs_model
 
 BREAD = Passage(
@@ -36,57 +36,64 @@ BREAD = Passage(
 MUSIC = Passage("music:1", "The trumpet is made of brass and has three valves. A beginner should practise every day.")
 
 
-@pytest.fixture(scope="session")
-def embed() -> Embed:
-    found = open_embedder("minilm")
-    assert found is not None
-    return found.embed
+@pytest.fixture
+def embed(minilm: Embedder) -> Embed:
+    return minilm.embed
 
 
+@pytest.mark.story
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
-    text = extract_answer(asked, (), [BREAD], embed, LengthLimit(tokens=24)).text
+    text = extract_answer(asked, (), [BREAD], embed, LengthLimit(tokens=24), Tuning()).text
     assert "two days" in text
-    assert extract_answer(asked, (), [BREAD], None, LengthLimit(tokens=24)).text != text  # words alone do not find it
+    assert (
+        extract_answer(asked, (), [BREAD], None, LengthLimit(tokens=24), Tuning()).text != text
+    )  # words alone do not find it
 
 
+@pytest.mark.story
 @needs_embedder
 def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
-    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, LengthLimit())
+    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, LengthLimit(), Tuning())
     assert response.sentences[0].text == NOT_FOUND
     assert response.sentences[0].passage_ids == ()
     assert response.used  # what comes nearest is quoted, and cited
     assert not extract_answer(
-        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, LengthLimit()
+        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, LengthLimit(), Tuning()
     ).text.startswith(NOT_FOUND)
 
 
+@pytest.mark.story
 @needs_embedder
 def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
     asked = Query("How many valves has a trumpet?")
     plan = Plan(context_passages=1, responses=2)
-    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: (), plan, embed)
+    step = partial(generate_responses, llm=open_model("none"), embed=embed, plan=plan)
     conversation = Conversation("", (Message("user", asked.utterance),))
-    [found] = generate_responses(asked, conversation, (), [BREAD, MUSIC], tools)
+    [found] = step(asked, conversation, (), [BREAD, MUSIC])
     assert found.used == (MUSIC.id,)
-    [none] = generate_responses(Query("How deep is the North Sea?"), conversation, (), [BREAD, MUSIC], tools)
+    [none] = step(Query("How deep is the North Sea?"), conversation, (), [BREAD, MUSIC])
     assert says_not_found(none)
 
 
 def test_nobody_writes_without_a_model() -> None:
-    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: (), Plan(answer="write"))
+    llm, plan = open_model("none"), Plan(answer="write")
     asked = Query("Who plays the trumpet?")
-    [found] = generate_responses(asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], tools)
+    [found] = generate_responses(
+        asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], llm, None, plan
+    )
     assert found.used == (MUSIC.id,)
 
 
 def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
     assert (
-        extract_answer(Query("Who plays the trumpet?"), (), [MUSIC], None, LengthLimit()).sentences[0].text != NOT_FOUND
+        extract_answer(Query("Who plays the trumpet?"), (), [MUSIC], None, LengthLimit(), Tuning()).sentences[0].text
+        != NOT_FOUND
     )
     assert (
-        extract_answer(Query("How deep is the sea?"), (), [MUSIC], None, LengthLimit()).sentences[0].text == NOT_FOUND
+        extract_answer(Query("How deep is the sea?"), (), [MUSIC], None, LengthLimit(), Tuning()).sentences[0].text
+        == NOT_FOUND
     )
 
 
@@ -95,7 +102,7 @@ def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
 @pytest.mark.parametrize("tokens", [12, 40, MAX_TOKENS])
 def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, question: str, tokens: int) -> None:
     long = Passage("long:1", " ".join(f"Sentence number {n} speaks of bread and of the sea." for n in range(60)))
-    response = extract_answer(Query(question), (), [BREAD, MUSIC, long], embed, LengthLimit(tokens=tokens))
+    response = extract_answer(Query(question), (), [BREAD, MUSIC, long], embed, LengthLimit(tokens=tokens), Tuning())
     assert response_length(response.text) <= max(tokens, response_length(NOT_FOUND))
     assert count_whitespace_words(response.text) <= LengthLimit().words + len(NOT_FOUND.split())
     texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}
@@ -125,7 +132,7 @@ def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept:
     selected_statements = (ScoredStatement(Statement("1", statement), 1.0),)
     passage = Passage("food:1", f"{left_out} {kept} What else is there to say of it?")
     asked = Query("What fills you, warms you, calms you, helps you sleep, or is of the house?")
-    text = extract_answer(asked, selected_statements, [passage], None, LengthLimit()).text
+    text = extract_answer(asked, selected_statements, [passage], None, LengthLimit(), Tuning()).text
     assert kept in text
     assert not left_out or left_out not in text
 
@@ -153,7 +160,9 @@ def test_what_is_asked_about_is_not_left_out() -> None:
     passage = Passage("food:1", "Peanuts are legumes and no nuts at all. Oats are a kind of grass.")
     assert (
         "Peanuts"
-        in extract_answer(Query("What are peanuts?"), selected_statements, [passage], None, LengthLimit()).text
+        in extract_answer(
+            Query("What are peanuts?"), selected_statements, [passage], None, LengthLimit(), Tuning()
+        ).text
     )
 
 
@@ -183,7 +192,7 @@ def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
     texts = PassageTexts({MUSIC.id: MUSIC})
     said = measure_turn(turn(f"{NOT_FOUND} {split_sentences(MUSIC.text)[0]}", MUSIC.id), "It has three valves.", texts)
     assert said["answered"] == 0
-    assert said["supported_share"] == 1  # the opening is no claim
+    assert said["supported"] == 1  # the opening is no claim
     assert measure_turn(turn(""), "It has three valves.", texts) == {
         "ROUGE-1": 0.0,
         "ROUGE-2": 0.0,
@@ -216,7 +225,7 @@ def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Pa
 def test_a_judge_is_asked_of_answers_alone() -> None:
     texts = PassageTexts({MUSIC.id: MUSIC})
     judge = ScriptedModel(Script(ask={"judge": [{"verdict": "partly"}]}), lambda _call: None)
-    assert measure_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judge_support"] == 0.5
+    assert measure_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judged"] == 0.5
     assert "judged" not in measure_turn(
         turn(f"{NOT_FOUND} It has.", MUSIC.id), "", texts, judge
     )  # would ask once too often

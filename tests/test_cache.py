@@ -17,6 +17,7 @@ from agent.models.scripted import Script, ScriptedModel
 from indexes.storage.cache import Cache
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Message
+from tests.conftest import PATIENCE
 
 TALK = Conversation("Be brief.", (Message("user", "Which bread can I eat?"),))
 HYDE = Task("hyde", max_tokens=20)
@@ -92,7 +93,7 @@ def test_two_processes_use_one_file(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     calls = ([sys.executable, "-c", writes, str(path), name] for name in ("a", "b"))
     started = [subprocess.Popen(call, stderr=pipe, text=True) for call in calls]
-    assert [process.communicate(timeout=60)[1] for process in started] == ["", ""]
+    assert [process.communicate(timeout=PATIENCE)[1] for process in started] == ["", ""]
     cache = Cache(path)
     assert all(
         cache.get([key]) == {key: name * 100}

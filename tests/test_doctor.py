@@ -17,7 +17,7 @@ from agent.models.registry import open_model
 from agent.terminal import doctor
 from agent.terminal.doctor import Choice, Facts, Model, examine_machine
 from indexes.storage.files import file_sha256
-from tests.conftest import ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
+from tests.conftest import PATIENCE, ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
     path = os.pathsep.join((*filter(None, [environment.pop("FIRST", "")]), str(ROOT)))
     command = [sys.executable, str(ROOT / "cli.py"), "doctor", *arguments]
     env |= {"PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"} | environment
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @needs_model

@@ -12,15 +12,16 @@ import pytest
 
 from agent.models.embedding.index_vectors import embed_index
 from agent.models.embedding.registry import open_embedder
-from agent.turn.open_retriever import open_retriever
+from agent.turn.open_retriever import open_retriever, own_vectors
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import COSINE_WEIGHT, HybridRetriever
-from indexes.ranking.vectors import Embedder, VectorCache, Vectors, read_vector_info
+from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever
+from indexes.ranking.vectors import Embed, Embedder, VectorCache, Vectors, read_vector_info
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
-from tests.conftest import SHARED, needs_embedder
+from schemas.tuning import RetrievalTuning
+from tests.conftest import needs_embedder, shared_file
 
 WORDS = ("bread", "fern", "trumpet")
 
@@ -38,13 +39,6 @@ class Counted:
         rows = [[*(float(word in text.lower()) for word in WORDS), 0.01] for text in texts]
         vectors = np.array(rows, dtype=np.float32)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
-@pytest.fixture(scope="module")
-def minilm() -> Embedder:
-    embedder = open_embedder("minilm")
-    assert embedder is not None
-    return embedder
 
 
 @pytest.fixture
@@ -65,9 +59,7 @@ def index(tmp_path: Path) -> PassageIndex:
 
 @needs_embedder
 def test_vectors_agree_with_the_reference(minilm: Embedder) -> None:
-    reference = SHARED.parent / "minilm_reference.json"
-    if not reference.is_file():
-        pytest.skip("the reference vectors are not at hand (../shared/data/minilm_reference.json)")
+    reference = shared_file("minilm_reference.json")
     known = json.loads(reference.read_text())
     expected = np.array(known["vectors"], dtype=np.float32)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
@@ -98,25 +90,35 @@ def test_what_is_no_embedding_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_words_alone_where_there_is_no_model(index: PassageIndex) -> None:
-    found = HybridRetriever(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    found = hybrid(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert {hit.id for hit in found} == {"1", "2", "5"}
+
+
+WEIGHTS = RetrievalTuning()
+
+
+def hybrid(index: PassageIndex, embed: Embed | None = None, vectors: Vectors | None = None) -> HybridRetriever:
+    first = Bm25Stage(index, WEIGHTS.first_stage_depth if embed else 0)
+    if embed is None:
+        return HybridRetriever(index, (first,))
+    return HybridRetriever(index, (first, CosineStage(index, embed, vectors, WEIGHTS.cosine_weight, 100)))
 
 
 def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
     embedder = Counted()
     vectors = embedder.embed(list(index.texts()))
-    retriever = HybridRetriever(index, embedder.embed, vectors)
+    retriever = hybrid(index, embedder.embed, vectors)
     found = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
     assert len(found) == 5
     assert all(before.score > after.score for before, after in pairwise(found))
-    assert found[0].score == pytest.approx(COSINE_WEIGHT + 1, abs=0.3)
+    assert found[0].score == pytest.approx(WEIGHTS.cosine_weight + 1, abs=0.3)
 
 
 def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
     embedder = Counted()
     cache = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
-    retriever = HybridRetriever(index, cache.embed)
+    retriever = hybrid(index, cache.embed)
     first = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
     assert first[0].id == "5"
     asked = len(embedder.asked)
@@ -131,7 +133,7 @@ def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIn
 
 def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> None:
     embedder = Counted()
-    retriever = HybridRetriever(index, embedder.embed, embedder.embed(list(index.texts())))
+    retriever = hybrid(index, embedder.embed, embedder.embed(list(index.texts())))
     mostly_ferns = retriever.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
     assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
 
@@ -145,11 +147,12 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
     assert read_vector_info(index.directory) is None
     assert embed_index(index.directory, minilm, no_progress, most=5) == 5
     embedded = PassageIndex(index.directory)
+    vectors = own_vectors(embedded, minilm)
+    assert vectors is not None
+    assert vectors.shape == (5, 384)
     retriever = open_retriever(embedded, minilm)
-    assert retriever.vectors is not None
-    assert retriever.vectors.shape == (5, 384)
     assert retriever.find([("xyzzy", 1.0)], [("brass instrument", 1.0)], 1)[0].id == "2"
-    assert open_retriever(embedded, Counted()).vectors is None  # they are another model's
+    assert own_vectors(embedded, Counted()) is None  # they are another model's
 
 
 class Progress:

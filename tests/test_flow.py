@@ -10,11 +10,11 @@ import pytest
 
 from agent.flow import Tools, answer_topic
 from agent.models.scripted import Script, ScriptedModel
+from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
 from schemas.records import Call, Plan, Statement, Topic, Turn, TurnResult
 
 PASSAGES = """\
@@ -54,7 +54,7 @@ def turns(tmp_path: Path, calls: list[Call]) -> list[TurnResult]:
     (tmp_path / "passages.jsonl").write_text(PASSAGES)
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
-    searcher = Searcher.over(HybridRetriever(PassageIndex(tmp_path / "index")), Plan(k=10))
+    searcher = Searcher.over(open_retriever(PassageIndex(tmp_path / "index"), None), Plan(k=10))
     tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, Plan(context_passages=2))
     return list(answer_topic(CONVERSATION, tools))
 

@@ -15,7 +15,7 @@ from agent.models.registry import open_model
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.files import file_sha256
 from schemas.errors import RunError, UsageError
-from tests.conftest import ROOT, needs_embedder, needs_model
+from tests.conftest import PATIENCE, ROOT, needs_embedder, needs_model
 
 REPACK = (
     "from agent.models.bundled import find_bundled_gguf, requantise; from indexes.storage.files import file_sha256; "
@@ -59,7 +59,7 @@ def test_a_copy_is_made_once_with_a_message_and_takes_the_place_of_older_ones(
 
 
 @needs_model
-@pytest.mark.parametrize("left", [0, 3, 100_000, -1])
+@pytest.mark.parametrize("left", [0, -1, *(pytest.param(left, marks=pytest.mark.soak) for left in (3, 100_000))])
 def test_a_torn_copy_of_the_language_model_is_made_anew(
     left: int, cache: Path, sound: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -90,7 +90,7 @@ def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
 @needs_model
 def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, sound: bytes) -> None:
     calls = [subprocess.Popen([sys.executable, "-c", REPACK], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    said = [call.communicate(timeout=300)[0].decode().strip() for call in calls]
+    said = [call.communicate(timeout=PATIENCE)[0].decode().strip() for call in calls]
     source = find_bundled_gguf()
     target = requantised_path(source, file_sha256(source))
     assert said == [str(target)] * 2

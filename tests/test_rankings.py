@@ -97,7 +97,7 @@ def test_a_bad_ranking_is_refused_with_the_place(text: str, message: str, tmp_pa
 
 
 def opened(origin: EvidenceFiles, topics: Topics, shown: int = 5) -> Evidence:
-    return open_evidence(origin, topics, Plan(context_passages=shown), None)
+    return open_evidence(origin, topics, Plan(context_passages=shown))
 
 
 def test_texts_come_from_files_or_from_an_index(

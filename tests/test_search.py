@@ -15,7 +15,7 @@ from schemas.records import Hit, Passage, Plan, Query, QueryPart
 
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
-    tool = PassageSearch(retriever=HybridRetriever(example_index))
+    tool = PassageSearch(retriever=open_retriever(example_index, None))
     assert set(tool.args) == {"query", "k"}
     text = tool.invoke({"query": "tomatoes on a balcony", "k": 2})
     assert text.startswith("[garden-01:1] Tomato plants")
@@ -25,7 +25,7 @@ def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
 
 
 def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
+    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=5))
     bare = searcher.search(Query("How often do they need water?"))
     full = searcher.search(Query("How often do they need water?", "-", ("Boston ferns", "fuchsias")))
     assert bare != full
@@ -35,7 +35,7 @@ def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
 
 
 def test_a_turn_that_says_nothing_is_about_what_was_said_before(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(HybridRetriever(example_index), Plan(k=5))
+    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=5))
     assert searcher.search(Query("xyzzy", earlier_utterances=("Which ferns live indoors?",)))
 
 
@@ -78,7 +78,7 @@ def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch:
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     forget()
     assert tracing_is_enabled()
-    watched = Watched(HybridRetriever(example_index))
+    watched = Watched(open_retriever(example_index, None))
     assert Searcher(PassageSearch(retriever=watched), Plan(k=5)).search(Query("rye bread"))
     assert watched.traced == [False]
     forget()

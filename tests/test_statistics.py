@@ -5,7 +5,7 @@ import math
 import pytest
 
 from indexes.passage_index import PassageIndex, weight_stems
-from indexes.ranking.hybrid import HybridRetriever
+from indexes.ranking.hybrid import Bm25Stage, HybridRetriever, RescoringStage
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.text.analysis import stems
 
@@ -44,7 +44,9 @@ def test_a_finder_ranks_by_what_it_is_given(example_index: PassageIndex) -> None
     texts = list(example_index.texts())
     score = Dirichlet(CollectionStatistics.of(texts))
     words = [("rice bread", 1.0)]
-    found = HybridRetriever(example_index, score=score).find(words, [], 20)
+    found = HybridRetriever(example_index, (Bm25Stage(example_index), RescoringStage(example_index, score))).find(
+        words, [], 20
+    )
     best = max(range(len(texts)), key=lambda number: score(weight_stems(words), stems(texts[number])))
     assert found[0].id == example_index.id(best)
     assert {hit.id for hit in found} == {hit.id for hit in example_index.search(words, 20)}

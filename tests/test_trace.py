@@ -11,7 +11,7 @@ import pytest
 from agent.models.scripted import ScriptedModel
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.trace import RunSettings, new_trace, open_for_append, read_trace, resume_trace
+from agent.runs.trace import VERSION, RunSettings, new_trace, open_for_append, read_trace, resume_trace
 from agent.terminal.console import turn_progress
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
@@ -27,7 +27,7 @@ def run_path(tmp_path: Path) -> Path:
 
 def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> RunReport:
     outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
-    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory), "none", Plan(k=k))
+    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory, embedder="none"), "none", Plan(k=k))
     return answer_file(request, outputs, turn_progress)
 
 
@@ -142,3 +142,21 @@ def test_every_setting_counts_when_a_run_is_resumed(example_index: PassageIndex,
     ):
         with pytest.raises(UsageError, match="made under other settings"):
             resume_trace(trace, other)
+
+
+def test_a_tuning_constant_is_a_setting(example_index: PassageIndex, run_path: Path) -> None:
+    answer(example_index, run_path)
+    trace = run_path.with_name("run.trace.jsonl")
+    settings = read_trace(trace).settings
+    weights = replace(settings.plan.tuning.retrieval, cosine_weight=0.1)
+    other = replace(settings.plan, tuning=replace(settings.plan.tuning, retrieval=weights))
+    with pytest.raises(UsageError, match=r"tuning\.retrieval\.cosine_weight: 4\.0 then, 0\.1 now"):
+        resume_trace(trace, replace(settings, plan=other))
+
+
+def test_a_trace_of_another_version_is_refused_with_what_to_do(example_index: PassageIndex, run_path: Path) -> None:
+    answer(example_index, run_path)
+    trace = run_path.with_name("run.trace.jsonl")
+    trace.write_text(trace.read_text().replace(f'"trace_version":{VERSION}', '"trace_version":3', 1))
+    with pytest.raises(InvalidInputError, match=rf"another version of convagent \(trace 3; this one reads {VERSION}\)"):
+        read_trace(trace)

@@ -59,7 +59,9 @@ def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embed
     llm = open_model(model, steps)
     retriever = open_retriever(index, embedder, plan)
     searcher = Searcher.over(retriever, plan, steps)
-    return Assistant(source, model, Tools(llm, searcher.search, searcher.read, plan, retriever.embed), steps)
+    return Assistant(
+        source, model, Tools(llm, searcher.search, searcher.read, plan, embedder.embed if embedder else None), steps
+    )
 
 
 @dataclass(slots=True)

@@ -6,22 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from agent.models.embedding.index_vectors import cache_vectors
-from agent.models.embedding.registry import open_embedder
 from agent.models.hardware import threads_to_use
-from agent.models.registry import open_model
 from agent.models.scripted import ScriptedModel
-from agent.runs.evidence import EvidenceFiles, open_evidence
+from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.ir_metadata import metadata_path, write_metadata
-from agent.runs.run import OnTurn, Worker, answer_remaining, describe_run, prepare_run, write_run
+from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
 from agent.runs.trace import new_trace, resume_trace
+from agent.runs.worker import Worker, WorkerSpecification
 from agent.tracks.registry import default_statement_threshold, read_topics
 from agent.tracks.run_files import check_expressible
-from indexes.storage.cache import Cache
-from indexes.storage.directories import cache_directory
 from indexes.storage.files import check_writable
 from schemas.errors import UsageError
-from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo, Topics
+from schemas.records import Mode, Plan, Problem, QueryPart, RunInfo, Topics
 
 TurnProgress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
@@ -89,9 +85,9 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
         default_statement_threshold(topics.edition) if request.min_probability is None else request.min_probability
     )
     plan = replace(request.plan, min_probability=min_probability)
-    workers = open_workers(request, topics, plan)
-    sources = open_evidence(request.origin, topics, plan, workers[0].embedder)
-    job = prepare_run(topics, sources, workers[0], mode, plan)
+    evidence = open_evidence(request.origin, topics, plan)
+    workers = open_workers(request, topics, plan, evidence)
+    job = prepare_run(topics, evidence, workers[0], mode, plan)
     info = describe_run(job.settings, request.run_name, request.team)
     before = resume_trace(outputs.trace, job.settings) if outputs.resume else new_trace(outputs.trace, job.settings)
     if isinstance(workers[0].llm, ScriptedModel) and before.replies:
@@ -105,21 +101,14 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
 
 
-def open_workers(request: RunRequest, topics: Topics, plan: Plan) -> list[Worker]:
+def open_workers(request: RunRequest, topics: Topics, plan: Plan, evidence: Evidence) -> list[Worker]:
     """One for each job, sharing the cores and the cache of replies."""
     if request.jobs > 1 and request.model.startswith("scripted:"):
         raise UsageError("a script is played from the top: it cannot answer several topics at a time")
+    needs_vectors = bool(plan.retrieval_depth or plan.reading_depth or any(topic.ptkb for topic in topics.topics))
     threads = max(1, threads_to_use() // request.jobs)
-    replies = Cache(cache_directory() / "replies.sqlite") if request.cache else None
-    embeds = plan.retrieval_depth or plan.reading_depth or any(topic.ptkb for topic in topics.topics)
-
-    def worker() -> Worker:
-        calls: list[Call] = []
-        llm = open_model(request.model, calls.append, threads=threads, cache=replies)
-        embedder = open_embedder(request.origin.embedder, threads=threads) if embeds else None
-        return Worker(llm, cache_vectors(embedder) if embedder and request.cache else embedder, calls)
-
-    return [worker() for _ in range(max(1, min(request.jobs, len(topics.topics))))]
+    specification = WorkerSpecification(request.model, request.origin, plan, needs_vectors, threads, request.cache)
+    return [specification.open(evidence) for _ in range(max(1, min(request.jobs, len(topics.topics))))]
 
 
 def parse_query_parts(named: str) -> tuple[QueryPart, ...]:

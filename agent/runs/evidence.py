@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,6 @@ from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import InvalidInputError, MissingError
@@ -45,24 +44,22 @@ class Evidence:
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     digest: str  # SHA-256 of the index's own description, or of the texts that may be read
     ranking: GivenRanking | None = None
-    retriever: HybridRetriever | None = None  # None where there is a ranking: then nothing is searched
+    index: PassageIndex | None = None  # None where there is a ranking: then nothing is searched
 
-    def search(self, embedder: Embedder | None, plan: Plan, listen: Listener) -> SearchFunction:
+    def open_search(self, embedder: Embedder | None, plan: Plan, listen: Listener) -> SearchFunction:
         """What searches for one worker, with an embedding model of its own."""
-        if self.retriever is None:
+        if self.index is None:
             return lambda _query: ()
-        retriever = replace(self.retriever, embed=embedder.embed if embedder else None)
-        return Searcher.over(retriever, plan, listen).search
+        return Searcher.over(open_retriever(self.index, embedder, plan), plan, listen).search
 
 
-def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, embedder: Embedder | None) -> Evidence:
+def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
     """Open and check everything that passages come from, before any work is done."""
     if origin.ranking is not None:
         return _from_ranking(read_ranking(origin.ranking), origin, topics, plan)
     index = PassageIndex(origin.index or DEFAULT_INDEX)
     digest = _digest_parts([msgspec.json.encode(index.info), msgspec.json.encode(index.vector_info)])
-    retriever = open_retriever(index, embedder, plan)
-    return Evidence(lambda hits: retriever.read([hit.id for hit in hits]), digest, retriever=retriever)
+    return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
 
 def _from_ranking(ranking: GivenRanking, origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:

@@ -2,43 +2,25 @@
 
 import hashlib
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
 import prompts
-from agent.flow import NOTHING, Tools, answer_topic
-from agent.models.no_model import NoModel
-from agent.models.protocol import LanguageModel
+from agent.flow import NOTHING
 from agent.runs.evidence import Evidence
 from agent.runs.oracle_labels import provide_labels
 from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
+from agent.runs.worker import Worker
 from agent.runs.worker_pool import run_in_workers
 from agent.tracks.run_files import encode_run, make_checker
-from indexes.ranking.vectors import Embedder
 from indexes.storage.files import write_atomically
-from schemas.records import Call, Mode, Plan, Problem, Provided, RunInfo, Topic, Topics, TurnResult
+from schemas.records import Mode, Plan, Problem, Provided, RunInfo, Topic, Topics, TurnResult
 
 OnTurn = Callable[[TurnResult, float], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """What answers one topic at a time. `calls` is filled by model and search, and emptied after every turn."""
-
-    llm: LanguageModel
-    embedder: Embedder | None
-    calls: list[Call]
-
-    def tools(self, sources: Evidence, plan: Plan) -> Tools:
-        listen = self.calls.append
-        search, embed = sources.search(self.embedder, plan, listen), self.embedder.embed if self.embedder else None
-        return Tools(self.llm, search, sources.read, plan, embed, NoModel(listen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +66,15 @@ def _sha256(record: object) -> str:
 
 def answer_remaining(job: PreparedRun, workers: Sequence[Worker], before: Trace, on_turn: OnTurn) -> Trace:
     """Answer what `before` has not, each turn traced at once, as many topics at a time as there are workers."""
+
+    def answer(worker: Worker, topic: Topic) -> Iterator[TraceLine]:
+        return worker.answer(topic, job.given, before.replies)
+
     with open_for_append(before) as file:
-        for line in run_in_workers(partial(_answer_topic_lines, job, before.replies), workers, job.topics.topics):
+        for line in run_in_workers(answer, workers, job.topics.topics):
             append_line(file, line)
             on_turn(line.answered, line.seconds)
     return read_trace(before.path)
-
-
-def _answer_topic_lines(job: PreparedRun, done: Mapping[str, str], worker: Worker, topic: Topic) -> Iterator[TraceLine]:
-    started = time.perf_counter()
-    for answered in answer_topic(topic, worker.tools(job.sources, job.settings.plan), job.given, done):
-        calls = tuple(worker.calls)
-        worker.calls.clear()
-        yield TraceLine(answered, calls, round(time.perf_counter() - started, 3))
-        started = time.perf_counter()
 
 
 def describe_run(settings: RunSettings, name: str, team: str) -> RunInfo:

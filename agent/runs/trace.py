@@ -18,7 +18,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
-VERSION = 3
+VERSION = 4  # raised whenever a field of a trace changes
 T = TypeVar("T")
 
 
@@ -77,6 +77,10 @@ class Trace:
                 yield _decode_line(file.readline(), TraceLine, f"{self.path}:{number}")
 
 
+class _Version(msgspec.Struct):
+    trace_version: int
+
+
 class _ReplyOfTurn(msgspec.Struct):
     turn_id: str
     responses: list[Response]
@@ -116,9 +120,14 @@ def read_trace(path: Path) -> Trace:
 
 def _decode_settings(line: bytes, path: Path) -> RunSettings:
     try:
+        version = decode(line, _Version).trace_version
+        if version != VERSION:
+            remedy = "Answer the topics again (--overwrite); the run file that was made with it stays valid."
+            what = f"is a trace of another version of convagent (trace {version}; this one reads {VERSION})"
+            raise InvalidInputError(what, where=f"{path}:1", remedy=remedy)
         return decode(line, RunSettings)
     except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is no trace of this version ({error})", where=f"{path}:1") from error
+        raise InvalidInputError(f"is no trace ({error})", where=f"{path}:1") from error
 
 
 def _decode_line(line: bytes, shape: type[T], where: str) -> T:
@@ -168,13 +177,18 @@ def _is_empty_or_torn(path: Path) -> bool:
 
 
 def _flatten(settings: RunSettings) -> dict[str, object]:
-    """Every setting by its name, those of the plan too."""
+    """Every setting by its name, those of the plan and its tuning too: `k`, `parts.answer`, `tuning.query.hyde_tokens`."""
     fields: dict[str, object] = asdict(settings)
-    plan = asdict(settings.plan)
-    parts = asdict(settings.plan.parts)
-    del fields["plan"], plan["parts"]
-    wanted = {f"part {name}": value for name, value in parts.items()}  # `answer` is a part, and a way to answer
-    return fields | plan | wanted
+    plan = fields.pop("plan")
+    return fields | dict(_leaves(plan))
+
+
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    if not isinstance(value, dict):
+        yield name, value
+        return
+    for key, inner in value.items():
+        yield from _leaves(inner, f"{name}.{key}" if name else key)
 
 
 @contextmanager

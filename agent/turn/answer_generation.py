@@ -6,7 +6,7 @@ which passages are enumerated. Either way every sentence is held against the pas
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,12 +18,8 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, nearest_sentence, says_not_found
 from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.ranking.vectors import Embed
-from schemas.records import Passage, Query, Response, ScoredStatement, Sentence
-
-if TYPE_CHECKING:
-    from agent.flow import Tools
-
-RECENT_MESSAGES = 5  # messages that passages give way to
+from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
+from schemas.tuning import AnswerTuning
 
 
 def generate_responses(
@@ -31,84 +27,92 @@ def generate_responses(
     conversation: Conversation,
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
-    tools: "Tools",
+    llm: LanguageModel,
+    embed: Embed | None,
+    plan: Plan,
 ) -> tuple[Response, ...]:
     """The wanted number of answers, best first, together at most 250 tokens (by both official counts).
 
-    They cite only `passages`; a further answer is built from passages that none before it cites, and there is none
-    where these have none. Where no passage has one, the only answer says so; it is empty where there is no passage with
-    a sentence in it.
+    They cite only `passages`. A further answer is built from passages that none before it cites. Where no passage has
+    an answer, the only response says so; it is empty where no passage has a sentence.
     """
-    plan, llm = tools.plan, tools.llm
     if not plan.parts.answer:
         return ()
-    writes = llm.generates_text and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
-    most = LengthLimit(plan.words, MAX_TOKENS // max(1, plan.responses))  # iKAT 2025 counts a turn's responses together
+    limit = LengthLimit(
+        plan.words, MAX_TOKENS // max(1, plan.responses)
+    )  # iKAT 2025 counts a turn's responses together
     responses: list[Response] = []
-    none = Response(())
+    not_found = Response(())
     left = list(passages)
     while left and len(responses) < plan.responses:
         shown = left[: plan.context_passages]
-        written = write_response(conversation, selected_statements, shown, tools, most) if writes else Response(())
-        response = (
-            written if written.sentences else extract_answer(query, selected_statements, shown, tools.embed, most)
-        )
+        response = Response(())
+        if is_writer(llm, plan):
+            response = write_response(conversation, selected_statements, shown, llm, embed, limit, plan)
+        if not response.sentences:
+            response = extract_answer(query, selected_statements, shown, embed, limit, plan.tuning)
         if response.used and not says_not_found(response):
             responses.append(response)
             left = [passage for passage in left if passage.id not in response.used]
         else:
-            none = none if none.sentences else response
+            not_found = not_found if not_found.sentences else response
             left = left[len(shown) :]
-    return tuple(responses) or (none,)
+    return tuple(responses) or (not_found,)
+
+
+def is_writer(llm: LanguageModel, plan: Plan) -> bool:
+    """Whether the model writes the answer itself; else sentences of the passages are chosen."""
+    return llm.generates_text and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
 
 
 def write_response(
     conversation: Conversation,
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
-    tools: "Tools",
-    most: LengthLimit,
+    llm: LanguageModel,
+    embed: Embed | None,
+    limit: LengthLimit,
+    plan: Plan,
 ) -> Response:
-    """Sentences in the model's own words, or what the passages say in the place of those that they do not support."""
-    shown, task = _build_writing_task(conversation, selected_statements, passages, tools.llm, most)
+    """Sentences in the model's own words; one that the passages do not support gives way to one that they hold."""
+    statements = [chosen.statement.text for chosen in selected_statements]
+    recent = conversation.messages[-plan.tuning.answer.recent_messages :]  # older exchanges give way to passages
+    shown, task = _build_writing_task(replace(conversation, messages=recent), statements, passages, llm, limit)
     numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
-    draft = tools.llm.ask(conversation, task, draft_schema(tuple(numbered)))
-    grounded = dict.fromkeys(_ground_sentence(written, numbered, tools.embed) for written in draft.sentences)
+    draft = llm.ask(conversation, task, draft_schema(tuple(numbered)))
+    grounded = dict.fromkeys(
+        ground_sentence(written, numbered, embed, plan.tuning.answer) for written in draft.sentences
+    )
     things = avoided_things(selected_statements, conversation.messages[-1].text)
     sentences = [found for found in grounded if found.passage_ids and not mentions_any(found.text, things)]
-    kept = leading_within_limit((sentence.text for sentence in sentences), most.tokens)
-    return Response(tuple(sentences[: len(kept)]))
+    fitting = leading_within_limit((sentence.text for sentence in sentences), limit.tokens)
+    return Response(tuple(sentences[: len(fitting)]))
 
 
 def _build_writing_task(
-    conversation: Conversation,
-    selected_statements: Sequence[ScoredStatement],
-    passages: Sequence[Passage],
-    llm: LanguageModel,
-    most: LengthLimit,
+    recent: Conversation, statements: Sequence[str], passages: Sequence[Passage], llm: LanguageModel, limit: LengthLimit
 ) -> tuple[Sequence[Passage], Task]:
     """The passages that the prompt has room for, the lowest ranked left out first, and the task that shows them."""
-    statements = [chosen.statement.text for chosen in selected_statements]
-    latest = replace(
-        conversation, messages=conversation.messages[-RECENT_MESSAGES:]
-    )  # older exchanges give way to passages
+    words = min(limit.words, limit.tokens)
     for count in range(len(passages), 0, -1):
         numbered = {str(n): passage for n, passage in enumerate(passages[:count], start=1)}
-        prompt = prompts.render("write", passages=numbered, statements=statements, words=min(most.words, most.tokens))
+        prompt = prompts.render("write", passages=numbered, statements=statements, words=words)
         omitted = tuple(passage.id for passage in passages[count:])
-        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * most.tokens, omitted=omitted)
-        if llm.fits(latest, task):
+        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * limit.tokens, omitted=omitted)
+        if llm.fits(recent, task):
             break
     return passages[:count], task
 
 
-def _ground_sentence(written: "DraftSentence", numbered: Mapping[str, Passage], embed: Embed | None) -> Sentence:
+def ground_sentence(
+    written: "DraftSentence", numbered: Mapping[str, Passage], embed: Embed | None, tuning: AnswerTuning
+) -> Sentence:
     """A sentence with the passages that support it; where none does, the nearest that one of those it cites has."""
     text = written.text.strip()
     cited = [numbered[number] for number in dict.fromkeys(written.passages)]
     if ids := supporting_ids(text, cited):
         return Sentence(text, ids)
-    instead = nearest_sentence(text, cited, embed)
+    instead = nearest_sentence(text, cited, embed, tuning)
     return Sentence(instead, supporting_ids(instead, cited) if instead else ())
 
 

@@ -16,19 +16,8 @@ from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import stems
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
+from schemas.tuning import AnswerTuning, Tuning
 
-SENTENCE_WORDS = (5, 60)  # shorter ones are headings and fragments, longer ones lists
-OVERLAP_WEIGHT, RANK_PENALTY = (
-    0.1,
-    0.02,
-)  # beside the cosine: word overlap (at most 1), a place further down the ranking
-RANK_PENALTY_WORDS = 0.05  # what a place further down costs where there is word overlap alone
-MAX_REDUNDANCY = 0.6  # share of a sentence's words that an earlier one may already have said
-ANSWERABLE_COSINE = (
-    0.35  # cosine of the nearest sentence below which the passages are taken to have no answer (docs/log.md)
-)
-FALLBACK_SENTENCES = 2  # sentences quoted then
-SAME_SENTENCE_SIMILARITY = 0.5  # cosine, or share of words, from which a sentence may stand for another
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
 
 
@@ -56,22 +45,32 @@ def extract_answer(
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
     embed: Embed | None,
-    most: "LengthLimit",
+    limit: LengthLimit,
+    tuning: Tuning,
 ) -> Response:
-    """The sentences that best answer, as many as there is room for; empty only where there is none."""
-    tokens = most.tokens
-    candidates = _drop_avoided(list(candidate_sentences(passages)), query, selected_statements)
+    """The sentences that answer best, as many as there is room for; empty only where there is none."""
+    candidates = _drop_avoided(list(candidate_sentences(passages, tuning.answer)), query, selected_statements)
     if not candidates:
         return Response(())
-    ranked, near = _rank(candidates, query, selected_statements, embed)
-    chosen = _drop_redundant(ranked if near else ranked[:FALLBACK_SENTENCES], min(most.words, tokens))
-    picked = [*chosen[:1], *sorted(chosen[1:], key=lambda candidate: (candidate.rank, candidate.place))]
-    opening = [] if near else [NOT_FOUND]
-    kept = leading_within_limit([*opening, *(candidate.text for candidate in picked)], tokens)[len(opening) :] or [
-        _truncate_words(candidate.text, tokens - len(opening) * response_length(NOT_FOUND)) for candidate in picked[:1]
-    ]
-    sentences = (Sentence(text, supporting_ids(text, passages)) for text in kept if text)
-    return Response((*(Sentence(text, ()) for text in opening), *sentences))
+    ranked, answerable = _rank(candidates, query, selected_statements, embed, tuning)
+    best = ranked if answerable else ranked[: tuning.answer.fallback_sentences]
+    chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
+    texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
+    sentences = (Sentence(text, supporting_ids(text, passages)) for text in texts if text)
+    return Response((*(() if answerable else (Sentence(NOT_FOUND, ()),)), *sentences))
+
+
+def _lead_with_best(chosen: Sequence[CandidateSentence]) -> list[str]:
+    """The best sentence, then the others in the order of their passages."""
+    rest = sorted(chosen[1:], key=lambda candidate: (candidate.rank, candidate.place))
+    return [candidate.text for candidate in (*chosen[:1], *rest)]
+
+
+def _fit(texts: Sequence[str], opening: Sequence[str], tokens: int, tuning: AnswerTuning) -> list[str]:
+    """As many sentences as fit after an opening; of the first, where not even that one fits, its beginning."""
+    fitting = leading_within_limit([*opening, *texts], tokens)[len(opening) :]
+    room = tokens - sum(map(response_length, opening))
+    return fitting or [_truncate_words(text, room, tuning.max_sentence_words) for text in texts[:1]]
 
 
 def says_not_found(response: Response) -> bool:
@@ -84,13 +83,14 @@ def strip_not_found(text: str) -> str:
     return text.removeprefix(NOT_FOUND).strip()
 
 
-def candidate_sentences(passages: Sequence[Passage]) -> Iterator[CandidateSentence]:
+def candidate_sentences(passages: Sequence[Passage], tuning: AnswerTuning) -> Iterator[CandidateSentence]:
     """Every sentence once; fragments only where a passage has nothing else."""
     seen: set[str] = set()
+    most = tuning.max_sentence_words
     for rank, passage in enumerate(passages):
         sentences = list(enumerate(split_sentences(passage.text)))
-        whole = [(n, text) for n, text in sentences if _is_statement(text)]
-        for place, bare in whole or [(n, _truncate_words(text, MAX_TOKENS)) for n, text in sentences]:
+        whole = [(n, text) for n, text in sentences if _is_statement(text, tuning)]
+        for place, bare in whole or [(n, _truncate_words(text, MAX_TOKENS, most)) for n, text in sentences]:
             text = _end_sentence(bare)
             if text and text not in seen:
                 seen.add(text)
@@ -105,10 +105,10 @@ def _drop_avoided(
     return [candidate for candidate in candidates if not mentions_any(candidate.text, things)] or candidates
 
 
-def _is_statement(text: str) -> bool:
-    """Of ordinary length, and no question: an answer is not made of either."""
-    low, high = SENTENCE_WORDS
-    return low <= len(text.split()) <= high and not text.endswith("?")
+def _is_statement(text: str, tuning: AnswerTuning) -> bool:
+    """Whether a sentence has an ordinary length and is no question."""
+    words = len(text.split())
+    return tuning.min_sentence_words <= words <= tuning.max_sentence_words and not text.endswith("?")
 
 
 def _end_sentence(text: str) -> str:
@@ -117,9 +117,9 @@ def _end_sentence(text: str) -> str:
     return next((ended for ended in (text, stopped) if len(split_sentences(f"{ended} Then.")) == 2), "")
 
 
-def _truncate_words(text: str, tokens: int) -> str:
-    """A passage without a sentence of ordinary length still has to be quoted: its beginning, within the limit."""
-    words = text.split()[: SENTENCE_WORDS[1]]
+def _truncate_words(text: str, tokens: int, max_words: int) -> str:
+    """The beginning of a text: a passage without a sentence of ordinary length is quoted like this."""
+    words = text.split()[:max_words]
     while words and response_length(" ".join(words)) > tokens:
         words.pop()
     return " ".join(words)
@@ -130,30 +130,31 @@ def _rank(
     query: Query,
     selected_statements: Sequence[ScoredStatement],
     embed: Embed | None,
+    tuning: Tuning,
 ) -> tuple[list[CandidateSentence], bool]:
-    """The candidates, best first, and whether any is near enough to what is asked to be an answer."""
+    """The candidates, best first, and whether any is near enough to the question to answer it."""
     texts = [candidate.text for candidate in candidates]
-    words = _word_overlap(texts, query, selected_statements)
+    overlaps = _word_overlap(texts, query, selected_statements)
+    ranks = [candidate.rank for candidate in candidates]
+    weights = tuning.answer
     if embed is None:
-        scores = [
-            share - RANK_PENALTY_WORDS * candidate.rank for share, candidate in zip(words, candidates, strict=True)
-        ]
-        near = any(words)
+        scores = [share - weights.rank_penalty_words * rank for share, rank in zip(overlaps, ranks, strict=True)]
+        answerable = any(overlaps)
     else:
-        vectors = embed(texts)
-        cosines = vectors @ combine_vectors(embed, question_parts(query))
+        vectors, lead = embed(texts), tuning.query.lead_characters
+        cosines = vectors @ combine_vectors(embed, question_parts(query, lead))
         scores = [
-            float(cosine) + OVERLAP_WEIGHT * share - RANK_PENALTY * candidate.rank
-            for cosine, share, candidate in zip(cosines, words, candidates, strict=True)
+            float(cosine) + weights.overlap_weight * share - weights.rank_penalty * rank
+            for cosine, share, rank in zip(cosines, overlaps, ranks, strict=True)
         ]
-        near = max_similarity(vectors, query, embed) >= ANSWERABLE_COSINE
+        answerable = max_similarity(vectors, query, embed, lead) >= weights.answerable_cosine
     scored = [replace(candidate, score=score) for candidate, score in zip(candidates, scores, strict=True)]
-    return sorted(scored, key=lambda candidate: -candidate.score), near
+    return sorted(scored, key=lambda candidate: -candidate.score), answerable
 
 
-def max_similarity(vectors: Vectors, query: Query, embed: Embed) -> float:
-    """The cosine of the nearest of some sentences with what the conversation is about at this turn."""
-    return float((vectors @ combine_vectors(embed, topic_parts(query))).max())
+def max_similarity(vectors: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
+    """The highest cosine of some sentences with what the conversation is about at this turn."""
+    return float((vectors @ combine_vectors(embed, topic_parts(query, lead_characters))).max())
 
 
 def _word_overlap(texts: Sequence[str], query: Query, selected_statements: Sequence[ScoredStatement]) -> list[float]:
@@ -164,45 +165,48 @@ def _word_overlap(texts: Sequence[str], query: Query, selected_statements: Seque
     return [score / best for score in scores]
 
 
-def question_parts(query: Query) -> list[WeightedText]:
+def question_parts(query: Query, lead_characters: int) -> list[WeightedText]:
     """What an answer should say: the utterance and its rewrite, and what it follows."""
-    return [(query.utterance, 1.0), (query.standalone, 1.0), (_reply_and_utterance(query), 0.5)]
+    return [(query.utterance, 1.0), (query.standalone, 1.0), (_lead_and_utterance(query, lead_characters), 0.5)]
 
 
-def topic_parts(query: Query) -> list[WeightedText]:
+def topic_parts(query: Query, lead_characters: int) -> list[WeightedText]:
     """What the conversation is about at this turn: the same, with less weight on the bare words of the utterance."""
-    return [(query.standalone, 1.0), (_reply_and_utterance(query), 2.0)]
+    return [(query.standalone, 1.0), (_lead_and_utterance(query, lead_characters), 2.0)]
 
 
-def _reply_and_utterance(query: Query) -> str:
-    return f"{query.reply_lead} {query.utterance}".strip()
+def _lead_and_utterance(query: Query, lead_characters: int) -> str:
+    return f"{query.reply_lead(lead_characters)} {query.utterance}".strip()
 
 
-def _drop_redundant(candidates: Sequence[CandidateSentence], limit: int) -> list[CandidateSentence]:
-    picked: list[CandidateSentence] = []
-    said: set[str] = set()
+def _drop_redundant(
+    candidates: Sequence[CandidateSentence], max_words: int, max_redundancy: float
+) -> list[CandidateSentence]:
+    """The best candidates that together have room, without those that repeat what better ones say."""
+    chosen: list[CandidateSentence] = []
+    stems_so_far: set[str] = set()
     length = 0
     for candidate in candidates:
-        repeated = len(candidate.words & said) / max(1, len(candidate.words))
+        redundancy = len(candidate.words & stems_so_far) / max(1, len(candidate.words))
         words = len(candidate.text.split())
-        if picked and (repeated > MAX_REDUNDANCY or length + words > limit):
+        if chosen and (redundancy > max_redundancy or length + words > max_words):
             continue
-        picked.append(candidate)
-        said |= candidate.words
+        chosen.append(candidate)
+        stems_so_far |= candidate.words
         length += words
-    return picked
+    return chosen
 
 
-def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None) -> str:
+def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning) -> str:
     """The sentence of some passages that says most nearly the same; empty where none is near."""
-    texts = [candidate.text for candidate in candidate_sentences(passages)]
+    texts = [candidate.text for candidate in candidate_sentences(passages, tuning)]
     if not texts:
         return ""
     if embed is None:
         wanted = set(stems(text))
-        near = [len(wanted & set(stems(other))) / max(1, len(wanted)) for other in texts]
+        similarities = [len(wanted & set(stems(other))) / max(1, len(wanted)) for other in texts]
     else:
         vectors = embed([text, *texts])
-        near = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
-    closeness, found = max(zip(near, texts, strict=True))
-    return found if closeness >= SAME_SENTENCE_SIMILARITY else ""
+        similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
+    similarity, nearest = max(zip(similarities, texts, strict=True))
+    return nearest if similarity >= tuning.same_sentence else ""

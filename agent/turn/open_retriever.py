@@ -1,22 +1,21 @@
-"""Opening what finds passages: an index, and an embedding model where there is one."""
+"""Opening what finds passages: an index, and the list of stages that rank its passages."""
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
-from indexes.ranking.scorers import CollectionStatistics, Dirichlet, ScoreFunction
-from indexes.ranking.vectors import Embedder
+from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever, RescoringStage, Stage
+from indexes.ranking.scorers import CollectionStatistics, Dirichlet
+from indexes.ranking.vectors import Embedder, Vectors
 from schemas.records import Plan
 
 log = logging.getLogger("convagent")
 
 
 def open_retriever_in(directory: Path | str, embedder: str | None = None) -> HybridRetriever:
-    """A finder over an index directory; `embedder` is a name as `open_embedder` has it, without one `minilm` if there.
+    """A retriever over an index directory. `embedder` is a name; without one, `minilm` where it is installed.
 
     Raises `MissingError` where there is no such index or embedding model.
     """
@@ -25,20 +24,24 @@ def open_retriever_in(directory: Path | str, embedder: str | None = None) -> Hyb
 
 
 def open_retriever(index: PassageIndex, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:
-    """An index with an embedding model, or without. The vectors of passages are the index's own, or made as needed."""
-    retriever = HybridRetriever(index, score=_make_scorer(index, plan))
-    if embedder is None:
-        return retriever
-    about = index.vector_info
-    if about is not None and about.digest != embedder.digest:
-        log.info("%s has vectors of %s; those of %s are made as needed", index.directory, about.model, embedder.name)
-    own = about is not None and about.digest == embedder.digest
-    return replace(retriever, embed=embedder.embed, vectors=index.vectors if own else None)
+    """The stages of retrieval over an index, in their order. One more stage is added here."""
+    tuning = plan.tuning.retrieval
+    stages: list[Stage] = [Bm25Stage(index, tuning.first_stage_depth if embedder else 0)]
+    if plan.scorer == "dirichlet":
+        log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
+        stages.append(RescoringStage(index, Dirichlet(CollectionStatistics.of(index.texts()), tuning.dirichlet_mu)))
+    if embedder is not None:
+        vectors = own_vectors(index, embedder)
+        stages.append(CosineStage(index, embedder.embed, vectors, tuning.cosine_weight, tuning.rerank_depth))
+    return HybridRetriever(index, tuple(stages))
 
 
-def _make_scorer(index: PassageIndex, plan: Plan) -> ScoreFunction | None:
-    """What Tantivy's hits are scored with instead; it has to know the words of the whole collection."""
-    if plan.scorer == "bm25":
+def own_vectors(index: PassageIndex, embedder: Embedder) -> Vectors | None:
+    """The vectors that an index has of this embedding model; None where it has none."""
+    info = index.vector_info
+    if info is None:
         return None
-    log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
-    return Dirichlet(CollectionStatistics.of(index.texts()))
+    if info.digest != embedder.digest:
+        log.info("%s has vectors of %s; those of %s are made as needed", index.directory, info.model, embedder.name)
+        return None
+    return index.vectors

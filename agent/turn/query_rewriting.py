@@ -15,12 +15,9 @@ from agent.models.protocol import Conversation, LanguageModel, Task
 from indexes.text.analysis import stems
 from indexes.text.sentences import extract_phrases
 from schemas.records import Message, Plan, Query
+from schemas.tuning import QueryTuning
 
-HYDE_TOKENS = 64  # of a hypothetical answer
-SEEDS_PER_RUN = 1000  # a run's seed is that many for its samples
-CONTEXT_PHRASES = 3  # phrases of the conversation that join the query
-MAX_CANDIDATE_PHRASES = 40  # the latest phrases; each costs its own tokens
-RECENT_MESSAGES = 4  # messages before the utterance whose phrases are considered, beside the first of all
+SEEDS_PER_RUN = 1000  # distinct seeds for the samples of one run
 
 
 class RewriteReply(Struct):
@@ -30,58 +27,59 @@ class RewriteReply(Struct):
 
 
 def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, human_rewrite: str = "") -> Query:
-    """What to search for. Parts that a model cannot give are empty; the person's own words are always there.
+    """What to search for. Parts that the model cannot give are empty; the person's own words are always there.
 
-    A human rewrite that is handed over (`resolved`) leaves nothing to be guessed but the answer.
+    With a human rewrite (a manual run) only the hypothetical answer is left to the model.
     """
     *history, last = conversation.messages
-    answers = (
-        _generate_hypothetical_answers(conversation, llm, plan) if "hyde" in plan.query and plan.retrieval_depth else ()
-    )
+    wants_hyde = "hyde" in plan.query and plan.retrieval_depth
+    hyde = generate_hypothetical_answers(conversation, llm, plan) if wants_hyde else ()
     earlier = tuple(message.text for message in history if message.role == "user")
     if not history or human_rewrite:
-        return Query(last.text, human_rewrite, hypothetical_answers=answers, earlier_utterances=earlier)
+        return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
+    rewrite: str = ""
     context: tuple[str, ...] = ()
     if "context" in plan.query and llm.writes_answers:
-        human_rewrite = _write_rewrite(conversation, llm)
+        rewrite = write_rewrite(conversation, llm)
     elif "context" in plan.query:
-        context = _select_context_phrases(conversation, llm)
-        human_rewrite = f"{last.text} ({', '.join(context)})" if context else last.text
-    return Query(last.text, human_rewrite, context, answers, history[-1].text, earlier)
+        context = select_context_phrases(conversation, llm, plan.tuning.query)
+        rewrite = f"{last.text} ({', '.join(context)})" if context else last.text
+    return Query(last.text, rewrite, context, hyde, history[-1].text, earlier)
 
 
-def _generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel, plan: Plan) -> tuple[str, ...]:
-    """What the model would answer out of hand: the facts may be wrong, the words are often those of a passage."""
+def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel, plan: Plan) -> tuple[str, ...]:
+    """What the model would answer without any passage: the facts may be wrong, the words are often those of one."""
     instruction = prompts.render("hyde").instruction
     seeds = [plan.seed * SEEDS_PER_RUN + number for number in range(plan.hyde_samples)]
-    tasks = (Task("hyde", instruction, max_tokens=HYDE_TOKENS, seed=seed) for seed in seeds)
+    tasks = (Task("hyde", instruction, max_tokens=plan.tuning.query.hyde_tokens, seed=seed) for seed in seeds)
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
 
 
-def _write_rewrite(conversation: Conversation, llm: LanguageModel) -> str:
-    """The utterance as the model says it again."""
+def write_rewrite(conversation: Conversation, llm: LanguageModel) -> str:
+    """The utterance in the model's own words."""
     prompt = prompts.render("rewrite")
     return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
 
 
-def _select_context_phrases(conversation: Conversation, llm: LanguageModel) -> tuple[str, ...]:
+def select_context_phrases(conversation: Conversation, llm: LanguageModel, tuning: QueryTuning) -> tuple[str, ...]:
     """The phrases of the conversation that the last utterance most likely refers to, likeliest first."""
     *history, last = conversation.messages
-    candidates = list(_unsaid_phrases(history, last.text))[-MAX_CANDIDATE_PHRASES:]
+    recent = history[-tuning.recent_messages :]
+    messages = recent if history[0] in recent else [history[0], *recent]
+    candidates = list(_new_phrases(messages, last.text))[-tuning.candidate_phrases :]
     prompt = prompts.render("context")
     scores = llm.score(conversation, Task("context", prompt.instruction, prompt.opening), candidates)
     ranked = sorted(zip(scores, candidates, strict=True), key=lambda pair: -pair[0])
-    return tuple(phrase for _, phrase in ranked[:CONTEXT_PHRASES])
+    return tuple(phrase for _, phrase in ranked[: tuning.context_phrases])
 
 
-def _unsaid_phrases(history: Sequence[Message], utterance: str) -> Iterator[str]:
+def _new_phrases(messages: Sequence[Message], utterance: str) -> Iterator[str]:
     """Each phrase once, oldest first, if it holds a word that the utterance does not."""
-    said = set(stems(utterance))
+    known = set(stems(utterance))
     seen: set[tuple[str, ...]] = set()
-    messages = list(history[-RECENT_MESSAGES:])
-    for message in messages if history[0] in messages else [history[0], *messages]:
+    for message in messages:
         for phrase in extract_phrases(message.text):
             words = tuple(stems(phrase))
-            if words and words not in seen and not set(words) <= said:
+            if words and words not in seen and not set(words) <= known:
                 seen.add(words)
                 yield phrase

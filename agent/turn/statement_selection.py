@@ -2,12 +2,10 @@
 
 How much likelier the conversation makes a statement needs no instruction-following, so a 135M model tells it as well as
 a prompted 8B one (docs/log.md). A logistic regression weighs it together with the cosine of an embedding model, and the
-set with the highest expected F1 is chosen. `benchmarks/ptkb_quality.py --fit` derives every number of this file.
+set with the highest expected F1 is chosen. `benchmarks/ptkb_quality.py --fit` derives the classifiers (schemas/tuning.py).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,48 +14,37 @@ import prompts
 from agent.models.pmi import normalised_pmi
 from agent.models.protocol import Conversation, LanguageModel, Task
 from indexes.ranking.vectors import Embed, combine_vectors
-from schemas.records import Query, ScoredStatement, Statement
-
-if TYPE_CHECKING:
-    from agent.flow import Tools
+from schemas.records import Plan, Query, ScoredStatement, Statement
+from schemas.tuning import StatementClassifier, StatementTuning
 
 Numbers = npt.NDArray[np.float64]
-MAX_STATEMENTS = 6  # statements a turn
-
-
-@dataclass(frozen=True, slots=True)
-class StatementClassifier:
-    """What each kind of evidence weighs: by itself, and by how far it lies behind that of the turn's best statement."""
-
-    constant: float
-    weights: tuple[float, ...]  # of the kinds of evidence in their order, then of how far each lies behind
-
-    def likely(self, evidence: Numbers) -> list[float]:
-        """How likely each statement matters, if any does."""
-        odds = self.constant + add_margins(evidence) @ np.asarray(self.weights)
-        return [float(likely) for likely in 1 / (1 + np.exp(-odds))]
-
-
-# By whether a language model judges by likelihood, and whether there is an embedding model.
-CLASSIFIERS = {
-    (True, True): StatementClassifier(-0.61, (0.97, 2.55, 3.24, 4.09)),
-    (True, False): StatementClassifier(-0.77, (3.0, 4.93)),
-    (False, True): StatementClassifier(-1.03, (0.0, 3.93, 0.03, 4.58)),
-    (False, False): StatementClassifier(-1.3, (0.05, 0.04)),
-}
 
 
 def select_statements(
-    conversation: Conversation, query: Query, ptkb: Sequence[Statement], tools: "Tools"
+    conversation: Conversation,
+    query: Query,
+    ptkb: Sequence[Statement],
+    llm: LanguageModel,
+    embed: Embed | None,
+    plan: Plan,
 ) -> tuple[ScoredStatement, ...]:
-    """The statements that matter, best first, scored by how likely they do; none where it is not sure that any does."""
+    """The statements that matter, best first, with the probability that they do.
+
+    None where even the best is less likely than `plan.min_probability` to matter.
+    """
     if not ptkb:
         return ()
-    rule = CLASSIFIERS[tools.llm.has_likelihoods, tools.embed is not None]
-    likely = rule.likely(gather_evidence(conversation, query, ptkb, tools.llm, tools.embed))
-    return tuple(
-        ScoredStatement(ptkb[n], round(likely[n], 4)) for n in select_by_expected_f1(likely, tools.plan.min_probability)
-    )
+    tuning = plan.tuning.statements
+    classifier = tuning.classifier(has_likelihoods=llm.has_likelihoods, has_vectors=embed is not None)
+    likely = predict_probabilities(classifier, gather_evidence(conversation, query, ptkb, llm, embed))
+    best = select_by_expected_f1(likely, plan.min_probability, tuning.max_statements)
+    return tuple(ScoredStatement(ptkb[n], round(likely[n], 4)) for n in best)
+
+
+def predict_probabilities(classifier: StatementClassifier, evidence: Numbers) -> list[float]:
+    """The probability that each statement matters, if any does."""
+    odds = classifier.constant + add_margins(evidence) @ np.asarray(classifier.weights)
+    return [float(likely) for likely in 1 / (1 + np.exp(-odds))]
 
 
 def gather_evidence(
@@ -78,15 +65,18 @@ def add_margins(evidence: Numbers) -> Numbers:
     return np.hstack([evidence, evidence - evidence.max(axis=0)])
 
 
-def select_by_expected_f1(likely: Sequence[float], min_probability: float = 0.0) -> list[int]:
-    """The numbers of the statements, likeliest first, whose choice has the highest expected F1, if any matters.
+def select_by_expected_f1(
+    likely: Sequence[float], min_probability: float = 0.0, max_statements: int = StatementTuning().max_statements
+) -> list[int]:
+    """The numbers of the statements, likeliest first, whose choice has the highest expected F1.
 
-    Statements are taken to matter independently of each other. None are chosen where the best is not `sure` to.
+    Statements are taken to matter independently of each other. None are chosen where even the likeliest has less than
+    `min_probability`.
     """
     order = sorted(range(len(likely)), key=lambda number: -likely[number])
     if not order or likely[order[0]] < min_probability:
         return []
-    sizes = range(1, min(MAX_STATEMENTS, len(order)) + 1)
+    sizes = range(1, min(max_statements, len(order)) + 1)
     best = max(sizes, key=lambda size: _expected_f1([likely[n] for n in order], size))
     return order[:best]
 

@@ -1,10 +1,10 @@
-"""Finding passages by their words and by their meaning.
+"""Retrieval as a list of stages: the first finds passages by their words, the others rescore and rerank them.
 
-Words are BM25 over the whole index. Meaning is the cosine with what is looked for: of every passage where the vectors
-of all are there, else of the first hundred that the words find.
+A stage gets the request and the ranking so far, and returns the next one. `agent/turn/open_retriever.py` has the list; a
+reranker is one more stage in it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,66 +15,105 @@ from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import stems
 from schemas.records import Hit, Passage
 
-COSINE_WEIGHT = 4.0  # what the cosine weighs beside the words, whose best passage has 1 (docs/log.md)
-RERANK_DEPTH = 100  # passages whose meaning is looked at where not all vectors are there
-FIRST_STAGE_DEPTH = 1000  # passages found by words that meaning may move up, however few are asked for
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is looked for: texts with what their words weigh, and with what their vectors weigh in a common direction."""
+
+    words: tuple[WeightedText, ...]
+    meaning: tuple[WeightedText, ...]
+    k: int  # passages wanted
+
+
+Stage = Callable[[SearchRequest, RankedNumbers], RankedNumbers]  # the passages of the stage before, best first
 
 
 @dataclass(frozen=True, slots=True)
 class HybridRetriever:
-    """An index, and what turns texts into vectors where there is a model that can. Without one, words alone count."""
+    """An index and the stages that rank its passages."""
 
     index: PassageIndex
-    embed: Embed | None = None
-    vectors: Vectors | None = None  # of every passage, by its number
-    score: ScoreFunction | None = None  # in the place of Tantivy's BM25
+    stages: tuple[Stage, ...]
 
     def find(self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int) -> tuple[Hit, ...]:
-        """The `k` best passages, scores strictly decreasing.
-
-        `words` and `meaning` are texts with their weights: what a text's words weigh, and what its vector weighs in
-        the sum that is compared with those of passages.
-        """
-        wanted = self.embed is not None and any(text.strip() for text, _ in meaning)
-        ranked = self._by_words(words, max(k, FIRST_STAGE_DEPTH) if wanted else k)
-        if self.embed is not None and wanted:
-            ranked = self._with_meaning(ranked, combine_vectors(self.embed, meaning), self.embed)
+        """The `k` best passages, scores strictly decreasing. The arguments are those of `SearchRequest`."""
+        request = SearchRequest(tuple(words), tuple((text, weight) for text, weight in meaning if text.strip()), k)
+        ranked: RankedNumbers = []
+        for stage in self.stages:
+            ranked = stage(request, ranked)
         return self.index.hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id."""
         return self.index.read(ids)
 
-    def _by_words(self, words: Sequence[WeightedText], k: int) -> RankedNumbers:
-        weights = weight_stems(words)
-        return self._rescored(self.index.rank(weights, k), weights)
 
-    def _rescored(self, ranked: RankedNumbers, weights: dict[str, float]) -> RankedNumbers:
-        if self.score is None:
-            return ranked
-        words = [stems(text) for text in self._texts(ranked)]
+@dataclass(frozen=True, slots=True)
+class Bm25Stage:
+    """The first stage: BM25 over the whole index."""
+
+    index: PassageIndex
+    min_depth: int = 0  # passages that later stages may move up, however few are wanted
+
+    def __call__(self, request: SearchRequest, _ranked: RankedNumbers) -> RankedNumbers:
+        depth = max(request.k, self.min_depth) if request.meaning else request.k
+        return self.index.rank(weight_stems(request.words), depth)
+
+
+@dataclass(frozen=True, slots=True)
+class RescoringStage:
+    """Another score of the words, such as query likelihood, in the place of BM25's."""
+
+    index: PassageIndex
+    score: ScoreFunction
+
+    def __call__(self, request: SearchRequest, ranked: RankedNumbers) -> RankedNumbers:
+        weights = weight_stems(request.words)
+        texts = read_texts(self.index, ranked)
         return sort_best_first(
-            (number, self.score(weights, held)) for (number, _), held in zip(ranked, words, strict=True)
+            (number, self.score(weights, stems(text))) for (number, _), text in zip(ranked, texts, strict=True)
         )
 
-    def _texts(self, ranked: RankedNumbers) -> list[str]:
-        passages = self.index.read(self.index.ids([number for number, _ in ranked]))
-        return [searchable_text(passage) for passage in passages]
 
-    def _with_meaning(self, ranked: RankedNumbers, meant: Vectors, embed: Embed) -> RankedNumbers:
+@dataclass(frozen=True, slots=True)
+class CosineStage:
+    """Fusion of words and meaning: the share of the best word score, plus the weighted cosine.
+
+    Of every passage where the index has vectors, else of the first `rerank_depth`; the rest stay behind them.
+    """
+
+    index: PassageIndex
+    embed: Embed
+    vectors: Vectors | None  # a row a passage, by its number
+    weight: float  # of the cosine; the best passage by words has 1
+    rerank_depth: int
+
+    def __call__(self, request: SearchRequest, ranked: RankedNumbers) -> RankedNumbers:
+        if not request.meaning:
+            return ranked
+        query = combine_vectors(self.embed, request.meaning)
         shares = _normalise_scores(ranked)
-        if self.vectors is not None:
-            scores = COSINE_WEIGHT * (self.vectors @ meant).astype(np.float64)
-            for number, share in shares:
-                scores[number] += share
-            return sort_best_first((number, float(score)) for number, score in enumerate(scores))
-        top, rest = shares[:RERANK_DEPTH], shares[RERANK_DEPTH:]
-        cosines = embed(self._texts(top)) @ meant if top else ()
-        both = (
-            (number, share + COSINE_WEIGHT * float(cosine))
-            for (number, share), cosine in zip(top, cosines, strict=True)
+        return self._score_all(shares, query) if self.vectors is not None else self._rerank_top(shares, query)
+
+    def _score_all(self, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
+        assert self.vectors is not None
+        scores = self.weight * (self.vectors @ query).astype(np.float64)
+        for number, share in shares:
+            scores[number] += share
+        return sort_best_first((number, float(score)) for number, score in enumerate(scores))
+
+    def _rerank_top(self, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
+        top, rest = shares[: self.rerank_depth], shares[self.rerank_depth :]
+        cosines = self.embed(read_texts(self.index, top)) @ query if top else ()
+        fused = (
+            (number, share + self.weight * float(cosine)) for (number, share), cosine in zip(top, cosines, strict=True)
         )
-        return [*sort_best_first(both), *rest]
+        return [*sort_best_first(fused), *rest]
+
+
+def read_texts(index: PassageIndex, ranked: RankedNumbers) -> list[str]:
+    """All that is searched of each passage of a ranking."""
+    return [searchable_text(passage) for passage in index.read(index.ids([number for number, _ in ranked]))]
 
 
 def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:

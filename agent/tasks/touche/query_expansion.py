@@ -6,8 +6,7 @@ The best run of 2020 took its words from a language model that went on with the 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel
 from agent.tasks.touche.topics import ControversialQuestion
-from agent.turn.query_rewriting import rewrite_query
-from agent.turn.retrieval import HYDE_WEIGHT
+from agent.turn.query_rewriting import generate_hypothetical_answers
 from indexes.passage_index import WeightedText
 from schemas.records import Message, Plan
 
@@ -17,5 +16,6 @@ ANSWERS = Plan(query=("hyde",))  # one, of the usual length, always the same
 def expand_query(question: ControversialQuestion, llm: LanguageModel) -> list[WeightedText]:
     """The question and what the model would answer out of hand, whose words weigh less."""
     conversation = Conversation(prompts.render("system").instruction, (Message("user", question.title),))
-    answers = rewrite_query(conversation, llm, ANSWERS).hypothetical_answers
-    return [(question.title, 1.0), *((answer, HYDE_WEIGHT / len(answers)) for answer in answers)]
+    answers = generate_hypothetical_answers(conversation, llm, ANSWERS)
+    weight = ANSWERS.tuning.retrieval.hyde_weight
+    return [(question.title, 1.0), *((answer, weight / len(answers)) for answer in answers)]

@@ -1,0 +1,78 @@
+"""A worker answers one topic at a time. It is made from a specification that another process can make it from, too."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agent.flow import Tools, answer_topic
+from agent.models.embedding.index_vectors import cache_vectors
+from agent.models.embedding.registry import open_embedder
+from agent.models.no_model import NoModel
+from agent.models.protocol import LanguageModel
+from agent.models.registry import open_model
+from agent.runs.evidence import Evidence, EvidenceFiles
+from agent.runs.trace import TraceLine
+from indexes.ranking.vectors import Embedder
+from indexes.storage.cache import Cache
+from indexes.storage.directories import cache_directory
+from schemas.records import Call, Plan, Provided, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpecification:
+    """Everything that a worker is made from, as plain values that can be pickled.
+
+    In another process: `specification.open(open_evidence(specification.files, topics, specification.plan))`.
+    """
+
+    model: str
+    files: EvidenceFiles
+    plan: Plan
+    needs_vectors: bool = True  # whether an embedding model is of any use
+    threads: int | None = None  # of each model; None: one a physical core
+    cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
+
+    def open(self, evidence: Evidence) -> "Worker":
+        """Load the models. Raises what `open_model` and `open_embedder` do."""
+        calls = CallRecorder()
+        replies = Cache(cache_directory() / "replies.sqlite") if self.cache else None
+        llm = open_model(self.model, calls.record, threads=self.threads, cache=replies)
+        embedder = open_embedder(self.files.embedder, threads=self.threads) if self.needs_vectors else None
+        if embedder and self.cache:
+            embedder = cache_vectors(embedder)
+        search = evidence.open_search(embedder, self.plan, calls.record)
+        embed = embedder.embed if embedder else None
+        tools = Tools(llm, search, evidence.read, self.plan, embed, NoModel(calls.record))
+        return Worker(llm, embedder, tools, calls)
+
+
+class CallRecorder:
+    """Hears each call of the models and the search of one worker."""
+
+    def __init__(self) -> None:
+        self._calls: tuple[Call, ...] = ()
+
+    def record(self, call: Call) -> None:
+        self._calls = (*self._calls, call)
+
+    def take(self) -> tuple[Call, ...]:
+        """The calls since it was asked last."""
+        calls, self._calls = self._calls, ()
+        return calls
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Opened models over opened evidence. Not for several threads at once."""
+
+    llm: LanguageModel
+    embedder: Embedder | None
+    tools: Tools
+    calls: CallRecorder
+
+    def answer(self, topic: Topic, given: Mapping[str, Provided], replies: Mapping[str, str]) -> Iterator[TraceLine]:
+        """A line of the trace for each turn that has no reply yet, with the calls that made it."""
+        started = time.perf_counter()
+        for result in answer_topic(topic, self.tools, given, replies):
+            yield TraceLine(result, self.calls.take(), round(time.perf_counter() - started, 3))
+            started = time.perf_counter()

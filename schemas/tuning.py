@@ -1,0 +1,84 @@
+"""Every tuning constant that decides the bytes of a run, in one record that the trace keeps (`Plan.tuning`).
+
+`docs/log.md` has the measurements behind them. A trace made with other values is not continued by `--resume`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTuning:
+    """Query rewriting and hypothetical answers."""
+
+    context_phrases: int = 3  # phrases of the conversation that join the query
+    candidate_phrases: int = 40  # the latest ones are considered; each costs its own tokens
+    recent_messages: int = 4  # whose phrases are considered, beside the first message of all
+    hyde_tokens: int = 64  # of a hypothetical answer
+    lead_characters: int = 300  # of the previous reply: its beginning says what it is about
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalTuning:
+    """What the parts of a query weigh, in words and in meaning, beside the utterance, which weighs 1."""
+
+    context_weight: float = 0.5
+    hyde_weight: float = 0.3
+    previous_reply_weight: float = 0.05
+    own_words: int = 6  # an utterance of so many words leans on itself and on the conversation alike
+    dense_reply_weight: float = 0.5
+    dense_hyde_weight: float = 0.5
+    cosine_weight: float = 4.0  # beside BM25, whose best passage has 1
+    first_stage_depth: int = 1000  # passages that BM25 finds at least where they are reranked
+    rerank_depth: int = 100  # passages whose cosine is computed where the index has no vectors
+    dirichlet_mu: float = 1000.0  # of `--scorer dirichlet`
+
+
+@dataclass(frozen=True, slots=True)
+class StatementClassifier:
+    """A logistic regression: what each kind of evidence weighs, then how far it lies behind the turn's best."""
+
+    constant: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTuning:
+    """Statement selection, by the evidence at hand. Derived by `benchmarks/ptkb_quality.py --fit`."""
+
+    likelihood_and_cosine: StatementClassifier = StatementClassifier(-0.61, (0.97, 2.55, 3.24, 4.09))
+    likelihood: StatementClassifier = StatementClassifier(-0.77, (3.0, 4.93))
+    words_and_cosine: StatementClassifier = StatementClassifier(-1.03, (0.0, 3.93, 0.03, 4.58))
+    words: StatementClassifier = StatementClassifier(-1.3, (0.05, 0.04))
+    max_statements: int = 6  # a turn
+
+    def classifier(self, *, has_likelihoods: bool, has_vectors: bool) -> StatementClassifier:
+        """The one for what is at hand."""
+        if has_vectors:
+            return self.likelihood_and_cosine if has_likelihoods else self.words_and_cosine
+        return self.likelihood if has_likelihoods else self.words
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTuning:
+    """The choice of sentences, and the prompt of a model that writes."""
+
+    min_sentence_words: int = 5  # shorter ones are headings and fragments
+    max_sentence_words: int = 60  # longer ones are lists
+    overlap_weight: float = 0.1  # of word overlap (at most 1), beside the cosine
+    rank_penalty: float = 0.02  # for a place further down the ranking
+    rank_penalty_words: float = 0.05  # the same where there is word overlap alone
+    max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
+    answerable_cosine: float = 0.35  # of the nearest sentence; below, the passages are taken to have no answer
+    fallback_sentences: int = 2  # quoted then
+    same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
+    recent_messages: int = 5  # that passages give way to in the prompt of a model that writes
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """All of them, by the step of a turn that they belong to."""
+
+    query: QueryTuning = QueryTuning()
+    retrieval: RetrievalTuning = RetrievalTuning()
+    statements: StatementTuning = StatementTuning()
+    answer: AnswerTuning = AnswerTuning()
