@@ -25,7 +25,7 @@ from agent.evaluation.search import measure_search
 from agent.flow import Tools, answer_topic
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import LanguageModel, ignore_call
-from agent.models.registry import gguf_opening, open_model
+from agent.models.registry import find_gguf, open_model
 from agent.tracks.registry import default_statement_threshold, read_topics
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
@@ -52,7 +52,7 @@ def open_bare(name: str) -> LanguageModel:
     """A model without a cache of replies, which would not know one processor from another."""
     if name != "smollm2":
         return open_model(name)
-    return gguf_opening(name, None)[0](ignore_call)
+    return find_gguf(name, None).open(ignore_call)
 
 
 def answer(

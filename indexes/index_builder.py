@@ -1,7 +1,6 @@
 """Building a passage index from a corpus, in one go and in bounded memory."""
 
 import array
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
 from indexes.passage_index import INFO_FILE, _make_schema, _register_analyzer, searchable_text
+from indexes.processors import logical_cores
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
 from indexes.text.analysis import ANALYZER
@@ -152,7 +152,7 @@ def _check_block(block: Sequence[Item], before: SeenIds) -> Iterator[Item]:
 @contextmanager
 def _writer(index: Any) -> Iterator[Any]:
     """A writer on all cores: committed at the end, rolled back on failure, its threads gone either way."""
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = logical_cores()
     writer = index.writer(WRITER_BYTES_PER_THREAD * threads, threads)
     try:
         yield writer

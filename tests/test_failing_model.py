@@ -24,7 +24,7 @@ Fails = Callable[[Conversation, Task], None]
 class Failing:
     """The model that is none, except where it fails."""
 
-    writes, has_likelihoods, digest = False, False, "failing"
+    generates_text, writes_answers, has_likelihoods, digest = True, False, False, "failing"
 
     def __init__(self, listen: Listener, fails: Fails) -> None:
         self.name, self._own, self._fails = "failing", NoModel(listen), fails

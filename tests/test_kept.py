@@ -18,7 +18,8 @@ from schemas.errors import RunError, UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, needs_model
 
 REPACK = (
-    "from agent.models.bundled import *; source = find_bundled_gguf(); print(requantise(source, file_sha256(source)))"
+    "from agent.models.bundled import find_bundled_gguf, requantise; from indexes.storage.files import file_sha256; "
+    "source = find_bundled_gguf(); print(requantise(source, file_sha256(source)))"
 )
 
 

@@ -21,7 +21,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from agent.models.bundled import find_bundled_gguf, requantise
-from agent.models.openai_server import PAUSES, Server, ServerModel, open_server_model
+from agent.models.openai_server import RAW_RESPONSE_HEADER, SENT_HEADERS, ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
 from agent.turn.statement_selection import select_statements
@@ -37,7 +37,6 @@ TALK = Conversation(
     (Message("user", "I bake."), Message("assistant", "Nice!"), Message("user", "Which bread is free of gluten?")),
 )
 KEY = "sesame-5178"
-NO_PAUSES = (0.0, 0.0)
 LISTED = {"data": [{"id": "big"}, {"id": "small", "max_model_len": 64}]}
 WORKING = "hangs"  # until the stand-in is closed
 GONE = "closes the connection"
@@ -64,7 +63,7 @@ class StandIn(BaseHTTPRequestHandler):
     models: tuple[int, Any]
     replies: list[Any]
     asked: list[dict[str, Any]]  # the bodies
-    headers_seen: list[str]
+    headers_seen: list[dict[str, str]]
     closed: threading.Event
 
     def do_GET(self) -> None:
@@ -73,7 +72,7 @@ class StandIn(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append(body)
-        self.headers_seen.append(self.headers.get("Authorization", ""))
+        self.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
         reply = self.replies.pop(0) if self.replies else (200, self._usual(body))
         if reply == WORKING:
             self.closed.wait(PATIENCE)
@@ -107,6 +106,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     StandIn.models, StandIn.replies, StandIn.asked, StandIn.headers_seen = (200, LISTED), [], [], []
     StandIn.closed = threading.Event()
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before a further attempt
     server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -124,7 +124,7 @@ def calls() -> list[Call]:
 
 @pytest.fixture
 def model(address: str, calls: list[Call]) -> Iterator[ServerModel]:
-    with closing(open_server_model(address, calls.append, NO_PAUSES)) as opened:
+    with closing(open_server_model(address, calls.append)) as opened:
         yield opened
 
 
@@ -150,7 +150,7 @@ def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: s
     assert talk == [{"role": "user", "content": "I bake."}, {"role": "assistant", "content": "Nice!"}]
     assert last == {"role": "user", "content": "Which bread is free of gluten?\n\nWhich?"}
     assert body == {"model": "big", "max_tokens": 20, "temperature": 0.8, "seed": 7}
-    assert StandIn.headers_seen == [f"Bearer {KEY}"]
+    assert [headers["authorization"] for headers in StandIn.headers_seen] == [f"Bearer {KEY}"]
     (call,) = calls
     assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("hyde", "Rice bread.", 10, 7)
     assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich?")
@@ -182,13 +182,14 @@ def test_a_reply_of_a_type(model: ServerModel) -> None:
 
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, model: ServerModel) -> None:
-    """The 500 is that of llama-cpp-python's server."""
-    StandIn.replies = [(status, fault("'loc': ('body', 'response_format', 'type')"))]
+    """The 500 is that of llama-cpp-python's server; it looks like something that may pass."""
+    attempts = 3 if status == 500 else 1
+    StandIn.replies = [(status, fault("'loc': ('body', 'response_format', 'type')"))] * attempts
     StandIn.replies += [(200, said('{"text": "a"}')), (200, said('{"text": "b"}'))]
     assert [model.ask(TALK, Task("rewrite"), Question).text for _ in "ab"] == ["a", "b"]
     forms = [body["response_format"]["type"] for body in StandIn.asked]
-    assert forms == ["json_schema", "json_object", "json_object"]
-    assert StandIn.asked[1]["response_format"]["schema"]["properties"]["text"]["maxLength"] == 40
+    assert forms == [*["json_schema"] * attempts, "json_object", "json_object"]
+    assert StandIn.asked[-1]["response_format"]["schema"]["properties"]["text"]["maxLength"] == 40
 
 
 def test_a_request_that_is_too_much_is_no_reason_for_the_older_form(model: ServerModel) -> None:
@@ -218,20 +219,54 @@ def test_what_does_not_pass_is_told(trouble: Any, model: ServerModel, address: s
     assert not isinstance(caught.value, ModelReplyError)
 
 
-def test_it_is_waited_longer_each_time(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_pause_is_longer_than_the_one_before(model: ServerModel, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
-    StandIn.models = (503, b"")
-    with httpx.Client(trust_env=False) as client, pytest.raises(ModelError):
-        Server(address, client, PAUSES).ask("models")
-    assert waited == [1.0, 2.0]
+    StandIn.replies = [(503, b"")] * 3
+    with pytest.raises(ModelError):
+        model.ask(TALK, Task("hyde"), str)
+    first, second = waited
+    assert 0 < first < second < 10
+
+
+@pytest.mark.parametrize("key", ["", KEY])
+def test_nothing_of_the_persons_settings_for_openai_is_sent(
+    key: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor a description of this machine."""
+    monkeypatch.setenv("CONVAGENT_API_KEY", key)
+    monkeypatch.setenv("OPENAI_API_KEY", "theirs")
+    monkeypatch.setenv("OPENAI_ORG_ID", "theirs")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "theirs")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: theirs\nX-Theirs: theirs")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    with closing(open_server_model(address, print)) as model:
+        assert model.ask(TALK, Task("hyde"), str) == "Rice bread."
+    (headers,) = StandIn.headers_seen
+    assert set(headers) - SENT_HEADERS - {RAW_RESPONSE_HEADER} == ({"authorization"} if key else set())
+    assert headers.get("authorization", "") == (f"Bearer {key}" if key else "")
+    assert "theirs" not in str(headers)
+
+
+def test_a_redirection_is_not_followed(model: ServerModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = f"http://127.0.0.1:{free_port()}/v1"
+    send_header = StandIn.end_headers
+
+    def redirect(self: StandIn) -> None:
+        self.send_header("Location", elsewhere)
+        send_header(self)
+
+    monkeypatch.setattr(StandIn, "end_headers", redirect)
+    StandIn.replies = [(307, b"")]
+    with pytest.raises(ModelError, match="something else \\(HTTP 307"):
+        model.ask(TALK, Task("hyde"), str)
 
 
 def test_a_reply_has_so_many_seconds(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.2")
     StandIn.replies = [WORKING] * 3
     with (
-        closing(open_server_model(address, print, NO_PAUSES)) as model,
+        closing(open_server_model(address, print)) as model,
         pytest.raises(ModelError, match=r"no reply within 0.2 s\n.*CONVAGENT_TIMEOUT"),
     ):
         model.ask(TALK, Task("hyde"), str)
@@ -296,7 +331,7 @@ def test_a_server_that_does_not_have_it(
 ) -> None:
     StandIn.models = models
     with pytest.raises(error) as caught:
-        open_server_model(address + name, print, NO_PAUSES)
+        open_server_model(address + name, print)
     assert told in str(caught.value)
     assert KEY not in str(caught.value)
 
@@ -304,7 +339,7 @@ def test_a_server_that_does_not_have_it(
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "a..b", f"{'a' * 70}.invalid"])
 def test_a_server_that_is_not_there(host: str) -> None:
     with pytest.raises(MissingError, match="cannot be reached") as caught:
-        open_server_model(f"http://{host.format(port=free_port())}/v1#big", print, NO_PAUSES)
+        open_server_model(f"http://{host.format(port=free_port())}/v1#big", print)
     assert "Is the server running" in caught.value.remedy
 
 
@@ -338,22 +373,22 @@ def test_a_password_is_not_repeated(name: str) -> None:
 def test_settings_that_are_none(setting: str, value: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(setting, value)
     with pytest.raises(UsageError, match=setting):
-        open_server_model(address, print, NO_PAUSES)
+        open_server_model(address, print)
 
 
 def test_proxies_of_the_environment(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loopback is asked past them; where one cannot be used, that is said without its password."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("ALL_PROXY", "gopher://anna:sesame@127.0.0.1:1")
-    open_server_model(address, print, NO_PAUSES).close()
+    open_server_model(address, print).close()
     with pytest.raises(UsageError, match="proxy") as caught:
-        open_server_model("http://192.0.2.1/v1", print, NO_PAUSES)
+        open_server_model("http://192.0.2.1/v1", print)
     assert "sesame" not in str(caught.value)
 
 
 def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
     """The model `small` reads 64 tokens: the conversation is 35 long, without its first exchange 21."""
-    with closing(open_server_model(f"{address}#small", calls.append, NO_PAUSES)) as model:
+    with closing(open_server_model(f"{address}#small", calls.append)) as model:
         assert not model.fits(TALK, Task("hyde", max_tokens=40))
         assert model.fits(TALK, Task("hyde", max_tokens=20))
         model.ask(TALK, Task("hyde", max_tokens=40, omitted=("p1",)), str)
@@ -374,7 +409,7 @@ def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
 )
 def test_how_much_it_reads(about: dict[str, Any], size: int, address: str) -> None:
     StandIn.models = (200, {"data": [{"id": "m", **about}]})
-    with closing(open_server_model(address, print, NO_PAUSES)) as model:
+    with closing(open_server_model(address, print)) as model:
         rest = size - 5 - 3 - 5 - 1
         talk = Conversation("Be brief.", (Message("user", "Hm."),))
         assert model.fits(talk, Task("hyde", max_tokens=rest))

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
-from agent.models.registry import MODELS, open_model
+from agent.models.registry import MODEL_CHOICES, open_model
 from schemas.errors import ModelReplyError, UsageError
 from schemas.records import Message, Passage
 
@@ -23,9 +23,10 @@ class Verdict(Struct):
 
 def open_judge(name: str) -> LanguageModel:
     """The model of that name. Raises what `open_model` does, and `UsageError` for none at all."""
-    if name == "none":
-        raise UsageError("a judge has to be a model", remedy=f"Models: {MODELS}.")
-    return open_model(name)
+    judge = open_model(name)
+    if not judge.generates_text:
+        raise UsageError("a judge has to be a model", remedy=f"Models: {MODEL_CHOICES}.")
+    return judge
 
 
 def judge_support(llm: LanguageModel, text: str, cited: Sequence[Passage]) -> float | None:

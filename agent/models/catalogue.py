@@ -1,4 +1,4 @@
-"""Which models can be named on this machine: the embedded ones, and the GGUF files in the Hugging Face cache."""
+"""Which models can be named on this machine: the bundled ones, and the GGUF files in the Hugging Face cache."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from indexes.storage.files import file_sha256
 from schemas.errors import MissingError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
-RERANKER = "4"  # llama.cpp's number for a pooling that gives a score in the place of a vector
+RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class ModelEntry:
 
 
 def list_models() -> Iterator[ModelEntry]:
-    """The embedded models, installed or not, then what is in the Hugging Face cache, by name."""
-    embedded: list[tuple[str, Kind, Callable[[], Path]]]
-    embedded = [("smollm2", "language", find_bundled_gguf), ("minilm", "embedding", find_bundled_weights)]
-    for name, kind, find in embedded:
+    """The bundled models, installed or not, then those in the Hugging Face cache, by name."""
+    bundled: list[tuple[str, Kind, Callable[[], Path]]]
+    bundled = [("smollm2", "language", find_bundled_gguf), ("minilm", "embedding", find_bundled_weights)]
+    for name, kind, find in bundled:
         try:
             yield ModelEntry(name, kind, find().stat().st_size)
         except MissingError as error:
@@ -49,9 +49,9 @@ def pull_model(name: str) -> tuple[Path, bool]:
 
 
 def find_model_file(name: str) -> Path:
-    """The GGUF of a model that is here; nothing is downloaded. `minilm` is converted if it was not yet.
+    """The GGUF of a model on this machine; nothing is downloaded. `minilm` is converted if it was not yet.
 
-    Raises `UsageError` for a name that is none, `MissingError` for a model that is not here.
+    Raises `UsageError` for an unknown name, `MissingError` for a model that is not here.
     """
     if name == "smollm2":
         return find_bundled_gguf()
@@ -62,11 +62,13 @@ def find_model_file(name: str) -> Path:
         return find_cached(name)
     if name.endswith(".gguf") or os.sep in name:
         return check_gguf(Path(name).expanduser())
-    raise UsageError(f"no file has the name {name!r} (available: smollm2, minilm, hf:user/repo[:quant], a path)")
+    raise UsageError(
+        f"{name!r} is not the name of a model file (available: smollm2, minilm, hf:user/repo[:quant], a path)"
+    )
 
 
 def detect_kind(path: Path) -> Kind:
-    """What a GGUF is for, by its metadata (a tenth of a second). `other`: rerankers, and what sees or hears."""
+    """What a GGUF is for, by its metadata (a tenth of a second). `other`: rerankers, models for pictures or sound."""
     from agent.models.llama_cpp import read_metadata
 
     metadata = read_metadata(path)

@@ -29,7 +29,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """The Jinja chat template that a GGUF carries (ChatML where it carries none)."""
+    """The Jinja chat template of a GGUF (ChatML where it has none)."""
 
     source: str
     bos: str = ""

@@ -2,6 +2,7 @@
 
 import os
 
+from indexes.processors import logical_cores
 from schemas.errors import UsageError
 
 THREADS = "CONVAGENT_THREADS"  # a setting in the environment
@@ -9,17 +10,17 @@ MAX_THREADS = 512  # llama.cpp takes no more
 
 
 def stop_spinning_threads() -> str:
-    """How long OpenMP's waiting threads spin, unless the environment says so; read when llama.cpp is first loaded.
+    """Limit how long OpenMP's threads spin while they wait, and return the limit; the environment's own goes first.
 
-    They spin while they wait: a little is fast, much starves other processes (docs/log.md).
+    Call it before llama.cpp is first loaded. A little spinning is fast, much starves other processes (docs/log.md).
     """
     return os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def threads_to_use() -> int:
-    """Those that a model computes with: `CONVAGENT_THREADS`, else one for each physical core.
+    """How many threads a model computes with: `CONVAGENT_THREADS`, else one for each physical core.
 
-    Raises `UsageError` where the setting is no number of threads.
+    Raises `UsageError` where the setting is not a number of threads.
     """
     wanted = os.environ.get(THREADS, "").strip()
     if not wanted:
@@ -34,9 +35,4 @@ def physical_cores() -> int:
     """The cores that a model should use: more threads than physical cores slow llama.cpp down."""
     import psutil
 
-    return max(1, min(usable_cores(), psutil.cpu_count(logical=False) or usable_cores()))
-
-
-def usable_cores() -> int:
-    """The logical cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(logical_cores(), psutil.cpu_count(logical=False) or logical_cores()))

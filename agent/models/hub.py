@@ -1,8 +1,8 @@
 """Models from the Hugging Face hub, named `hf:user/repo`, `hf:user/repo:quant` or `hf:user/repo/file.gguf`.
 
-Beside `agent/models/openai_server.py` the one place that opens a connection, and only for a model that is named so. Files stay
-in the Hugging Face cache; a download that breaks off, or is broken off, is gone on with. With `HF_HUB_OFFLINE=1`
-nothing is asked of the hub: what is in the cache is used.
+Beside `agent/models/openai_server.py` this is the one place that opens a connection, and only for a model that is named
+so. Files stay in the Hugging Face cache; an interrupted download continues where it stopped. With `HF_HUB_OFFLINE=1`
+the hub is not asked: what is in the cache is used.
 """
 
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 from schemas.errors import MissingError, RunError, UsageError
 
 PREFIX = "hf:"
-PREFERRED = ("q4_k_m", "q8_0", "f16")  # where a repository has several and none is named
+PREFERRED = ("q4_k_m", "q8_0", "f16")  # the first of these, where a repository has several and none is named
 SHA256_DIGITS = 64
 _NAME = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:/(?P<file>.+\.gguf)|:(?P<quant>[\w.-]+))?")
 _REMEDIES = {  # by the name of the hub's error; the first that fits
@@ -21,13 +21,15 @@ _REMEDIES = {  # by the name of the hub's error; the first that fits
     "LocalEntryNotFoundError": "It is not in the cache, and the hub is out of reach.",
     "EntryNotFoundError": "The repository has no such file. hf:user/repo:quant finds one by its quantisation.",
 }
-_ELSE = "Is the name right, and the hub within reach? What came so far is kept. A .gguf can be named by its path, too."
+_OTHER_REMEDY = (
+    "Is the name right, and the hub within reach? What came so far is kept. A .gguf can be named by its path, too."
+)
 
 
 def fetch(name: str) -> Path:
     """The GGUF of that name in the cache, downloaded if it is not there yet.
 
-    Raises `UsageError` for a name of another form or a file that the repository does not have (naming those that it
+    Raises `UsageError` for a name of another form or a file that the repository does not have (listing those that it
     has), `MissingError` where the hub does not know it or cannot be reached, `RunError` where the disk is full or what
     came is damaged.
     """
@@ -103,10 +105,11 @@ def _parse_name(name: str) -> tuple[str, str | None, str | None]:
 
 
 def _download(repo: str, file: str) -> None:
-    """Put a file's contents where the cache looks for them, going on with what an earlier attempt left.
+    """Put a file's contents where the cache looks for them, continuing what an earlier attempt left.
 
-    The library itself goes on after a broken connection, but begins anew in another process (huggingface_hub 2.4). The
-    place is the cache's documented one: `models--user--repo/blobs/ETAG`, where the ETag of a large file is its SHA-256.
+    The library itself continues after a broken connection, but starts over in another process (huggingface_hub 2.4).
+    The place is the cache's documented one: `models--user--repo/blobs/ETAG`, where the ETag of a large file is its
+    SHA-256.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -146,6 +149,6 @@ def _explain(name: str, error: Exception) -> MissingError | RunError:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return RunError(f"{name} cannot be kept: the disk is full", remedy="Make room, or set HF_HOME, and go on.")
     kinds = [kind.__name__ for kind in type(error).__mro__]
-    remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in kinds), _ELSE)
+    remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in kinds), _OTHER_REMEDY)
     why = (str(error).splitlines() or [type(error).__name__])[0]
     return MissingError(f"{name} cannot be had ({why})", remedy=remedy)

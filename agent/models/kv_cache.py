@@ -86,7 +86,7 @@ class KvCache:
             self._decode([(token, position, 0, True)])
 
     def score(self, candidates: Sequence[Sequence[int]]) -> list[float]:
-        """The natural-log likelihood of each candidate right after sequence 0 (which must just have been read)."""
+        """The natural-log likelihood of each candidate right after sequence 0, which must just have been read."""
         first = _log_softmax(self._logits(1))[0]
         scores = [0.0] * len(candidates)
         for group in _split_into_batches([len(candidate) for candidate in candidates]):
@@ -117,7 +117,7 @@ class KvCache:
         return [float(part.sum(dtype=np.float64)) for part in np.split(gains, ends[:-1])]
 
     def _forget_from(self, position: int) -> int:
-        """Drop sequence 0 from `position` on, whatever was written after it too; returns where reading goes on."""
+        """Drop sequence 0 from `position` on, with what was written after it. Returns where reading goes on."""
         if not llama_cpp.llama_memory_seq_rm(self._memory, 0, position, -1):  # recurrent models forget all or nothing
             llama_cpp.llama_memory_clear(self._memory, True)
             position = 0
@@ -143,7 +143,7 @@ class KvCache:
 
 
 def _target_tokens(group: Sequence[Sequence[int]]) -> list[int]:
-    """What each row should have been followed by."""
+    """The token that follows each row in its candidate."""
     return [token for candidate in group for token in candidate[1:]]
 
 

@@ -13,7 +13,7 @@ from llama_cpp._internals import LlamaModel
 
 from agent.models.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.context_window import drop_oldest_exchanges, no_room_error
-from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache
+from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
 from agent.models.protocol import Conversation, Listener, Reply, Task
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
 from agent.models.weights import is_built_with_amx, load_weights
@@ -37,6 +37,10 @@ class LlamaCppModel:
     _template: ChatTemplate
 
     @property
+    def generates_text(self) -> bool:
+        return True
+
+    @property
     def writes_answers(self) -> bool:
         return int(llama_cpp.llama_model_n_params(self._weights.model)) >= WRITER_PARAMETERS
 
@@ -53,7 +57,7 @@ class LlamaCppModel:
         schema = None if reply is str else reply_schema(reply)
         self._context.read(tokens)
         with self._sampler(schema, task.seed) as sampler:
-            text = self._detokenize(self._until_end(self._context.write(sampler, task.max_tokens)))
+            text = self._detokenize(self._cut_at_end(self._context.write(sampler, task.max_tokens)))
         self._report_call(Call(task.name, "ask", _join_pieces(pieces), text, omitted=omitted), started, before)
         return clean_text_reply(text, task) if reply is str else parse_reply(text, reply, task)
 
@@ -105,7 +109,7 @@ class LlamaCppModel:
     def _detokenize(self, tokens: Sequence[int]) -> str:
         return str(self._weights.detokenize(list(tokens)).decode("utf-8", "ignore"))
 
-    def _until_end(self, tokens: Iterator[int]) -> list[int]:
+    def _cut_at_end(self, tokens: Iterator[int]) -> list[int]:
         written: list[int] = []
         for token in tokens:
             if llama_cpp.llama_vocab_is_eog(self._vocab, token):
@@ -115,7 +119,7 @@ class LlamaCppModel:
 
     @contextmanager
     def _sampler(self, schema: dict[str, Any] | None, seed: int | None) -> Iterator[Any]:
-        """Repeating itself less, and held to a JSON Schema where there is one; greedy unless there is a seed."""
+        """Repeats itself less, and is held to a JSON Schema where there is one; greedy unless there is a seed."""
         chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         if schema is not None:
             grammar = _to_grammar(schema).encode()
@@ -136,7 +140,7 @@ class LlamaCppModel:
         finally:
             llama_cpp.llama_sampler_free(chain)
 
-    def _report_call(self, call: Call, started: float, before: Any) -> None:
+    def _report_call(self, call: Call, started: float, before: TokenUsage) -> None:
         usage = self._context.usage
         read, written = usage.read - before.read, usage.written - before.written
         seconds = round(time.perf_counter() - started, 4)
@@ -156,18 +160,18 @@ def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener
 
 
 def decoding_settings() -> str:
-    """What decides the replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
+    """What decides replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
     build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()} {is_built_with_amx()}"
     return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
 
 
 def context_size(trained: int) -> int:
-    """Tokens of the context that is opened for a model which was trained with so many."""
+    """Tokens of the context that is opened, for a model trained with so many."""
     return min(MAX_CONTEXT, trained)
 
 
 def read_metadata(path: Path) -> dict[str, str] | None:
-    """What a GGUF says about itself (a tenth of a second); None where llama.cpp cannot read it, as when it is torn."""
+    """What a GGUF says about itself (a tenth of a second); None where llama.cpp cannot read it."""
     try:
         weights = load_weights(path, vocabulary_only=True)
     except InvalidInputError:

@@ -10,17 +10,18 @@ from agent.models.protocol import Conversation, Listener, Reply, Task
 from indexes.ranking.in_memory_bm25 import bm25_scores
 from schemas.records import Call
 
-NEWEST_WEIGHT = 3  # times the last utterance counts against what was said before
-HISTORY_MESSAGES = 4  # how far back the words count
+NEWEST_WEIGHT = 3  # times as much as earlier messages the last one counts
+HISTORY_MESSAGES = 4  # that count beside the last
 
 
 @dataclass(frozen=True, slots=True)
 class NoModel:
-    """Asked, it gives the empty reply; scoring, BM25 over the candidates."""
+    """Gives the empty reply to whatever it is asked, and scores candidates by BM25."""
 
     listen: Listener
     name: str = "none"
     digest: str = ""
+    generates_text: bool = False
     writes_answers: bool = False
     has_likelihoods: bool = False
 

@@ -1,20 +1,21 @@
 """A model behind an OpenAI-compatible server (llama-server, vLLM, llama-cpp-python's), named `http://host:port/v1#name`.
 
-Beside `agent/models/hub.py` the one place that opens a connection, and only for a model that is named so. A key, where the
-server wants one, comes from `CONVAGENT_API_KEY`; `CONVAGENT_TIMEOUT` is how many seconds a reply may take. Such servers
-write, but share no way to tell how likely a given text is: judging is by shared words, as with no model.
+It is asked by OpenAI's own client. Beside `agent/models/hub.py` this is the one place that opens a connection, and only
+for a model that is named so. A key, where the server wants one, comes from `CONVAGENT_API_KEY`; `CONVAGENT_TIMEOUT` is
+how many seconds a reply may take. Such servers write, but share no way to tell how likely a given text is: judging is
+by shared words, as with no model.
 """
 
 import hashlib
-import json
 import logging
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any, cast
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -24,45 +25,44 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Listener, Reply, Task
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
 from indexes.text.control_characters import strip_control_characters
+from schemas.addresses import is_loopback
 from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit
 from schemas.records import Call, Message
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import APIConnectionError, APIStatusError, OpenAI
 
 CONNECT_SECONDS, REPLY_SECONDS = 10.0, 600.0
-PAUSES = (1.0, 2.0)  # seconds before the second and the third attempt
-CONTEXT = 8192  # tokens that are taken to be read at once where a server does not say
+MAX_RETRIES = 2  # further attempts, for what may pass: no connection, no reply in time, HTTP 408, 409, 429 and 5xx
+SENT_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
+RAW_RESPONSE_HEADER = "x-stainless-raw-response"  # by which the client knows that bytes are wanted
+DEFAULT_CONTEXT = 8192  # tokens read at once, where a server does not say how many
 TOKEN_CHARACTERS = 4
-MARKS = 5  # tokens that set a message apart from the next
-QUOTED = 200  # characters of a server's own words in an error
-LISTED = 10  # models of a server in an error
-FORM = "A server's model is named http://host:port/v1#name."
+MESSAGE_TOKENS = 5  # that set a message apart from the next
+MAX_QUOTED = 200  # characters of a server's own words in an error
+MAX_LISTED = 10  # models of a server in an error
+ADDRESS_FORM = "A server's model is named http://host:port/v1#name."
 log = logging.getLogger("convagent")
-
-
-class TransientError(ModelError):
-    """What may be over at the next attempt."""
 
 
 class RefusedError(ModelError):
     """The server does not take the request as it is."""
 
 
-class _Trained(Struct):
+class _Training(Struct):
     n_ctx_train: int | None = None  # tokens; of llama-server, which may have been started with fewer
 
 
-class _About(Struct):
+class _ModelInfo(Struct):
     """A model as GET /models describes it."""
 
     id: Annotated[str, Meta(min_length=1)]
     max_model_len: int | None = None  # tokens; of vLLM
-    meta: _Trained | None = None
+    meta: _Training | None = None
 
 
-class _Models(Struct):
-    data: Annotated[list[_About], Meta(min_length=1)]
+class _ModelList(Struct):
+    data: Annotated[list[_ModelInfo], Meta(min_length=1)]
 
 
 class _Message(Struct):
@@ -74,91 +74,85 @@ class _Choice(Struct):
     finish_reason: str | None = None
 
 
-class _Cached(Struct):
+class _PromptDetails(Struct):
     cached_tokens: int | None = None
 
 
 class _Usage(Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    prompt_tokens_details: _Cached | None = None
+    prompt_tokens_details: _PromptDetails | None = None
 
 
 class _Completion(Struct):
-    """The reply of POST /chat/completions."""
+    """The reply of POST /chat/completions. Servers differ in all that is not named here."""
 
     choices: Annotated[list[_Choice], Meta(min_length=1)]
     usage: _Usage | None = None
 
 
-class _Fault(Struct):
-    message: str
-
-
-class _Failure(Struct):
-    """An error as these servers tell it."""
-
-    error: _Fault
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An address that is asked, and asked again where that may help."""
+    """A server and OpenAI's client for it, with its errors in our words.
+
+    Both requests raise `UsageError` where a key is wanted, `MissingError` where there is no such path or model,
+    `RefusedError` where the request is not taken, `ModelReplyError` for a reply of another form, and `ModelError` where
+    every attempt failed.
+    """
 
     base: str
-    client: "httpx.Client"
-    pauses: Sequence[float]  # seconds before each further attempt
+    client: "OpenAI"
 
-    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
-        """What GET gives, or POST where there is a body.
+    def list_models(self) -> list[_ModelInfo]:
+        with self._explain_errors():
+            reply = self.client.models.with_raw_response.list()
+        return _decode_reply(reply.content, _ModelList, self.base).data
 
-        Raises `UsageError` where a key is wanted, `MissingError` where there is no such path or model, `RefusedError`
-        where the request is not taken, `TransientError` where every attempt failed, `ModelError` for what else it says.
-        """
-        for pause in self.pauses:
-            try:
-                return self._attempt(path, body)
-            except TransientError as error:
-                log.info("%s: %s; asked again in %g s", error.where, error.what, pause)
-                time.sleep(pause)
-        return self._attempt(path, body)
+    def complete(self, body: Mapping[str, Any]) -> _Completion:
+        with self._explain_errors():
+            reply = self.client.chat.completions.with_raw_response.create(**body)
+        return _decode_reply(reply.content, _Completion, self.base)
 
-    def _attempt(self, path: str, body: Mapping[str, Any] | None) -> bytes:
-        import httpx
+    @contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        from openai import APIConnectionError, APIStatusError
 
-        method = "GET" if body is None else "POST"
-        sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace") if body is not None else None
-        headers = {"Content-Type": "application/json"} if body is not None else None
         try:
-            response = self.client.request(method, f"{self.base}/{path}", content=sent, headers=headers)
-        except httpx.ReadTimeout as error:
-            what = f"no reply within {self.client.timeout.read:g} s"
-            raise TransientError(what, where=self.base, remedy="Set CONVAGENT_TIMEOUT to more seconds.") from error
-        except (httpx.RequestError, UnicodeError) as error:  # the latter: a host whose name cannot be one
-            why = strip_control_characters(str(error)) or type(error).__name__
-            remedy = "Is the server running, and the address right?"
-            raise TransientError(f"the server cannot be reached ({why})", where=self.base, remedy=remedy) from error
-        if not response.is_success:
-            raise self._failure(response.status_code, _error_words(response.content))
-        return response.content
+            yield
+        except APIStatusError as error:
+            raise self._status_error(error) from error
+        except (APIConnectionError, UnicodeError) as error:  # the latter: a host whose name cannot be one
+            raise self._connection_error(error) from error
 
-    def _failure(self, status: int, words: str) -> ModelError | MissingError | UsageError:
+    def _connection_error(self, error: "APIConnectionError | UnicodeError") -> ModelError:
+        from openai import APITimeoutError
+
+        cause = error.__cause__ or error
+        if isinstance(error, APITimeoutError) and type(cause).__name__ == "ReadTimeout":
+            remedy = "Set CONVAGENT_TIMEOUT to more seconds."
+            return ModelError(f"no reply within {_read_timeout():g} s", where=self.base, remedy=remedy)
+        why = strip_control_characters(str(cause)) or type(cause).__name__
+        remedy = "Is the server running, and the address right?"
+        return ModelError(f"the server cannot be reached ({why})", where=self.base, remedy=remedy)
+
+    def _status_error(self, error: "APIStatusError") -> ModelError | MissingError | UsageError:
         """What a status means to a person."""
-        said = f"HTTP {status}: {words}" if words else f"HTTP {status}"
+        status, words = error.status_code, _error_words(error)
+        quoted = f"HTTP {status}: {words}" if words else f"HTTP {status}"
         if status in (401, 403):  # its words may quote the key
             remedy = "Set CONVAGENT_API_KEY to a key that it accepts."
             return UsageError(f"the server does not let us in (HTTP {status})", where=self.base, remedy=remedy)
         if status == 404:
-            remedy = f"Is the address right, up to /v1, and the model still served? {FORM}"
-            return MissingError(f"the server has no such model or path ({said})", where=self.base, remedy=remedy)
-        # llama-cpp-python's server tells what it does not know in a request by 500
+            remedy = f"Is the address right, up to /v1, and the model still served? {ADDRESS_FORM}"
+            return MissingError(f"the server has no such model or path ({quoted})", where=self.base, remedy=remedy)
+        # llama-cpp-python's server answers 500 to a request that it does not understand
         if status in (400, 422) or (status == 500 and "response_format" in words):
             remedy = "Where the prompt is too long: start the server with a larger context, or shorten the turn."
-            return RefusedError(f"the server refuses the request ({said})", where=self.base, remedy=remedy)
-        if status == 429 or status >= 500:
+            return RefusedError(f"the server refuses the request ({quoted})", where=self.base, remedy=remedy)
+        if status in (408, 409, 429) or status >= 500:
             remedy = "Its log may say why. What was answered is kept: `answer --resume` goes on."
-            return TransientError(f"the server failed ({said})", where=self.base, remedy=remedy)
-        return ModelError(f"the server gives something else ({said})", where=self.base, remedy=FORM)
+            return ModelError(f"the server failed ({quoted})", where=self.base, remedy=remedy)
+        return ModelError(f"the server gives something else ({quoted})", where=self.base, remedy=ADDRESS_FORM)
 
 
 @dataclass(slots=True)
@@ -172,12 +166,13 @@ class ServerModel:
     _model: str  # as the server calls it
     _size: int  # tokens that it reads at once
     _takes_json_schema: bool = True
+    generates_text: bool = True
     writes_answers: bool = True
     has_likelihoods: bool = False
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """By an estimate, since a server's tokenizer is not at hand."""
-        return _prompt_length(_to_messages(conversation, task)) + task.max_tokens <= self._size
+        return _estimate_tokens(_to_messages(conversation, task)) + task.max_tokens <= self._size
 
     def close(self) -> None:
         self._server.client.close()
@@ -187,17 +182,18 @@ class ServerModel:
         return NoModel(self.listen).score(conversation, task, candidates)
 
     def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
-        """As the seam has it. A server cannot be given the opening of a reply: it stands before what it writes."""
+        """As the protocol has it. A server cannot be given a reply's opening, so it is put before what comes back."""
         started = time.perf_counter()
         messages, omitted = self._prompt(conversation, task)
-        sampled = {"temperature": 0.0} if task.seed is None else {"temperature": TEMPERATURE, "seed": task.seed}
-        body = {"model": self._model, "messages": messages, "max_tokens": task.max_tokens, **sampled}
-        completion = self._asked(body) if reply is str else self._asked_for(reply_schema(reply), task.name, body)
+        sampling = {"temperature": 0.0} if task.seed is None else {"temperature": TEMPERATURE, "seed": task.seed}
+        body = {"model": self._model, "messages": messages, "max_tokens": task.max_tokens, **sampling}
+        schema = None if reply is str else reply_schema(reply)
+        completion = self._server.complete(body) if schema is None else self._complete_json(schema, task.name, body)
         choice, usage = completion.choices[0], completion.usage or _Usage()
         text = choice.message.content or ""
         prompt = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
         seconds = round(time.perf_counter() - started, 4)
-        read, written = _read_reply(usage), usage.completion_tokens
+        read, written = _uncached_tokens(usage), usage.completion_tokens
         self.listen(Call(task.name, "ask", prompt, text, (), (), read, written, seconds, omitted))
         if reply is str:
             return cast("Reply", clean_text_reply(text, task))
@@ -210,130 +206,153 @@ class ServerModel:
         """The messages, and what they have no room for."""
         for shorter, omitted in drop_oldest_exchanges(conversation, task):
             messages = _to_messages(shorter, task)
-            if _prompt_length(messages) + task.max_tokens <= self._size:
+            if _estimate_tokens(messages) + task.max_tokens <= self._size:
                 return messages, omitted
-        raise no_room_error(task, _prompt_length(messages), task.max_tokens, self._size)
+        raise no_room_error(task, _estimate_tokens(messages), task.max_tokens, self._size)
 
-    def _asked_for(self, schema: dict[str, Any], name: str, body: Mapping[str, Any]) -> _Completion:
-        """A completion held to a schema, in the form of OpenAI, or else that of llama.cpp from then on."""
+    def _complete_json(self, schema: dict[str, Any], name: str, body: Mapping[str, Any]) -> _Completion:
+        """A completion held to a schema, in OpenAI's form; once a server has refused that, in llama.cpp's older one."""
         if self._takes_json_schema:
             strict = {"name": name, "schema": schema, "strict": True}
             try:
-                return self._asked({**body, "response_format": {"type": "json_schema", "json_schema": strict}})
+                return self._server.complete(
+                    {**body, "response_format": {"type": "json_schema", "json_schema": strict}}
+                )
             except RefusedError as error:
                 log.debug("%s; asked for a json_object instead", error.what)
-        completion = self._asked({**body, "response_format": {"type": "json_object", "schema": schema}})
+        completion = self._server.complete({**body, "response_format": {"type": "json_object", "schema": schema}})
         self._takes_json_schema = False
         return completion
 
-    def _asked(self, body: Mapping[str, Any]) -> _Completion:
-        return _decode_reply(self._server.ask("chat/completions", body), _Completion, self._server.base)
 
-
-def open_server_model(name: str, listen: Listener, pauses: Sequence[float] = PAUSES) -> ServerModel:
-    """The model of an address, or the first that the server has. Nothing is asked of it but what it has.
+def open_server_model(name: str, listen: Listener) -> ServerModel:
+    """The model of an address, or the first that the server has. The server is only asked which models it has.
 
     Raises `UsageError` for an address that is none or holds a password, a setting that is none, or a key that is not
     accepted, `MissingError` where the server is not there or does not have the model.
     """
     base, model = _parse_address(name)
-    server = Server(base, _make_client(base), pauses)
+    server = Server(base, _open_client(base))
     try:
-        about = _find_model(server, model)
+        info = _find_model(server, model)
     except Exception:
         server.client.close()
         raise
-    name = strip_control_characters(f"{base}#{about.id}")
+    name = strip_control_characters(f"{base}#{info.id}")
     digest = hashlib.sha256(name.encode()).hexdigest()  # weights elsewhere cannot be hashed
-    return ServerModel(name, digest, listen, server, about.id, _context_size(about))
+    return ServerModel(name, digest, listen, server, info.id, _context_size(info))
 
 
-def _find_model(server: Server, model: str) -> _About:
+def _find_model(server: Server, model: str) -> _ModelInfo:
     """What the server says of the model, or of its first."""
     try:
-        models = _decode_reply(server.ask("models"), _Models, server.base).data
+        models = server.list_models()
     except ModelError as error:
-        raise MissingError(error.what, where=error.where, remedy=error.remedy or FORM) from error
-    found = next((about for about in models if model in ("", about.id)), None)
+        raise MissingError(error.what, where=error.where, remedy=error.remedy or ADDRESS_FORM) from error
+    found = next((info for info in models if model in ("", info.id)), None)
     if found is None:
-        has = strip_control_characters(", ".join(list_with_limit([about.id for about in models], LISTED)))
+        has = strip_control_characters(", ".join(list_with_limit([info.id for info in models], MAX_LISTED)))
         raise MissingError(f"the server has no model {model!r}", where=server.base, remedy=f"It has: {has}")
     return found
 
 
-def _context_size(about: _About) -> int:
+def _context_size(info: _ModelInfo) -> int:
     """Tokens that it reads at once, as far as it says so: a llama-server may read fewer than its model can."""
-    trained = about.meta.n_ctx_train if about.meta else None
-    return about.max_model_len or min(trained or CONTEXT, CONTEXT)
+    trained = info.meta.n_ctx_train if info.meta else None
+    return info.max_model_len or min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
 
 
 def _parse_address(name: str) -> tuple[str, str]:
     """The base address and the model's name. No error repeats the address, which may hold a password."""
-    import httpx
-
     address, _, model = name.partition("#")
     try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        raise UsageError("the model's address is none", remedy=FORM) from None
-    if url.userinfo or url.query:
+        url = urlsplit(address)
+        host, _port = url.hostname, url.port
+    except ValueError:
+        raise UsageError("the model's address is none", remedy=ADDRESS_FORM) from None
+    if "@" in url.netloc or url.query:
         remedy = "It would stand in the trace and the run: set CONVAGENT_API_KEY instead."
         raise UsageError("the model's address holds a password or a query", remedy=remedy)
-    if not url.host:
-        raise UsageError("the model's address names no host", remedy=FORM)
-    return str(url).rstrip("/?"), model
+    if not host:
+        raise UsageError("the model's address names no host", remedy=ADDRESS_FORM)
+    return address.rstrip("/?"), model
 
 
-def _make_client(base: str) -> "httpx.Client":
-    """Loopback is never asked through a proxy of the environment."""
-    import httpx
+def _open_client(base: str) -> "OpenAI":
+    """OpenAI's client for one server. It sends what we give it and nothing of its own settings, to no other address.
 
+    Of itself it would send the person's OPENAI_API_KEY, OPENAI_ORG_ID and OPENAI_CUSTOM_HEADERS, follow redirections,
+    and describe this machine in its headers. Loopback is never asked through a proxy of the environment.
+    """
+    from openai import DefaultHttpxClient, OpenAI, Timeout
+
+    key, timeout = _read_key(), Timeout(_read_timeout(), connect=CONNECT_SECONDS)
+
+    def reduce_headers(request: Any) -> None:
+        for name in set(request.headers) - SENT_HEADERS - {RAW_RESPONSE_HEADER}:
+            del request.headers[name]
+        if key:
+            request.headers["Authorization"] = f"Bearer {key}"
+
+    try:
+        connections = DefaultHttpxClient(
+            follow_redirects=False,
+            trust_env=not is_loopback(urlsplit(base).hostname or ""),
+            event_hooks={"request": [reduce_headers]},
+        )
+    except OSError:
+        raise
+    except Exception:  # its own errors for such an address share no base, and may quote a password
+        remedy = "See HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
+        raise UsageError("the proxy that the environment names cannot be used", remedy=remedy) from None
+    try:
+        # The key is put in by `reduce_headers`; without one here, the client would take OPENAI_API_KEY.
+        return OpenAI(
+            api_key="unused", base_url=base, timeout=timeout, max_retries=MAX_RETRIES, http_client=connections
+        )
+    except Exception:
+        connections.close()
+        raise UsageError("the model's address is none", remedy=ADDRESS_FORM) from None
+
+
+def _read_key() -> str:
+    """The key for the server; empty where there is none."""
     key = os.environ.get("CONVAGENT_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):
         raise UsageError("CONVAGENT_API_KEY holds characters that no key has")
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    timeout = httpx.Timeout(_read_timeout(), connect=CONNECT_SECONDS)
-    try:
-        return httpx.Client(headers=headers, timeout=timeout, trust_env=not _is_loopback(httpx.URL(base).host))
-    except (ValueError, ImportError, httpx.InvalidURL):
-        remedy = "See HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
-        raise UsageError("the proxy that the environment names cannot be used", remedy=remedy) from None
+    return key
 
 
 def _read_timeout() -> float:
     """Seconds that a reply may take."""
-    said = os.environ.get("CONVAGENT_TIMEOUT", "")
+    setting = os.environ.get("CONVAGENT_TIMEOUT", "")
     try:
-        seconds = float(said or REPLY_SECONDS)
+        seconds = float(setting or REPLY_SECONDS)
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise UsageError(f"CONVAGENT_TIMEOUT is no number of seconds: {said!r}")
+        raise UsageError(f"CONVAGENT_TIMEOUT is no number of seconds: {setting!r}")
     return seconds
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _to_messages(conversation: Conversation, task: Task) -> list[dict[str, str]]:
-    """The conversation with the instruction after its last message."""
-    said = conversation.messages or (Message("user", ""),)
-    contents = [message.text.strip() for message in said]
+    """The conversation with the instruction after its last message. Half a character, which UTF-8 lacks, is a `?`."""
+    shown = conversation.messages or (Message("user", ""),)
+    contents = [message.text.strip() for message in shown]
     contents[-1] = "\n\n".join(part for part in (contents[-1], task.instruction.strip()) if part)
-    turns = [{"role": message.role, "content": content} for message, content in zip(said, contents, strict=True)]
-    return [{"role": "system", "content": conversation.system.strip()}, *turns]
+    roles = ["system", *(message.role for message in shown)]
+    texts = [conversation.system.strip(), *contents]
+    return [
+        {"role": role, "content": text.encode("utf-8", "replace").decode()}
+        for role, text in zip(roles, texts, strict=True)
+    ]
 
 
-def _prompt_length(messages: Sequence[Mapping[str, str]]) -> int:
-    """Tokens, estimated."""
-    return sum(MARKS + math.ceil(len(message["content"]) / TOKEN_CHARACTERS) for message in messages)
+def _estimate_tokens(messages: Sequence[Mapping[str, str]]) -> int:
+    return sum(MESSAGE_TOKENS + math.ceil(len(message["content"]) / TOKEN_CHARACTERS) for message in messages)
 
 
-def _read_reply(usage: _Usage) -> int:
+def _uncached_tokens(usage: _Usage) -> int:
     """Tokens of the prompt that were not in the server's cache."""
     cached = usage.prompt_tokens_details
     return usage.prompt_tokens - ((cached.cached_tokens or 0) if cached else 0)
@@ -346,10 +365,8 @@ def _decode_reply(data: bytes, kind: type[Reply], where: str) -> Reply:
         raise ModelReplyError(f"the server's reply cannot be read ({error})", where=where) from error
 
 
-def _error_words(data: bytes) -> str:
+def _error_words(error: "APIStatusError") -> str:
     """What a server says of its failure, in a line."""
-    try:
-        told = _decode_reply(data, _Failure, "").error.message
-    except ModelReplyError:
-        told = data.decode("utf-8", "replace")
-    return strip_control_characters(" ".join(told.split()))[:QUOTED]
+    words = error.body.get("message") if isinstance(error.body, dict) else None
+    text = words if isinstance(words, str) else error.response.text
+    return strip_control_characters(" ".join(text.split()))[:MAX_QUOTED]

@@ -1,4 +1,4 @@
-"""The one seam to all models: two verbs, `ask` and `score`.
+"""What every model can do: two verbs, `ask` and `score`, and what it says about itself.
 
 A small model is a poor writer and a good judge *by likelihood*, so judging has a verb of its own. Every prompt of a
 turn is the same conversation with the task after it, never before it: what two prompts share is read once.
@@ -15,12 +15,12 @@ Reply = TypeVar("Reply")
 
 
 def ignore_call(_call: Call) -> None:
-    """The listener that nobody is."""
+    """Do nothing with a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a model is shown before any task. The last message is the person's."""
+    """What a model is shown before any task. The last message is the user's."""
 
     system: str
     messages: tuple[Message, ...]
@@ -30,8 +30,9 @@ class Conversation:
 class Task:
     """What a model is to do with a conversation.
 
-    `instruction` follows the last utterance (empty: simply go on with the conversation), `opening` is the beginning of
-    the reply and costs no writing. With a `seed` the reply is sampled, repeatably; without one it is the likeliest.
+    `instruction` follows the last message (empty: simply go on with the conversation). `opening` is the beginning of
+    the reply, which the model need not write. With a `seed` the reply is sampled, repeatably; without one it is the
+    likeliest.
     """
 
     name: str
@@ -43,7 +44,10 @@ class Task:
 
 
 class LanguageModel(Protocol):
-    """Implementations: `llama_cpp` (any GGUF), `remote` (a server's), `scripted` (tests), `none` (no model)."""
+    """Implemented in `llama_cpp` (any GGUF), `openai_server` (a server's model), `scripted` (tests) and `no_model`.
+
+    What differs between them is asked of these properties, never guessed from a name.
+    """
 
     @property
     def name(self) -> str:
@@ -52,6 +56,10 @@ class LanguageModel(Protocol):
     @property
     def digest(self) -> str:
         """SHA-256 of the weights, or of whatever else is known to decide the replies."""
+
+    @property
+    def generates_text(self) -> bool:
+        """Whether it can be asked at all; else `ask` gives an empty reply."""
 
     @property
     def writes_answers(self) -> bool:
@@ -65,18 +73,18 @@ class LanguageModel(Protocol):
         """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
 
     def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
-        """A reply constrained by the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
+        """A reply held to the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
 
-        Where not all fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError` when the
-        model gives no such reply, `ModelError` when it cannot be asked, or even the newest message and the task do
-        not fit.
+        Where not everything fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError`
+        where the reply is of another form, `ModelError` where the model cannot be asked or not even the newest message
+        and the task fit.
         """
 
     def close(self) -> None:
-        """Give back the memory. It is not asked again."""
+        """Free its memory. It cannot be used afterwards."""
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate.
 
-        Of a model that does not judge: by shared words, higher is better.
+        Of a model without likelihoods: by shared words, higher is better.
         """

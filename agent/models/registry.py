@@ -1,7 +1,8 @@
-"""Opening a model by its name. `seam.py` says what a model is."""
+"""Opening a model by its name. `agent/models/protocol.py` says what a model is."""
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -11,17 +12,28 @@ from agent.models.protocol import LanguageModel, Listener, ignore_call
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
-MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.json"
-MEMORY_CACHE_BYTES = 1 << 26  # bytes of replies that are remembered where no cache is given
+MODEL_CHOICES = (
+    "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.json"
+)
+MEMORY_CACHE_BYTES = 1 << 26  # of replies, where no cache is given
+SERVER_SCHEMES = ("http://", "https://")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model that was found, and can be opened."""
+
+    open: Callable[[Listener], LanguageModel]
+    settings: str  # what decides its replies beside weights and prompt; part of the key under which they are cached
 
 
 def open_model(
     name: str, listen: Listener = ignore_call, *, threads: int | None = None, cache: Cache | None = None
 ) -> LanguageModel:
-    """The model of that name; every call it takes is told to `listen`. What it replies is kept in `cache`.
+    """The model of that name. `listen` is given every call that it takes; its replies are kept in `cache`.
 
-    Raises `UsageError` for a name that is none, `MissingError` for a file, package or server that is not there,
-    `InvalidInputError` for a file that is no GGUF.
+    Raises `UsageError` for an unknown name, `MissingError` for a file, package or server that is not there,
+    `InvalidInputError` for a file that is not a GGUF.
     """
     if name == "none":
         from agent.models.no_model import NoModel
@@ -34,60 +46,61 @@ def open_model(
     from agent.models.reply_cache import CachingModel
     from agent.models.retry import RetryingModel
 
-    opened, way = _server_opening(name) if is_server_address(name) else gguf_opening(name, threads)
-    return RetryingModel(CachingModel(opened, listen, cache or Cache(None, MEMORY_CACHE_BYTES), way))
+    source = _find_server(name) if is_server_address(name) else find_gguf(name, threads)
+    replies = cache or Cache(None, MEMORY_CACHE_BYTES)
+    return RetryingModel(CachingModel(source.open, listen, replies, source.settings))
 
 
-Opening = tuple[
-    Callable[[Listener], LanguageModel], str
-]  # what opens a model, and what decides its replies beside its weights
-
-
-def _server_opening(name: str) -> Opening:
-    from agent.models.openai_server import open_server_model
-
-    return partial(open_server_model, name), ""
-
-
-def gguf_opening(name: str, threads: int | None) -> Opening:
+def find_gguf(name: str, threads: int | None) -> ModelSource:
+    """The GGUF of that name, downloaded if it is on the hub. Errors: those of `open_model`."""
     stop_spinning_threads()
     from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
     from agent.models.llama_cpp import decoding_settings
     from indexes.storage.files import file_sha256
 
     if name == "smollm2":
-        source = find_bundled_gguf()
-        digest = file_sha256(source)
-        return lambda listen: open_from_cache(
-            lambda anew: requantise(source, digest, anew=anew),
-            lambda path: _open_gguf(path, name, digest, threads, listen),
-        ), decoding_settings()
+        bundled = find_bundled_gguf()
+        digest = file_sha256(bundled)
+        return ModelSource(
+            lambda listen: open_from_cache(
+                lambda anew: requantise(bundled, digest, anew=anew),
+                lambda path: _open_gguf(path, name, digest, threads, listen),
+            ),
+            decoding_settings(),
+        )
     if name.startswith(PREFIX):
-        path, called = fetch(name), name
+        path, shown_name = fetch(name), name
     elif name.endswith(".gguf") or os.sep in name:
         path = check_gguf(Path(name).expanduser())
-        called = path.name
+        shown_name = path.name
     else:
-        raise UsageError(f"unknown model {name!r} (available: {MODELS})")
-    return partial(_open_gguf, path, called, file_sha256(path), threads), decoding_settings()
+        raise UsageError(f"unknown model {name!r} (available: {MODEL_CHOICES})")
+    return ModelSource(partial(_open_gguf, path, shown_name, file_sha256(path), threads), decoding_settings())
 
 
 def is_server_address(name: str) -> bool:
     """Whether a name is the address of a server."""
-    return name.startswith(("http://", "https://"))
+    return name.startswith(SERVER_SCHEMES)
+
+
+def check_gguf(path: Path) -> Path:
+    """The path. Raises `MissingError` where there is no file, `InvalidInputError` where it is not a GGUF."""
+    if not path.is_file():
+        remedy = f"Models that can be named: {MODEL_CHOICES}."
+        raise MissingError("no such model file", where=str(path), remedy=remedy)
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise InvalidInputError("is no GGUF file", where=str(path), remedy="Models for llama.cpp are .gguf files.")
+    return path
+
+
+def _find_server(name: str) -> ModelSource:
+    from agent.models.openai_server import open_server_model
+
+    return ModelSource(partial(open_server_model, name), settings="")
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LanguageModel:
     from agent.models.llama_cpp import open_gguf
 
     return open_gguf(path, name, digest, threads or threads_to_use(), listen)
-
-
-def check_gguf(path: Path) -> Path:
-    if not path.is_file():
-        remedy = f"Models that can be named: {MODELS}."
-        raise MissingError("no such model file", where=str(path), remedy=remedy)
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise InvalidInputError("is no GGUF file", where=str(path), remedy="Models for llama.cpp are .gguf files.")
-    return path

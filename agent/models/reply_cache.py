@@ -1,4 +1,4 @@
-"""A model that is never asked the same thing twice: replies are kept by all that decides them."""
+"""A model that is never asked the same thing twice: its replies are kept under all that decides them."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -23,59 +23,62 @@ class _CachedReply(msgspec.Struct):
 
 
 class CachingModel(ModelWrapper):
-    """Never asked the same twice: replies are kept by all that decides them. A reply from the cache has read nothing.
+    """Takes replies from a cache where they are known. Such a reply costs no tokens in the trace.
 
-    `way` is what decides them beside weights and prompt: versions, sampling, the shape of a batch.
+    `settings` are what decides replies beside weights and prompt: versions, sampling, the shape of a batch.
     """
 
-    def __init__(self, opened: Callable[[Listener], LanguageModel], listen: Listener, cache: Cache, way: str) -> None:
-        self._told: list[Call] = []
-        super().__init__(opened(self._told.append))
-        self._listen, self._cache, self._way = listen, cache, f"{version('convagent')} {way}"
+    def __init__(
+        self, open_model: Callable[[Listener], LanguageModel], listen: Listener, cache: Cache, settings: str
+    ) -> None:
+        self._calls: list[Call] = []  # that the model reported and nobody was given yet
+        super().__init__(open_model(self._calls.append))
+        self._listen, self._cache, self._settings = listen, cache, f"{version('convagent')} {settings}"
 
     def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
         key = self._key(conversation, task, None if reply is str else msgspec.json.schema(reply))
-        if (kept := self._known(key)) is not None:
-            return msgspec.json.decode(kept.reply, type=reply)
-        with self._forwarding_calls():
-            given = self._llm.ask(conversation, task, reply)
-            self._keep(key, given)
-        return given
+        if (cached := self._look_up(key)) is not None:
+            return msgspec.json.decode(cached.reply, type=reply)
+        with self._forward_calls():
+            fresh = self._llm.ask(conversation, task, reply)
+            self._store(key, fresh)
+        return fresh
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         if not candidates:
             return []
         key = self._key(conversation, task, candidates)
-        if (kept := self._known(key)) is not None:
-            return list(kept.call.scores)
-        with self._forwarding_calls():
+        if (cached := self._look_up(key)) is not None:
+            return list(cached.call.scores)
+        with self._forward_calls():
             scores = self._llm.score(conversation, task, candidates)
-            self._keep(key, scores)
+            self._store(key, scores)
         return scores
 
     def _key(self, conversation: Conversation, task: Task, wanted: object) -> bytes:
-        decides = msgspec.json.encode([self.digest, self._way, conversation, task, wanted])
-        return blake2b(decides, digest_size=16).digest()
+        hashed = msgspec.json.encode([self.digest, self._settings, conversation, task, wanted])
+        return blake2b(hashed, digest_size=16).digest()
 
-    def _known(self, key: bytes) -> _CachedReply | None:
+    def _look_up(self, key: bytes) -> _CachedReply | None:
+        """The reply in the cache, whose call is reported."""
         packed = self._cache.get([key]).get(key)
         if packed is None:
             return None
-        kept = msgspec.json.decode(zlib.decompress(packed), type=_CachedReply)
-        self._listen(replace(kept.call, tokens_read=0, tokens_written=0, seconds=0.0, from_cache=True))
-        return kept
+        cached = msgspec.json.decode(zlib.decompress(packed), type=_CachedReply)
+        self._listen(replace(cached.call, tokens_read=0, tokens_written=0, seconds=0.0, from_cache=True))
+        return cached
 
-    def _keep(self, key: bytes, reply: object) -> None:
-        for call in self._told[-1:]:  # where nothing was told, nothing was computed
-            kept = _CachedReply(call, msgspec.Raw(msgspec.json.encode(reply)))
-            self._cache.put({key: zlib.compress(msgspec.json.encode(kept))})
+    def _store(self, key: bytes, reply: object) -> None:
+        for call in self._calls[-1:]:  # where no call was reported, nothing was computed
+            cached = _CachedReply(call, msgspec.Raw(msgspec.json.encode(reply)))
+            self._cache.put({key: zlib.compress(msgspec.json.encode(cached))})
 
     @contextmanager
-    def _forwarding_calls(self) -> Iterator[None]:
-        """Whatever the model tells is passed on, also when it fails."""
+    def _forward_calls(self) -> Iterator[None]:
+        """Pass on every call that the model reports, also where it fails."""
         try:
             yield
         finally:
-            for call in self._told:
+            for call in self._calls:
                 self._listen(call)
-            self._told.clear()
+            self._calls.clear()

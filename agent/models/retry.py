@@ -1,4 +1,4 @@
-"""A model that is asked again where a reply is of no use."""
+"""A model that is asked again where its reply cannot be used."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ RETRY_SEED_STEP = 1 << 30  # what a further attempt adds to the seed; those of a
 
 
 class RetryingModel(ModelWrapper):
-    """Asked for a reply that it does not give, it is asked again with other seeds, always the same ones."""
+    """Asks again where a reply is not of the wanted form, with other seeds that are always the same."""
 
     def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
         for attempt in range(1, MAX_ATTEMPTS):

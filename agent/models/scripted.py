@@ -1,12 +1,12 @@
-"""A model that says what a script tells it to. Tests tell stories with it, and a demo needs no weights.
+"""A model that says what a script tells it to. Tests use it, and a demo without weights.
 
 A script is JSON: replies in order by step, and for scoring the fragments that the model likes, in order by step.
 
     {"ask": {"rewrite": [{"text": "Which bread is free of gluten?"}], "hyde": ["Rice bread is."]},
      "score": {"statements": [["coeliac"]], "sentences": [["rice bread"]]}}
 
-A candidate that holds a liked fragment scores -1, any other -50. A conversation in which nothing was said (the prior of
-a likelihood ratio) scores every candidate -25 and uses nothing of the script up.
+A candidate that holds a liked fragment scores -1, any other -50. A conversation without messages (the prior of a
+likelihood ratio) gives every candidate -25 and uses up nothing of the script.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ LIKED, PRIOR, DISLIKED = -1.0, -25.0, -50.0
 
 
 class Script(msgspec.Struct, forbid_unknown_fields=True):
-    """What to say, by step."""
+    """What the model says, by step."""
 
     ask: dict[str, list[Any]] = {}
     score: dict[str, list[list[str]]] = {}
@@ -42,9 +42,10 @@ class ScriptedModel:
     listen: Listener
     name: str = "scripted"
     digest: str = ""
+    generates_text: bool = True
     writes_answers: bool = False
     has_likelihoods: bool = True
-    _told: dict[str, int] = field(default_factory=dict)
+    _used: dict[str, int] = field(default_factory=dict)
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return True
@@ -53,29 +54,29 @@ class ScriptedModel:
         pass
 
     def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
-        said = self._next("ask", self.script.ask, task.name)
-        self.listen(Call(task.name, "ask", _render_prompt(conversation, task), str(said)))
-        return msgspec.convert(said, reply)
+        line = self._next_line("ask", self.script.ask, task.name)
+        self.listen(Call(task.name, "ask", _render_prompt(conversation, task), str(line)))
+        return msgspec.convert(line, reply)
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         if not conversation.messages:
             return [PRIOR] * len(candidates)
-        likes = self._next("score", self.script.score, task.name)
+        likes = self._next_line("score", self.script.score, task.name)
         scores = [LIKED if any(like in text for like in likes) else DISLIKED for text in candidates]
         prompt = _render_prompt(conversation, task)
         self.listen(Call(task.name, "score", prompt, candidates=tuple(candidates), scores=tuple(scores)))
         return scores
 
-    def _next(self, verb: str, lines: dict[str, list[Any]], step: str) -> Any:
-        place = self._told.get(f"{verb} {step}", 0)
+    def _next_line(self, verb: str, lines: dict[str, list[Any]], step: str) -> Any:
+        place = self._used.get(f"{verb} {step}", 0)
         if place >= len(lines.get(step, [])):
             raise RunError(f"the script has no {verb} number {place + 1} for step {step!r}")
-        self._told[f"{verb} {step}"] = place + 1
+        self._used[f"{verb} {step}"] = place + 1
         return lines[step][place]
 
     def go_on_after(self, calls: Iterable[Call]) -> None:
-        """Leave out what was said in the calls of an earlier process: a resumed run goes on in the script, too."""
-        self._told.update(Counter(f"{call.verb} {call.step}" for call in calls))
+        """Skip the lines that an earlier process used: a resumed run goes on in its script, too."""
+        self._used.update(Counter(f"{call.verb} {call.step}" for call in calls))
 
 
 def open_script(path: Path, listen: Listener) -> ScriptedModel:
@@ -88,5 +89,7 @@ def open_script(path: Path, listen: Listener) -> ScriptedModel:
 
 
 def _render_prompt(conversation: Conversation, task: Task) -> str:
-    said = [f"{message.role}: {message.text}" for message in conversation.messages]
-    return "\n".join([f"system: {conversation.system}", *said, f"task: {task.instruction}", f"reply: {task.opening}"])
+    messages = [f"{message.role}: {message.text}" for message in conversation.messages]
+    return "\n".join(
+        [f"system: {conversation.system}", *messages, f"task: {task.instruction}", f"reply: {task.opening}"]
+    )

@@ -1,4 +1,4 @@
-"""What a model's reply has to be and how it is read, whichever model writes it."""
+"""The form that a model's reply must have, and how it is read, whichever model writes it."""
 
 import re
 from typing import Any, cast
@@ -30,7 +30,7 @@ def _inline_refs(part: Any, definitions: dict[str, Any]) -> Any:
 
 
 def parse_reply(text: str, reply: type[Reply], task: Task) -> Reply:
-    """A reply of that type. Raises `ModelReplyError` for any other, which most often was cut off."""
+    """A reply of that type. Raises `ModelReplyError` for any other; most often it was cut off."""
     try:
         return msgspec.json.decode(text, type=reply)
     except msgspec.DecodeError as error:
@@ -39,10 +39,10 @@ def parse_reply(text: str, reply: type[Reply], task: Task) -> Reply:
 
 
 def clean_text_reply(text: str, task: Task) -> Any:
-    """A reply in plain text, from its opening on."""
+    """A reply in plain text, with its opening."""
     return f"{task.opening} {strip_thinking(text)}".strip()
 
 
 def strip_thinking(text: str) -> str:
-    """A reasoning model's thinking is never part of an answer."""
+    """Without a reasoning model's thinking, which is never part of an answer."""
     return _THINKING.sub("", text).strip()

@@ -17,7 +17,7 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
 
     `llama_cpp.Llama` would open a context of its own, and cannot say which kernels the weights are laid out for.
     """
-    initialise()
+    initialise_llama_cpp()
     params = llama_cpp.llama_model_default_params()
     params.vocab_only = vocabulary_only
     params.use_extra_bufts = not is_built_with_amx()
@@ -29,8 +29,8 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
 
 
 @cache
-def initialise() -> None:
-    """Once a process. llama.cpp's own messages go nowhere: what matters becomes an error of ours."""
+def initialise_llama_cpp() -> None:
+    """Prepare llama.cpp, once a process. Its own messages are dropped: what matters becomes an error of ours."""
     llama_cpp.llama_log_set(_LOG_NOTHING, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
 

@@ -1,4 +1,4 @@
-"""What does all that another model does: the base of those that add something to it."""
+"""A model that passes everything on to another: the base of those that add something."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from agent.models.protocol import Conversation, LanguageModel, Reply, Task
 
 
 class ModelWrapper:
-    """Does all that another model does."""
+    """Does what the model inside it does."""
 
     def __init__(self, llm: LanguageModel) -> None:
         self._llm = llm
@@ -18,6 +18,10 @@ class ModelWrapper:
     @property
     def digest(self) -> str:
         return self._llm.digest
+
+    @property
+    def generates_text(self) -> bool:
+        return self._llm.generates_text
 
     @property
     def writes_answers(self) -> bool:

@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from indexes.storage.atomic_files import sync_to_disk
+from indexes.storage.atomic_files import lock_descriptor, sync_to_disk
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
@@ -221,11 +221,9 @@ def append_line(file: IO[bytes], line: TraceLine | RunSettings) -> None:
 
 def _lock_file(file: IO[bytes], path: Path) -> None:
     try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # no such locks on this system
-        pass
-    except OSError as error:
-        remedy = "Wait for it, or give another name with --trace."
-        raise UsageError("another process is writing this trace", where=str(path), remedy=remedy) from error
+        if lock_descriptor(file.fileno(), wait=False):
+            return
+    except OSError:  # no such locks here
+        return
+    remedy = "Wait for it, or give another name with --trace."
+    raise UsageError("another process is writing this trace", where=str(path), remedy=remedy)

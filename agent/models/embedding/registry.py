@@ -8,15 +8,15 @@ from agent.models.hub import PREFIX, fetch
 from indexes.ranking.vectors import Embedder
 from schemas.errors import MissingError, UsageError
 
-EMBEDDERS = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
+EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
 log = logging.getLogger("convagent")
 
 
 def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder | None:
     """The embedding model of that name; None for `none`. Without a name, `minilm` where it is installed.
 
-    Raises `UsageError` for a name that is none, `MissingError` for a file or package that is not there,
-    `InvalidInputError` for a file that is no embedding GGUF.
+    Raises `UsageError` for an unknown name, `MissingError` for a file or package that is not there,
+    `InvalidInputError` for a file that is not an embedding GGUF.
     """
     from agent.models.bundled import open_from_cache
     from agent.models.registry import check_gguf
@@ -46,7 +46,7 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         path = check_gguf(Path(name).expanduser())
         digest, name = file_sha256(path), path.name
     else:
-        raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDERS})")
+        raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDER_CHOICES})")
     return _open_gguf(path, name, digest, threads)
 
 
