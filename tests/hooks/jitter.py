@@ -109,7 +109,8 @@ class _Patching(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, in this process: the modules are patched as they are imported, if ever."""
-    if any(name in sys.modules for name, *_ in PATCHES):
-        raise RuntimeError("the models are imported already")
+    """From now on, in this process: modules are patched as they are imported, or at once where they are already."""
     sys.meta_path.insert(0, _Patching())
+    for name in dict.fromkeys(name for name, *_ in PATCHES):
+        if name in sys.modules:  # a test module may name one of their constants
+            patch(sys.modules[name])
