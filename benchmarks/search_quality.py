@@ -23,7 +23,8 @@ from agent.flow import Tools
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
-from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.tracks.registry import load_edition
+from agent.tracks.topic_files import read_topics
 from agent.turn.open_retriever import open_retriever
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.retrieval import Searcher
@@ -71,7 +72,7 @@ class Row:
 def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
     """Every part that any row wants, for every turn with gold passages."""
     system = prompts.render("system").instruction
-    plan = replace(DEFAULT, min_probability=default_statement_threshold(bed.topics.edition))
+    plan = replace(DEFAULT, min_probability=load_edition(bed.topics.edition).statement_threshold)
     retriever = open_retriever(bed.index, bed.embedder, plan)
     searcher = Searcher.over(retriever, plan)
     tools = Tools(llm, searcher.search, searcher.read, plan, retriever.embed)

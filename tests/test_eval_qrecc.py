@@ -21,7 +21,7 @@ from agent.evaluation.qrecc import (
     evaluate_qrecc,
 )
 from agent.evaluation.scores import Scores, read_run_file
-from agent.tracks import ikat_2024
+from agent.tracks.registry import load_edition
 from schemas.errors import InvalidInputError, MissingError
 from tests.conftest import ROOT, SHARED
 from tests.test_topics import QRECC, write
@@ -168,7 +168,11 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
         (TRUTH, "{", "run.json: is no run"),
         (TRUTH, TRUTH, "run.json: is no valid run .*\n  `convagent validate`"),
         (TRUTH, [{"Conversation_no": 1}], "run.json: is no valid run .*`Turn_no`"),
-        (TRUTH, ikat_2024.RUN_EXAMPLE, "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval"),
+        (
+            TRUTH,
+            load_edition("ikat-2024").run.example,
+            "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval",
+        ),
         (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problems\n  turn 1_1: stands 2 times\n  Is it"),
         (TRUTH[:2], RUN, "run.json: has wrong turns: 1 problems\n  turn 2_1: is not in the truth\n  Is it"),
     ],

@@ -16,11 +16,12 @@ import pytest
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.console import turn_progress
-from agent.tracks.json_schemas import schema_files
-from agent.tracks.registry import EDITIONS as MODULES
-from agent.tracks.registry import read_topics, shape_problems
+from agent.tracks.json_schemas import make_schemas
+from agent.tracks.registry import load_edition
 from agent.tracks.run_files import encode_run, read_run, run_problems, write_run
 from agent.tracks.run_records import to_run_turns
+from agent.tracks.shapes import shape_problems
+from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import (
     Hit,
@@ -439,24 +440,24 @@ def test_a_run_that_is_not_judged_may_say_nothing(topics: Topics, edition: str) 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_published_schema_accepts_what_we_write(edition: str, topics: Topics) -> None:
-    module = MODULES[edition]
+    form = load_edition(edition)
     data = run_of(topics, edition)
-    documents = data.splitlines() if module.ENDING == ".jsonl" else [data]
-    assert [problem for document in documents for problem in shape_problems(json.loads(document), module.Run)] == []
-    assert shape_problems(EDITIONS[edition], module.TopicsFile) == []
+    documents = data.splitlines() if form.layout.suffix == ".jsonl" else [data]
+    assert [problem for document in documents for problem in shape_problems(json.loads(document), form.run.shape)] == []
+    assert shape_problems(EDITIONS[edition], form.topics.shape) == []
 
 
 def test_the_published_schemas_are_those_of_the_types() -> None:
-    for path, text in schema_files().items():
+    for path, text in make_schemas().items():
         assert path.read_bytes() == text, f"{path.name} is out of date: make schemas"
 
 
 def test_every_schema_has_a_title_a_description_and_an_example_that_it_accepts() -> None:
-    for text in schema_files().values():
+    for text in make_schemas().values():
         schema = json.loads(text)
         assert schema["title"]
         assert schema["description"].endswith(".")
         [example] = schema["examples"]
-        module = MODULES[schema["title"].split()[0]]
-        shape = module.TopicsFile if schema["title"].endswith("topics") else module.Run
-        assert shape_problems(example, shape) == []
+        edition, kind = schema["title"].split()
+        document = load_edition(edition).topics if kind == "topics" else load_edition(edition).run
+        assert shape_problems(example, document.shape) == []

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.tracks.run_files import detect_run, read_run
+from agent.tracks.json_files import locate_errors
+from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
@@ -80,16 +81,11 @@ def _parse_level(text: str) -> int:
 
 
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
-    """A run's edition and turns. Raises `InvalidInputError` for what is none."""
+    """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
-    try:
-        edition = detect_run(data)
-        return edition, list(read_run(edition, data)[1])
-    except InvalidInputError as error:
-        raise InvalidInputError(error.what, where=str(path), remedy=error.remedy) from error
-    except ValueError as error:  # msgspec's own errors are ValueErrors
-        remedy = "`convagent validate` lists what is wrong with it."
-        raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
+    with locate_errors(path):
+        edition, _, turns = read_detected_run(data)
+        return edition, list(turns)
 
 
 @cache

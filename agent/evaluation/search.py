@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent.evaluation.scores import Qrels, RankedScores, Scores, ranking_measures, read_qrels, turns_with_relevant
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 
 MEASURES = ("nDCG@3", "nDCG@5", "RR", "R@10", "R@100", "AP")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from agent.tracks.registry import read_topics
 from agent.tracks.repair import repair_turns
 from agent.tracks.run_files import run_problems
+from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Problem

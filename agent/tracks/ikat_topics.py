@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from agent.tracks.edition import Edition
 from schemas.errors import InvalidInputError
 from schemas.records import Message, Problem, Statement, Topic, Topics, Turn, TurnLabels
 
@@ -30,13 +31,16 @@ class WireTopic(Protocol):
     def turns(self) -> Sequence[WireTurn]: ...
 
 
-def to_topics(edition: str, wire: Sequence[WireTopic]) -> Topics:
-    """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
-    numbers = [("topic", str(topic.number)) for topic in wire]
-    check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in wire for turn in topic.turns])
-    topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in wire)
-    labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in wire for turn in topic.turns}
-    return Topics(edition, topics, labels)
+class IkatEdition(Edition, Protocol):
+    """What all iKAT editions have in common: how their topics are read."""
+
+    def read_topics(self, raw: Sequence[WireTopic]) -> Topics:
+        """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
+        numbers = [("topic", str(topic.number)) for topic in raw]
+        check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in raw for turn in topic.turns])
+        topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in raw)
+        labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in raw for turn in topic.turns}
+        return Topics(self.name, topics, labels)
 
 
 def _turn_id(topic: WireTopic, turn: WireTurn) -> str:
