@@ -275,9 +275,9 @@ def test_groups_are_judged_as_one(topics: Path, tmp_path: Path) -> None:
         write(tmp_path / "one", "2\trye bread\n3\tto\n"),
     ]
     swapped, one = evaluate_spans(files, topics)
-    assert swapped.of("Jaccard") == {"1+2": 1.0, "3": 1.0}
+    assert swapped.by_turn("Jaccard") == {"1+2": 1.0, "3": 1.0}
     assert swapped.turns["1+2"]["BLEU"] < 1
-    assert one.of("Jaccard") == {"1+2": 2 / 4, "3": 0.0}
+    assert one.by_turn("Jaccard") == {"1+2": 2 / 4, "3": 0.0}
     assert (swapped.missing, one.missing) == (0, 1)
     assert one.mean("Jaccard") == 0.25
 

@@ -30,7 +30,7 @@ from agent.tasks.touche.argument_quality import (
 from agent.tasks.touche.measures import QUALITY, RELEVANCE, evaluate_touche, measure_touche
 from agent.tasks.touche.ranking import MU, SHORT, Ranker, RankingOptions, boost_fields
 from agent.tasks.touche.ranking import QUALITY as WRITING
-from agent.tasks.touche.run import ToucheReport, ToucheTask, rank_topics, to_queries, write_run
+from agent.tasks.touche.run import ToucheReport, ToucheTask, make_queries, rank_topics, write_run
 from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from cli import app
 from indexes.corpora.args_me import find_arguments
@@ -136,9 +136,9 @@ def test_a_model_may_add_words(tmp_path: Path) -> None:
     """The cages are in the answer and not in the question."""
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"ask": {"hyde": ["They live in cages."]}}))
-    asked = to_queries([ControversialQuestion("1", "Are zoos wrong?")], f"scripted:{script}")
+    asked = make_queries([ControversialQuestion("1", "Are zoos wrong?")], f"scripted:{script}")
     assert asked["1"] == [("Are zoos wrong?", 1.0), ("They live in cages.", 0.3)]
-    assert to_queries([ControversialQuestion("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]
+    assert make_queries([ControversialQuestion("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]
 
 
 def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
         return directory
 
     def peak(directory: Path) -> int:
-        task, asked = ToucheTask(directory, k=5), to_queries([ControversialQuestion("1", "Does word7 help?")], None)
+        task, asked = ToucheTask(directory, k=5), make_queries([ControversialQuestion("1", "Does word7 help?")], None)
         tracemalloc.start()
         found = rank_topics(asked, find_arguments(directory), task, directory / "index", bar).hits
         used = tracemalloc.get_traced_memory()[1]
@@ -259,7 +259,7 @@ def test_the_parts_of_quality_by_hand(part: Callable[[str], float], text: str, e
 
 
 def ranking(ways: RankingOptions, place: Path) -> ToucheReport:
-    asked = to_queries(read_questions(FIXTURE / "topics.xml"), None)
+    asked = make_queries(read_questions(FIXTURE / "topics.xml"), None)
     return rank_topics(asked, find_arguments(FIXTURE), ToucheTask(FIXTURE, ways), place, bar)
 
 

@@ -1,6 +1,7 @@
 """How good a run's answers are: close to the canonical reply, supported by the passages they cite, and how long.
 
-Supported is what `agent/turn/attribution.py` takes for it: an excerpt. A system that says the same in other words is sold short.
+A sentence is supported as in `agent/turn/attribution.py`: it must be an excerpt. So a system that says the same
+in other words is measured as worse than it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citation
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """What texts the cited passages may be looked up in, beside those in the run itself."""
+    """Where the texts of cited passages are looked up, beside the run itself."""
 
     passages: tuple[Path, ...] = ()
     index: Path | None = None

@@ -1,4 +1,4 @@
-"""How good a run is: what the measures of all tasks have in common. A module a task."""
+"""What the measures of all tasks have in common: labels, scores by turn, means and a significance test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ class Scores:
 
     name: str
     turns: Mapping[str, Mapping[str, float]]  # by turn id, then by measure
-    missing: int  # judged turns that the run says nothing of
+    missing: int  # judged turns that the run lacks
 
-    def of(self, measure: str) -> dict[str, float]:
+    def by_turn(self, measure: str) -> dict[str, float]:
         """A measure by turn id, where it is defined."""
         return {turn_id: found[measure] for turn_id, found in self.turns.items() if measure in found}
 
     def mean(self, measure: str) -> float:
         """The mean over all turns for which it is defined; 0 where there are none."""
-        values = self.of(measure).values()
+        values = self.by_turn(measure).values()
         return sum(values) / len(values) if values else 0.0
 
 
 def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrels) -> dict[str, dict[str, float]]:
     """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant.
 
-    Raises `InvalidInputError` for an id with a NUL: the C library beneath takes it for the end, and two ids for one.
+    Raises `InvalidInputError` for an id with a NUL: the C library takes it for the end of the id.
     """
     import ir_measures
 
@@ -55,12 +55,12 @@ def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrel
 
 
 def turns_with_relevant(judged: Qrels) -> Qrels:
-    """Turns that have something relevant: the others say nothing about a ranking."""
+    """The turns with a relevant passage or statement: the others cannot tell rankings apart."""
     return {turn_id: found for turn_id, found in judged.items() if any(level > 0 for level in found.values())}
 
 
 def read_qrels(path: Path) -> Qrels:
-    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is none."""
+    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is no label."""
     found: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
@@ -102,7 +102,7 @@ def p_value(one: Scores, other: Scores, measure: str) -> float:
     """Of a paired t-test over the turns for which both have it (two-sided); 1 where the two never differ."""
     from scipy.stats import ttest_rel
 
-    mine, theirs = one.of(measure), other.of(measure)
+    mine, theirs = one.by_turn(measure), other.by_turn(measure)
     pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items() if turn_id in theirs]
     if len(pairs) < 2 or all(left == right for left, right in pairs):
         return 1.0

@@ -1,4 +1,4 @@
-"""Runs made from what is there already: from a trace into any edition, from a run into TREC's six columns."""
+"""Runs made from files: from a trace into any edition, from a run into TREC's six columns."""
 
 import logging
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ log = logging.getLogger("convagent")
 
 
 def export_trace(path: Path, edition: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
-    """Write the run of a trace in the form of an edition (its own by default), without asking a model. Returns the number of turns.
+    """Write the run of a trace in the form of an edition (its own by default). Returns the number of turns.
 
-    Raises `InvalidInputError` naming the turn that the edition cannot express.
+    No model is asked. Raises `InvalidInputError` naming the turn that the edition cannot express.
     """
     check_writable(out, overwrite)
     trace = read_trace(path)

@@ -1,4 +1,4 @@
-"""The JSON Schemas in `schemas/`: made from the wire types of the editions by `make schemas`, and tested to be theirs."""
+"""Makes the JSON Schemas in `schemas/` from the wire types of the editions (`make schemas`)."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControversialQuestion:
-    """All that an automatic run may see of a topic."""
+    """What an automatic run may see of a topic."""
 
     number: str
     title: str
