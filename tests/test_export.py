@@ -22,8 +22,9 @@ from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
+from tests.broken_runs import MANY, changed, decoded, encoded, equal_scores, rank
 from tests.conftest import EXAMPLES
-from tests.test_runs import MANY, answered, changed, decoded, encoded, equal_scores, rank, run_of
+from tests.test_runs import answered, run_of
 from tests.test_topics import EDITIONS, write
 
 TOPICS = EXAMPLES / "topics.json"

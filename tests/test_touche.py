@@ -309,7 +309,7 @@ BAD_TOPICS = [
         topics("<number>1 a</number><title>Why?</title>"),
         "has white space in its number '1 a'",
     ),
-    ("a number twice", topics(ONE, ONE, ONE), "the number 1 is there 3 times"),
+    ("a number twice", topics(ONE, ONE, ONE), "the number 1: stands 3 times"),
 ]
 
 
@@ -325,7 +325,7 @@ def test_all_that_is_wrong_with_topics_is_listed(tmp_path: Path) -> None:
     (tmp_path / "topics.xml").write_text(topics(ONE, ONE, "<title>Why?</title>", "<number>4</number>"))
     with pytest.raises(InvalidInputError) as caught:
         read_questions(tmp_path / "topics.xml")
-    for message in ("topic 3 has no number", "topic 4 has no title", "the number 1 is there 2 times"):
+    for message in ("topic 3 has no number", "topic 4 has no title", "the number 1: stands 2 times"):
         assert message in str(caught.value)
 
 

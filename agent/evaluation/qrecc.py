@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.ikat_topics import find_duplicates
+from agent.tracks.duplicates import find_duplicates
 from agent.tracks.json_files import decode_file, locate_errors
 from agent.tracks.qrecc import EDITION, Truth, turn_id
 from agent.tracks.run_records import RunTurn

@@ -9,7 +9,6 @@ its candidates, and topics with their own passage lists:
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +16,10 @@ from typing import Any
 
 import msgspec
 
+from agent.tracks.duplicates import find_duplicates
 from agent.tracks.json_files import decode_json, locate_errors
 from agent.tracks.run_files import read_detected_run
+from agent.tracks.shapes import list_problems
 from agent.tracks.topic_files import detect_edition, read_topics
 from indexes.passage_index import strictly_decreasing
 from indexes.storage.files import read_utf8
@@ -48,14 +49,9 @@ def read_ranking(path: Path) -> GivenRanking:
     data = read_utf8(path)
     with locate_errors(path):
         found, texts, labels = _parse(data, path)
-    doubled = [
-        f"  turn {turn_id}: {id} stands {times} times"
-        for turn_id, ranked in found.items()
-        for id, times in Counter(id for id, _ in ranked).items()
-        if times > 1
-    ]
+    doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
     if doubled and not labels:
-        raise InvalidInputError("\n".join(["lists passages twice:", *doubled[:20]]), where=str(path))
+        raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
     hits = {turn_id: strictly_decreasing(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels)
 

@@ -1,12 +1,11 @@
 """From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from agent.tracks.duplicates import check_unique
 from agent.tracks.edition import Edition
-from schemas.errors import InvalidInputError
-from schemas.records import Message, Problem, Statement, Topic, Topics, Turn, TurnLabels
+from schemas.records import Message, Statement, Topic, Topics, Turn, TurnLabels
 
 
 class WireTurn(Protocol):
@@ -72,14 +71,3 @@ def _read_labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
         statement_ids=tuple(ids.get(str(given), str(given)) for given in turn.ptkb_provenance),
         passage_ids=tuple(turn.response_provenance),
     )
-
-
-def check_unique(names: Sequence[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
-    """Raises `InvalidInputError` listing what is there twice, with any other problems found."""
-    if found := [*find_duplicates(names), *problems]:
-        raise InvalidInputError("\n".join(map(str, found)))
-
-
-def find_duplicates(names: Sequence[tuple[str, str]]) -> list[Problem]:
-    """What is there twice, of kinds and names."""
-    return [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in Counter(names).items() if n > 1]
