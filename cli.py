@@ -1,12 +1,13 @@
 """The command line: parse, make one call, print. Nothing else."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from agent.terminal import progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
+from agent.tracks.registry import EDITION_NAMES
 
 app = typer.Typer(
     name="convagent",
@@ -61,7 +62,10 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is th
 Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")]
 RcdTopics = Annotated[Path, typer.Argument(help="A topics file of RCD-2020.")]
 SpanModel = Annotated[Literal["none"], typer.Option("--model", "-m", help="What finds spans: none, a rule.")]
-Edition = Literal["ikat-2023", "ikat-2024", "ikat-2025", "qrecc"]
+if TYPE_CHECKING:
+    Edition = str
+else:
+    Edition = Literal[EDITION_NAMES]  # the choices, for the command line
 EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
 RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]

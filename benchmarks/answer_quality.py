@@ -22,7 +22,8 @@ from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
-from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.tracks.registry import load_edition
+from agent.tracks.topic_files import read_topics
 from agent.turn.extractive_answer import (
     NOT_FOUND,
     candidate_sentences,
@@ -205,7 +206,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="a picture of the second table")
     options = parser.parse_args()
     bed = prepare(read_topics(options.topics), PassageIndex(options.index))
-    plan = Plan(min_probability=default_statement_threshold(bed.topics.edition))
+    plan = Plan(min_probability=load_edition(bed.topics.edition).statement_threshold)
     print(f"{len(bed.gold)} turns with gold passages, {options.model}\n")
     print(f"| {'answer':44} | ROUGE-1 | ROUGE-2 | ROUGE-L | supported | words | says none | seconds |")
     print("|---" * 8 + "|")

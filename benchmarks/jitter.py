@@ -26,7 +26,8 @@ from agent.flow import Tools, answer_topic
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import LanguageModel, ignore_call
 from agent.models.registry import find_gguf, open_model
-from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.tracks.registry import load_edition
+from agent.tracks.topic_files import read_topics
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
@@ -121,7 +122,7 @@ def main() -> None:
         )
         topics = read_topics(EXAMPLES / "topics.json")
         index = PassageIndex(Path(cache) / "index")
-        plan = Plan(min_probability=default_statement_threshold(topics.edition))
+        plan = Plan(min_probability=load_edition(topics.edition).statement_threshold)
         runs = list(under_jitters(lambda: answer(topics.topics, llm, index, embedder, plan), asked.jitters))
         compare("examples/topics.json", runs)
     if asked.topics and asked.index:
@@ -151,7 +152,7 @@ def on_topics(asked: argparse.Namespace, llm: LanguageModel, embedder: Embedder 
     some, index, plan = (
         topics.topics[:: asked.every],
         PassageIndex(asked.index),
-        Plan(min_probability=default_statement_threshold(topics.edition)),
+        Plan(min_probability=load_edition(topics.edition).statement_threshold),
     )
     gold = {id: dict.fromkeys(labels.passage_ids, 1) for id, labels in topics.labels.items()}
     gold = {turn.id: gold[turn.id] for topic in some for turn in topic.turns if any(p in index for p in gold[turn.id])}

@@ -26,7 +26,7 @@ from agent.evaluation.scores import Qrels, ranking_measures, read_qrels, turns_w
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.statement_selection import (
     Numbers,

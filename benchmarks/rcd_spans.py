@@ -18,7 +18,7 @@ from statistics import mean
 import numpy as np
 
 from agent.tasks.rcd.measures import SPAN_MEASURES, measure_span, measure_spans
-from agent.tasks.rcd.spans import FEATURES, Numbers, Score, Span, SpanRule, candidate_spans, choose_span, span_features
+from agent.tasks.rcd.spans import FEATURES, Numbers, Score, Span, SpanRule, candidate_spans, choose_spans, span_features
 from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
 
 SEEDS = 20
@@ -87,7 +87,7 @@ def shaken(rule: SpanRule, seed: int) -> Score:
 
 
 def chosen(cases: Sequence[Case], score: Score) -> dict[str, str]:
-    pairs = [zip(case.group, choose_span(case.group, score), strict=True) for case in cases]
+    pairs = [zip(case.group, choose_spans(case.group, score), strict=True) for case in cases]
     return {dialogue.id: span.text for pair in pairs for dialogue, span in pair}
 
 

@@ -22,7 +22,8 @@ from agent.evaluation.search import measure_search
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
-from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.tracks.registry import load_edition
+from agent.tracks.topic_files import read_topics
 from agent.turn.open_retriever import open_retriever
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.retrieval import Searcher
@@ -70,7 +71,7 @@ class Row:
 def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
     """Every part that any row wants, for every turn with gold passages."""
     system = prompts.render("system").instruction
-    plan = replace(DEFAULT, min_probability=default_statement_threshold(bed.topics.edition))
+    plan = replace(DEFAULT, min_probability=load_edition(bed.topics.edition).statement_threshold)
     embed = bed.embedder.embed if bed.embedder else None
     asked = {}
     for topic in bed.topics.topics:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agent.tasks.touche.measures import MEASURES, QUALITY, RELEVANCE, measure_touche, read_labels
 from agent.tasks.touche.ranking import RankingOptions
-from agent.tasks.touche.run import ToucheTask, rank_topics, to_queries
+from agent.tasks.touche.run import ToucheTask, make_queries, rank_topics
 from agent.tasks.touche.topics import read_questions
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--quality-qrels", type=Path, default=EXAMPLE / "quality.qrels")
     given = parser.parse_args()
     labels = {RELEVANCE: read_labels(given.qrels), QUALITY: read_labels(given.quality_qrels)}
-    asked = to_queries(read_questions(given.input / "topics.xml"), None)
+    asked = make_queries(read_questions(given.input / "topics.xml"), None)
     print(f"| {'':26} | {' | '.join(MEASURES)} |\n|---|---|---|")
     for name, ways in ROWS.items():
         with tempfile.TemporaryDirectory() as place:

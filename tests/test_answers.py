@@ -240,6 +240,6 @@ def test_a_verdict_that_is_missing_is_none_and_no_bad_one() -> None:
     assert judge_support(judge, "It has three valves.", [endless]) is None
     scores = Scores("run", {"1_1": {"judged": 1.0}, "1_2": {}}, 0)
     assert scores.mean("judged") == 1.0
-    assert len(scores.of("judged")) == 1
+    assert len(scores.by_turn("judged")) == 1
     with pytest.raises(UsageError, match="a judge has to be a model"):
         open_judge("none")

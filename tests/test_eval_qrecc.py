@@ -19,7 +19,7 @@ from agent.evaluation.qrecc import (
     evaluate_qrecc,
 )
 from agent.evaluation.scores import Scores, read_run_file
-from agent.tracks import ikat_2024
+from agent.tracks.registry import load_edition
 from schemas.errors import InvalidInputError, MissingError
 from tests.conftest import shared_file
 from tests.test_topics import QRECC, write
@@ -78,21 +78,21 @@ def scores(folder: Path, run: Any = RUN, *, missing: bool = False, first: bool =
 
 def test_rewrites_by_hand(tmp_path: Path) -> None:
     """1_2 has five of the six words of the truth. First turns do not count, and 2_2 has no truth."""
-    assert scores(tmp_path).of(REWRITE) == {"1_2": 5 / 6}
-    assert scores(tmp_path, first=True).of(REWRITE) == {"1_1": 1.0, "1_2": 5 / 6, "2_1": 0.0}
-    assert scores(tmp_path, missing=True).of(REWRITE) == {"1_2": 5 / 6, "2_2": 0.0}
+    assert scores(tmp_path).by_turn(REWRITE) == {"1_2": 5 / 6}
+    assert scores(tmp_path, first=True).by_turn(REWRITE) == {"1_1": 1.0, "1_2": 5 / 6, "2_1": 0.0}
+    assert scores(tmp_path, missing=True).by_turn(REWRITE) == {"1_2": 5 / 6, "2_2": 0.0}
 
 
 def test_rankings_by_hand(tmp_path: Path) -> None:
     """1_1: bread:2 is second. 1_2 has no truth. 2_1 is ranked and empty. 2_2 is not ranked, and does not count."""
-    assert scores(tmp_path).of(RR) == {"1_1": 0.5, "2_1": 0.0}
+    assert scores(tmp_path).by_turn(RR) == {"1_1": 0.5, "2_1": 0.0}
     assert scores(tmp_path).mean(RR) == 0.25
-    assert scores(tmp_path, missing=True).of(RR) == {"1_1": 0.5, "1_2": 0.0, "2_1": 0.0}
+    assert scores(tmp_path, missing=True).by_turn(RR) == {"1_1": 0.5, "1_2": 0.0, "2_1": 0.0}
 
 
 def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
     run = [{**RUN[0], "Model_passages": {"bread:1": 1.0, "other:1": 1.0, "other:2": 1.0}}]
-    assert scores(tmp_path, run).of(RR) == {"1_1": pytest.approx(1 / 3)}
+    assert scores(tmp_path, run).by_turn(RR) == {"1_1": pytest.approx(1 / 3)}
 
 
 def test_answers_by_hand(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_answers_by_hand(tmp_path: Path) -> None:
     2_1 has no truth. 2_2: nothing is left of its truth `The.`, and the run has no answer to it; for ROUGE it is a word.
     """
     found = scores(tmp_path)
-    assert found.of(EXACT) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
-    assert found.of(F1) == {"1_1": 0.0, "1_2": pytest.approx(2 * 1 * 0.5 / 1.5), "2_2": 1.0}
-    assert found.of(ANSWER) == {"1_1": 1.0, "1_2": 1.0, "2_2": 0.0}
+    assert found.by_turn(EXACT) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
+    assert found.by_turn(F1) == {"1_1": 0.0, "1_2": pytest.approx(2 * 1 * 0.5 / 1.5), "2_2": 1.0}
+    assert found.by_turn(ANSWER) == {"1_1": 1.0, "1_2": 1.0, "2_2": 0.0}
     all_turns = scores(tmp_path, missing=True)
-    assert all_turns.of(EXACT)["2_1"] == all_turns.of(F1)["2_1"] == 1.0  # rightly no answer
-    assert all_turns.of(ANSWER)["2_1"] == 0.0
+    assert all_turns.by_turn(EXACT)["2_1"] == all_turns.by_turn(F1)["2_1"] == 1.0  # rightly no answer
+    assert all_turns.by_turn(ANSWER)["2_1"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_the_truth_itself_is_right_everywhere(tmp_path: Path) -> None:
 )
 def test_a_part_that_a_run_left_out_is_not_measured(tmp_path: Path, left_out: str, measured: set[str]) -> None:
     found = scores(tmp_path, [{name: value for name, value in row.items() if name != left_out} for row in RUN])
-    assert {measure for measure in MEASURES if found.of(measure)} == measured
+    assert {measure for measure in MEASURES if found.by_turn(measure)} == measured
 
 
 def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
     """They have no rewrite and no answer, which is wrong, and no ranking, which does not count."""
     found = scores(tmp_path, [RUN[0]])
     assert found.missing == 3
-    assert found.of(REWRITE) == {"1_2": 0.0}
-    assert found.of(RR) == {"1_1": 0.5}
-    assert found.of(F1) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
+    assert found.by_turn(REWRITE) == {"1_2": 0.0}
+    assert found.by_turn(RR) == {"1_1": 0.5}
+    assert found.by_turn(F1) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,11 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
         (TRUTH, "{", "run.json: is no run"),
         (TRUTH, TRUTH, "run.json: is no valid run .*\n  `convagent validate`"),
         (TRUTH, [{"Conversation_no": 1}], "run.json: is no valid run .*`Turn_no`"),
-        (TRUTH, ikat_2024.RUN_EXAMPLE, "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval"),
+        (
+            TRUTH,
+            load_edition("ikat-2024").run.example,
+            "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval",
+        ),
         (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problems\n  turn 1_1: stands 2 times\n  Is it"),
         (TRUTH[:2], RUN, "run.json: has wrong turns: 1 problems\n  turn 2_1: is not in the truth\n  Is it"),
     ],
@@ -196,9 +200,9 @@ def test_answers_of_an_edition_that_cannot_cite(tmp_path: Path) -> None:
     """Nothing is said of citations, and no texts are asked for."""
     topics = write(tmp_path / "topics.json", [{**row, "Truth_answer": "Rice bread."} for row in QRECC])
     [found] = evaluate_answers([write(tmp_path / "run.json", RUN[:2])], topics, PassageSource())
-    assert found.of("ROUGE-1")["1_1"] == pytest.approx(2 * 1 * (2 / 3) / (5 / 3))
-    assert found.of("words") == {"1_1": 2.0, "1_2": 4.0}
-    assert not any(found.of(measure) for measure in ("supported", "wholly supported", "citations right"))
+    assert found.by_turn("ROUGE-1")["1_1"] == pytest.approx(2 * 1 * (2 / 3) / (5 / 3))
+    assert found.by_turn("words") == {"1_1": 2.0, "1_2": 4.0}
+    assert not any(found.by_turn(measure) for measure in ("supported", "wholly supported", "citations right"))
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -240,4 +244,4 @@ def test_real_questions_answered_with_the_truth_are_right(tmp_path: Path) -> Non
     ]
     [found] = evaluate_qrecc([write(tmp_path / "run.json", run)], path, CountedTurns())
     assert {measure: found.mean(measure) for measure in MEASURES} == pytest.approx(dict.fromkeys(MEASURES, 1.0))
-    assert [len(found.of(measure)) for measure in MEASURES] == [200, 182, 216, 216, 216]
+    assert [len(found.by_turn(measure)) for measure in MEASURES] == [200, 182, 216, 216, 216]

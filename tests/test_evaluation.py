@@ -16,7 +16,7 @@ from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
 from tests.conftest import EXAMPLES
-from tests.test_topics import IKAT_2024, write
+from tests.test_topics import IKAT, IKAT_2024, write
 
 QRELS = """\
 0_1 0 bread:1 2
@@ -112,7 +112,7 @@ def test_a_turn_that_is_missing_is_not_one_with_none(tmp_path: Path) -> None:
     assert ptkb.set_measures({}, {"1": 0})["F1"] == 1.0
 
 
-@pytest.mark.parametrize("edition", ["ikat-2023", "ikat-2024", "ikat-2025"])
+@pytest.mark.parametrize("edition", IKAT)
 def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_run: Path, edition: str) -> None:
     """A run exported to another edition, with scores, ids or texts for statements, has the same measures."""
     export_trace(example_run.with_name("run.trace.jsonl"), edition, tmp_path / "run", "r", "t", overwrite=False)

@@ -16,14 +16,15 @@ from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
 from agent.runs.validation import check_run, repair_run
 from agent.terminal.progress import turn_progress
-from agent.tracks.registry import read_topics
 from agent.tracks.run_files import encode_run, run_problems
+from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
+from tests.broken_runs import MANY, changed, decoded, encoded, equal_scores, rank
 from tests.conftest import EXAMPLES
-from tests.test_runs import MANY, answered, changed, decoded, encoded, equal_scores, rank, run_of
+from tests.test_runs import answered, run_of
 from tests.test_topics import EDITIONS, write
 
 TOPICS = EXAMPLES / "topics.json"

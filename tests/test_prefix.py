@@ -10,7 +10,7 @@ from agent.models.kv_cache import BLOCK
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Reply, Task, ignore_call
 from agent.models.wrapper import ModelWrapper
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex

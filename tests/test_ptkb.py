@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
-from agent.tracks.registry import default_statement_threshold
+from agent.tracks.registry import load_edition
 from agent.turn.statement_selection import (
     add_margins,
     gather_evidence,
@@ -60,8 +60,8 @@ def test_the_likeliest_come_first_and_are_few() -> None:
 def test_none_is_chosen_where_the_best_is_not_sure() -> None:
     assert select_by_expected_f1([0.5, 0.1], min_probability=0.6) == []
     assert select_by_expected_f1([0.7, 0.1], min_probability=0.6) == [0]
-    assert default_statement_threshold("ikat-2023") == 0.0
-    assert default_statement_threshold("ikat-2025") == Plan().min_probability > 0.5
+    assert load_edition("ikat-2023").statement_threshold == 0.0
+    assert load_edition("ikat-2025").statement_threshold == Plan().min_probability > 0.5
 
 
 def test_a_rule_by_hand() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.registry import read_topics
 from agent.tracks.run_files import encode_run
+from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Passage, Plan, RunInfo, Topics
@@ -79,7 +79,7 @@ def test_equal_scores_are_told_apart_in_the_order_of_the_file(tmp_path: Path) ->
 BAD = [
     ("a line of five columns", "0_1 Q0 a 1 2.0\n", "line 1 is not `qid Q0 docid rank score tag`"),
     ("a score that is none", "0_1 Q0 a 1 high t\n", "line 1 is not"),
-    ("a passage twice", "0_1 Q0 a 1 2.0 t\n0_1 Q0 a 2 1.0 t\n", "turn 0_1: a stands 2 times"),
+    ("a passage twice", "0_1 Q0 a 1 2.0 t\n0_1 Q0 a 2 1.0 t\n", "turn 0_1: a: stands 2 times"),
     ("a broken second line", CANDIDATES + "{broken\n", "line 4:"),
     ("a candidate without a score", '{"query": {"qid": "1"}, "candidates": [{"docid": "a"}]}', "line 1: "),
     ("JSON of something else", '{"a": 1}', "is a run of no edition"),

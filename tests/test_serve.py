@@ -17,7 +17,7 @@ from agent.chat.citations import cited_sources
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.models.protocol import Listener
 from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import Call, Hit, Passage, Query, Response, Sentence, Statement, TurnResult
 from tests.conftest import PATIENCE

@@ -11,7 +11,7 @@ import pytest
 
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.store import ChatTurn, Store
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 from schemas.records import Hit, Passage, Query, Response, ScoredStatement, Sentence, Statement, TurnResult
 from tests.test_topics import write

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.tracks.registry import read_topics
+from agent.tracks.registry import EDITION_NAMES, MODULES, load_editions
+from agent.tracks.topic_files import read_topics
 from schemas.errors import ConvagentError, InvalidInputError, MissingError
 from schemas.records import Message, Statement
 
@@ -56,13 +57,22 @@ QRECC: list[dict[str, Any]] = [
         "Question": "How long does it keep?",
     },
 ]
-IKAT = {"ikat-2023": IKAT_2023, "ikat-2024": IKAT_2024, "ikat-2025": IKAT_2025}
+IKAT = {
+    "ikat-2023": IKAT_2023,
+    "ikat-2024": IKAT_2024,
+    "ikat-2025": IKAT_2025,
+}
 EDITIONS = IKAT | {"qrecc": QRECC}
 
 
 def write(path: Path, content: Any) -> Path:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def test_every_edition_is_registered_under_its_own_name_and_tried_here() -> None:
+    assert [edition.name for edition in load_editions()] == list(MODULES)
+    assert set(EDITIONS) == set(EDITION_NAMES)
 
 
 @pytest.mark.parametrize("edition", IKAT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.runs.evidence import EvidenceFiles, open_evidence
 from agent.runs.worker import WorkerSpecification
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import Plan
 from tests.conftest import EXAMPLES, ROOT, own_settings_left_out
@@ -17,7 +17,7 @@ import pickle, sys
 from pathlib import Path
 import msgspec
 from agent.runs.evidence import open_evidence
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 
 specification = pickle.loads(Path(sys.argv[1]).read_bytes())
 topics = read_topics(Path(sys.argv[2]))

@@ -1,6 +1,7 @@
 """How good a run's answers are: close to the canonical reply, supported by the passages they cite, and how long.
 
-Supported is what `agent/turn/attribution.py` takes for it: an excerpt. A system that says the same in other words is sold short.
+A sentence is supported as in `agent/turn/attribution.py`: it must be an excerpt. So a system that says the same
+in other words is measured as worse than it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +13,10 @@ from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, collect_texts
 from agent.runs.given_ranking import GivenRanking
-from agent.tracks.registry import get_edition, read_topics
+from agent.tracks.registry import load_edition
 from agent.tracks.response_length import count_whitespace_words
 from agent.tracks.run_records import RunTurn
+from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
 from indexes.corpora.corpus import find_corpus
@@ -29,7 +31,7 @@ MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citation
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """What texts the cited passages may be looked up in, beside those in the run itself."""
+    """Where the texts of cited passages are looked up, beside the run itself."""
 
     passages: tuple[Path, ...] = ()
     index: Path | None = None
@@ -47,7 +49,7 @@ def evaluate_answers(
 def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, judge: LanguageModel | None) -> Scores:
     edition, found = read_run_file(path)
     turns = {turn.turn_id: turn for turn in found}
-    texts = _read_texts(found, given, path) if get_edition(edition).LIMITS.cites else None
+    texts = _read_texts(found, given, path) if load_edition(edition).limits.cites else None
     measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
@@ -58,7 +60,7 @@ def measure_turn(
     """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
 
     `texts` is None for a run of an edition that cannot cite: support is not measured then. What says that there is no
-    answer is not judged, and a verdict that the judge did not give counts as none.
+    answer is not judged, and where the judge gives no verdict nothing is counted.
     """
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.evaluation.scores import Qrels, RankedScores, Scores, ranking_measures, read_qrels, read_run_file
-from agent.tracks import qrecc
-from agent.tracks.registry import read_topics
+from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunStatement, RunTurn
+from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Topics
 
@@ -62,7 +62,7 @@ def _gold_of_topics(topics: Topics | None) -> Qrels:
 def _chosen_ids(path: Path, topics: Topics | None) -> RankedScores:
     """The first response's statements by turn id, scored by their place: the order is all that editions share."""
     edition, turns = read_run_file(path)
-    if edition == qrecc.EDITION:
+    if not load_edition(edition).limits.statements:
         raise UsageError(f"{path}: {edition} has no personal statements")
     ids = _statement_ids(topics)
     return {turn.turn_id: _rank_statements(turn, ids) for turn in turns}

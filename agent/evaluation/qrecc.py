@@ -13,17 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.ikat_topics import find_duplicates
+from agent.tracks.duplicates import find_duplicates
+from agent.tracks.json_files import decode_file, locate_errors
 from agent.tracks.qrecc import EDITION, Truth, turn_id
-from agent.tracks.registry import convert_to_shape, list_problems
 from agent.tracks.run_records import RunTurn
-from indexes.storage.files import read_utf8
+from agent.tracks.shapes import convert_to_shape, list_problems
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
-from schemas.wire import decode
 
 REWRITE, RR, EXACT, F1, ANSWER = "rewrite ROUGE1-R", "RR", "EM", "F1", "answer ROUGE1-R"
 MEASURES = (REWRITE, RR, EXACT, F1, ANSWER)
@@ -128,26 +125,22 @@ def unigram_recall(truth: str, text: str) -> float:
 
 def read_truth(path: Path) -> Truths:
     """The truth by turn id. Raises `InvalidInputError` with every problem of shape, or every turn there twice."""
-    try:
-        raw = decode(read_utf8(path))
-    except msgspec.DecodeError as error:
-        remedy = "Expected the organisers' ground-truth.json."
-        raise InvalidInputError(f"is not JSON ({error})", where=str(path), remedy=remedy) from error
-    rows: list[Truth] = convert_to_shape(raw, list[Truth], f"{EDITION} truth file", path)
-    if not rows:
-        raise InvalidInputError("holds no turn", where=str(path))
-    if problems := find_duplicates([("turn", turn_id(row)) for row in rows]):
-        what = list_problems("has turns twice", problems)
-        raise InvalidInputError(what, where=str(path), remedy="Keep one row a turn.")
+    raw = decode_file(path, remedy="Expected the organisers' ground-truth.json.")
+    with locate_errors(path):
+        rows: list[Truth] = convert_to_shape(raw, list[Truth], f"{EDITION.name} truth file")
+        if not rows:
+            raise InvalidInputError("holds no turn")
+        if problems := find_duplicates([("turn", turn_id(row)) for row in rows]):
+            raise InvalidInputError(list_problems("has turns twice", problems), remedy="Keep one row a turn.")
     return {turn_id(row): row for row in rows}
 
 
 def _turns_by_id(path: Path, truth: Truths) -> Turns:
     """What a run says by turn id. The organisers take the last of doubled turns and pass over those without a truth."""
     edition, turns = read_run_file(path)
-    if edition != EDITION:
+    if edition != EDITION.name:
         remedy = "`convagent eval search` and `convagent eval answers` measure runs of all editions."
-        raise InvalidInputError(f"is a run of {edition}, not of {EDITION}", where=str(path), remedy=remedy)
+        raise InvalidInputError(f"is a run of {edition}, not of {EDITION.name}", where=str(path), remedy=remedy)
     problems = find_duplicates([("turn", turn.turn_id) for turn in turns])
     problems += [Problem(f"turn {id}", "is not in the truth") for turn in turns if (id := turn.turn_id) not in truth]
     if problems:

@@ -1,4 +1,4 @@
-"""How good a run is: what the measures of all tasks have in common. A module a task."""
+"""What the measures of all tasks have in common: labels, scores by turn, means and a significance test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.tracks.run_files import detect_run, read_run
+from agent.tracks.json_files import locate_errors
+from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
@@ -22,22 +23,22 @@ class Scores:
 
     name: str
     turns: Mapping[str, Mapping[str, float]]  # by turn id, then by measure
-    missing: int  # judged turns that the run says nothing of
+    missing: int  # judged turns that the run lacks
 
-    def of(self, measure: str) -> dict[str, float]:
+    def by_turn(self, measure: str) -> dict[str, float]:
         """A measure by turn id, where it is defined."""
         return {turn_id: found[measure] for turn_id, found in self.turns.items() if measure in found}
 
     def mean(self, measure: str) -> float:
         """The mean over all turns for which it is defined; 0 where there are none."""
-        values = self.of(measure).values()
+        values = self.by_turn(measure).values()
         return sum(values) / len(values) if values else 0.0
 
 
 def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrels) -> dict[str, dict[str, float]]:
     """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant.
 
-    Raises `InvalidInputError` for an id with a NUL: the C library beneath takes it for the end, and two ids for one.
+    Raises `InvalidInputError` for an id with a NUL: the C library takes it for the end of the id.
     """
     import ir_measures
 
@@ -54,12 +55,12 @@ def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrel
 
 
 def turns_with_relevant(judged: Qrels) -> Qrels:
-    """Turns that have something relevant: the others say nothing about a ranking."""
+    """The turns with a relevant passage or statement: the others cannot tell rankings apart."""
     return {turn_id: found for turn_id, found in judged.items() if any(level > 0 for level in found.values())}
 
 
 def read_qrels(path: Path) -> Qrels:
-    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is none."""
+    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is no label."""
     found: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
@@ -80,16 +81,11 @@ def _parse_level(text: str) -> int:
 
 
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
-    """A run's edition and turns. Raises `InvalidInputError` for what is none."""
+    """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
-    try:
-        edition = detect_run(data)
-        return edition, list(read_run(edition, data)[1])
-    except InvalidInputError as error:
-        raise InvalidInputError(error.what, where=str(path), remedy=error.remedy) from error
-    except ValueError as error:  # msgspec's own errors are ValueErrors
-        remedy = "`convagent validate` lists what is wrong with it."
-        raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
+    with locate_errors(path):
+        edition, _, turns = read_detected_run(data)
+        return edition, list(turns)
 
 
 @cache
@@ -106,7 +102,7 @@ def p_value(one: Scores, other: Scores, measure: str) -> float:
     """Of a paired t-test over the turns for which both have it (two-sided); 1 where the two never differ."""
     from scipy.stats import ttest_rel
 
-    mine, theirs = one.of(measure), other.of(measure)
+    mine, theirs = one.by_turn(measure), other.by_turn(measure)
     pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items() if turn_id in theirs]
     if len(pairs) < 2 or all(left == right for left, right in pairs):
         return 1.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent.evaluation.scores import Qrels, RankedScores, Scores, ranking_measures, read_qrels, turns_with_relevant
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.registry import read_topics
+from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 
 MEASURES = ("nDCG@3", "nDCG@5", "RR", "R@10", "R@100", "AP")
@@ -14,7 +14,7 @@ MEASURES = ("nDCG@3", "nDCG@5", "RR", "R@10", "R@100", "AP")
 def evaluate_search(runs: Sequence[Path], qrels: Path | None, topics: Path | None) -> list[Scores]:
     """The measures of each run, in the order given. The runs are in any form that `--ranking` takes."""
     judged = _read_judgements(qrels, topics)
-    return [measure_search(run.name, scores_of(run), judged) for run in runs]
+    return [measure_search(run.name, read_scores(run), judged) for run in runs]
 
 
 def measure_search(name: str, ranked: RankedScores, judged: Qrels) -> Scores:
@@ -23,7 +23,7 @@ def measure_search(name: str, ranked: RankedScores, judged: Qrels) -> Scores:
     return Scores(name, turns, sum(not ranked.get(turn_id) for turn_id in turns))
 
 
-def scores_of(run: Path) -> RankedScores:
+def read_scores(run: Path) -> RankedScores:
     """The scores of a run in any form that `--ranking` takes."""
     return {turn_id: {hit.id: hit.score for hit in hits} for turn_id, hits in read_ranking(run).hits.items()}
 

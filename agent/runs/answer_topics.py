@@ -13,8 +13,9 @@ from agent.runs.ir_metadata import metadata_path, write_metadata
 from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
 from agent.runs.trace import new_trace, resume_trace
 from agent.runs.worker import Worker, WorkerSpecification
-from agent.tracks.registry import default_statement_threshold, read_topics
+from agent.tracks.registry import load_edition
 from agent.tracks.run_files import check_expressible
+from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable
 from schemas.errors import UsageError
 from schemas.records import Mode, Plan, Problem, QueryPart, RunInfo, Topics
@@ -81,9 +82,8 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     edition = request.edition or topics.edition
     info = RunInfo(request.run_name, mode, request.team, request.plan.parts)
     check_expressible(edition, info, topics, request.plan.responses)
-    min_probability = (
-        default_statement_threshold(topics.edition) if request.min_probability is None else request.min_probability
-    )
+    usual = load_edition(topics.edition).statement_threshold
+    min_probability = usual if request.min_probability is None else request.min_probability
     plan = replace(request.plan, min_probability=min_probability)
     evidence = open_evidence(request.origin, topics, plan)
     workers = open_workers(request, topics, plan, evidence)
@@ -96,7 +96,7 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
         trace = answer_remaining(job, workers, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)
     if str(outputs.run) != "-":
-        write_metadata(metadata_path(outputs.run), request, trace, info)
+        write_metadata(metadata_path(outputs.run), request.topics, request.origin, trace, info)
     done, failed = len(before.replies), trace.without_model
     return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
 

@@ -1,15 +1,14 @@
-"""Runs made from what is there already: from a trace into any edition, from a run into TREC's six columns."""
+"""Runs made from files: from a trace into any edition, from a run into TREC's six columns."""
 
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from agent.runs.given_ranking import format_trec_lines
 from agent.runs.run import describe_run
 from agent.runs.trace import read_trace
-from agent.tracks.run_files import detect_run, encode_run, read_run
+from agent.tracks.json_files import locate_errors
+from agent.tracks.run_files import encode_run, read_detected_run
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Hit
@@ -19,9 +18,9 @@ log = logging.getLogger("convagent")
 
 
 def export_trace(path: Path, edition: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
-    """Write the run of a trace in the form of an edition (its own by default), without asking a model. How many turns.
+    """Write the run of a trace in the form of an edition (its own by default). Returns the number of turns.
 
-    Raises `InvalidInputError` naming the turn that the edition cannot express.
+    No model is asked. Raises `InvalidInputError` naming the turn that the edition cannot express.
     """
     check_writable(out, overwrite)
     trace = read_trace(path)
@@ -34,31 +33,25 @@ def export_trace(path: Path, edition: str | None, out: Path, name: str, team: st
 
 
 def convert_run(path: Path, out: Path, *, overwrite: bool) -> int:
-    """Write the first ranking of every turn as a TREC run: `qid Q0 docid rank score tag`. How many turns.
+    """Write the first ranking of every turn as a TREC run: `qid Q0 docid rank score tag`. Returns the number of turns.
 
     Scores keep all their digits. Raises `InvalidInputError` for a file that is no valid run.
     """
     check_writable(out, overwrite)
     data = map_file(path)
-    try:
-        rows = list(_trec_turns(data))
-    except InvalidInputError as error:
-        what = f"{error.where}: {error.what}" if error.where else error.what
-        raise InvalidInputError(what, where=str(path), remedy=error.remedy) from error
-    except msgspec.DecodeError as error:
-        remedy = "`convagent validate` lists all that is wrong with it."
-        raise InvalidInputError(f"is no valid run ({error})", where=str(path), remedy=remedy) from error
+    with locate_errors(path):
+        rows = list(_format_turns(data))
     write_atomically(out, rows)
     return len(rows)
 
 
-def _trec_turns(data: Data) -> Iterator[bytes]:
-    """The lines of each turn."""
-    run, turns = read_run(detect_run(data), data)
+def _format_turns(data: Data) -> Iterator[bytes]:
+    """The lines of each turn in TREC's form."""
+    _, info, turns = read_detected_run(data)
     seen: set[str] = set()
     for turn in turns:
         if turn.turn_id in seen:
             raise InvalidInputError(f"has turn {turn.turn_id} twice")
         seen.add(turn.turn_id)
         hits = (Hit(passage.id, passage.score) for passage in turn.responses[0].passages or ())
-        yield format_trec_lines(turn.turn_id, hits, (turn.info or run).name).encode()
+        yield format_trec_lines(turn.turn_id, hits, (turn.info or info).name).encode()

@@ -9,7 +9,6 @@ its candidates, and topics with their own passage lists:
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +16,11 @@ from typing import Any
 
 import msgspec
 
-from agent.tracks.registry import detect_edition, read_topics
-from agent.tracks.run_files import detect_run, read_run
+from agent.tracks.duplicates import find_duplicates
+from agent.tracks.json_files import decode_json, locate_errors
+from agent.tracks.run_files import read_detected_run
+from agent.tracks.shapes import list_problems
+from agent.tracks.topic_files import detect_edition, read_topics
 from indexes.passage_index import strictly_decreasing
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
@@ -39,24 +41,17 @@ class GivenRanking:
 
 
 def read_ranking(path: Path) -> GivenRanking:
-    """The ranking of a file; which kind it is, is seen from its contents.
+    """The ranking of a file. Its contents show which kind of file it is.
 
     Raises `InvalidInputError` with the place for a file that is none, for a broken line, and for a passage listed
     twice for one turn.
     """
     data = read_utf8(path)
-    try:
+    with locate_errors(path):
         found, texts, labels = _parse(data, path)
-    except InvalidInputError as error:
-        raise error if error.where else InvalidInputError(error.what, where=str(path)) from error
-    doubled = [
-        f"  turn {turn_id}: {id} stands {times} times"
-        for turn_id, ranked in found.items()
-        for id, times in Counter(id for id, _ in ranked).items()
-        if times > 1
-    ]
+    doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
     if doubled and not labels:
-        raise InvalidInputError("\n".join(["lists passages twice:", *doubled[:20]]), where=str(path))
+        raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
     hits = {turn_id: strictly_decreasing(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels)
 
@@ -66,20 +61,13 @@ RankedIds = dict[str, list[tuple[str, float]]]
 
 def _parse(data: bytes, path: Path) -> tuple[RankedIds, dict[str, Passage], bool]:
     first = data.lstrip()[:1]
-    if first == b"[" and (edition := detect_edition(_decode_json(data))):
+    if first == b"[" and (edition := detect_edition(decode_json(data))):
         return _read_topic_passages(read_topics(path, edition)), {}, True
     if first == b"{" and b'"candidates"' in data.partition(b"\n")[0]:
         return *_read_candidates(data), False
     if first in (b"{", b"["):
         return *_read_run_ranking(data), False
     return _read_trec_run(data), {}, False
-
-
-def _decode_json(data: bytes) -> Any:
-    try:
-        return decode(data)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is not JSON ({error})") from error
 
 
 def _read_topic_passages(topics: Topics) -> RankedIds:
@@ -92,17 +80,13 @@ def _read_topic_passages(topics: Topics) -> RankedIds:
 
 
 def _read_run_ranking(data: bytes) -> tuple[RankedIds, dict[str, Passage]]:
-    edition = detect_run(data)
+    _, _, turns = read_detected_run(data)
     found: RankedIds = {}
     texts: dict[str, Passage] = {}
-    try:
-        for turn in read_run(edition, data)[1]:
-            passages = turn.responses[0].passages or ()
-            found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])
-            texts |= {p.id: Passage(p.id, p.text.strip()) for p in passages if p.text.strip()}
-    except msgspec.DecodeError as error:
-        remedy = "`convagent validate` lists what is wrong with it."
-        raise InvalidInputError(f"is no valid {edition} run ({error})", remedy=remedy) from error
+    for turn in turns:
+        passages = turn.responses[0].passages or ()
+        found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])
+        texts |= {p.id: Passage(p.id, p.text.strip()) for p in passages if p.text.strip()}
     return found, texts
 
 
@@ -166,7 +150,7 @@ def _parse_score(text: str) -> float:
 
 
 def sort_by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """As TREC tools see it; equal scores stay in the order of the file."""
+    """The ranking as TREC tools order it; equal scores stay in the order of the file."""
     return sorted(ranked, key=lambda pair: -pair[1])
 
 

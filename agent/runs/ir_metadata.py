@@ -10,16 +10,14 @@ import sys
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import prompts
 from agent.models.registry import is_server_address
+from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import RunSettings, Trace
 from indexes.storage.files import write_atomically
 from schemas.records import RunInfo
-
-if TYPE_CHECKING:
-    from agent.runs.answer_topics import RunRequest
 
 SCORERS = {
     "bm25": "BM25 by Tantivy: k1 1.2, b 0.75",
@@ -34,8 +32,8 @@ def metadata_path(run: Path) -> Path:
     return run.with_name(f"{run.name.removesuffix('.jsonl').removesuffix('.json')}.ir_metadata.yml")
 
 
-def write_metadata(path: Path, request: "RunRequest", trace: Trace, info: RunInfo) -> None:
-    """Write what is known of a finished run as YAML."""
+def write_metadata(path: Path, topics: Path, origin: EvidenceFiles, trace: Trace, info: RunInfo) -> None:
+    """Write what is known of a finished run over a topics file as YAML."""
     import yaml
 
     fields = {
@@ -46,7 +44,7 @@ def write_metadata(path: Path, request: "RunRequest", trace: Trace, info: RunInf
         "implementation": _describe_implementation(),
         "method": _describe_method(trace, info),
         "actor": {"team": info.team, "role": "experimenter"},
-        "data": _describe_data(request, trace),
+        "data": _describe_data(topics, origin, trace),
         "resources": _describe_resources(trace),
     }
     write_atomically(path, [yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100).encode()])
@@ -149,8 +147,8 @@ def _describe_statements(settings: RunSettings) -> dict[str, Any]:
     return {"evidence": evidence, "embedder": settings.embedder or None, "sure": settings.plan.min_probability}
 
 
-def _describe_data(request: "RunRequest", trace: Trace) -> dict[str, Any]:
-    settings, origin = trace.settings, request.origin
+def _describe_data(topics: Path, origin: EvidenceFiles, trace: Trace) -> dict[str, Any]:
+    settings = trace.settings
     used = ["utterances", "canonical replies to earlier turns"]
     used += ["personal statements"] if settings.statements else []
     used += ["human rewrites", "gold statements"] if settings.mode == "manual" else []
@@ -164,7 +162,7 @@ def _describe_data(request: "RunRequest", trace: Trace) -> dict[str, Any]:
     return {
         "test collection": {
             "name": settings.edition,
-            "topics": str(request.topics),
+            "topics": str(topics),
             "topics sha256": settings.topics,
             "turns": settings.turns,
         },

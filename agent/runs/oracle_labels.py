@@ -1,4 +1,4 @@
-"""What a manual run is handed: human rewrites and gold statements, of the current turn and of those before it."""
+"""What a manual run gets from the labels: human rewrites and gold statements of each turn and of those before it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ GOLD_SCORE = 1.0  # the score of a statement that a person chose
 
 
 def provide_labels(topics: Topics) -> tuple[Topics, Mapping[str, Provided]]:
-    """The topics with every earlier turn as a person spells it out, and what each current turn is handed.
+    """The topics with the earlier turns as a person rewrote them, and what each turn itself is given.
 
     An earlier utterance becomes its human rewrite with its gold statements. Raises `InvalidInputError` naming the
     turns that have no human rewrite.
@@ -21,8 +21,8 @@ def provide_labels(topics: Topics) -> tuple[Topics, Mapping[str, Provided]]:
         remedy = "A manual run needs the topics with their labels; `--mode automatic` does not."
         raise InvalidInputError(f"no human rewrite of turn {listed}", remedy=remedy)
     given = {turn.id: _provide_turn(topic, turn, topics) for topic in topics.topics for turn in topic.turns}
-    spelled_out = tuple(_spell_out(topic, given) for topic in topics.topics)
-    return replace(topics, topics=spelled_out), given
+    rewritten = tuple(_rewrite_history(topic, given) for topic in topics.topics)
+    return replace(topics, topics=rewritten), given
 
 
 def _provide_turn(topic: Topic, turn: Turn, topics: Topics) -> Provided:
@@ -34,13 +34,15 @@ def _provide_turn(topic: Topic, turn: Turn, topics: Topics) -> Provided:
     return Provided(labels.human_rewrite, gold)
 
 
-def _spell_out(topic: Topic, given: Mapping[str, Provided]) -> Topic:
-    said = [" ".join([given[t.id].human_rewrite, *_statement_texts(given[t.id])]) for t in topic.turns]
+def _rewrite_history(topic: Topic, given: Mapping[str, Provided]) -> Topic:
+    rewritten = [" ".join([given[t.id].human_rewrite, *_statement_texts(given[t.id])]) for t in topic.turns]
     turns = []
     for number, turn in enumerate(topic.turns):
         history = turn.history
         if history is not None and len(history) == 2 * number:  # one utterance and one reply for every earlier turn
-            history = tuple(message if n % 2 else Message("user", said[n // 2]) for n, message in enumerate(history))
+            history = tuple(
+                message if n % 2 else Message("user", rewritten[n // 2]) for n, message in enumerate(history)
+            )
         turns.append(replace(turn, history=history))
     return replace(topic, turns=tuple(turns))
 

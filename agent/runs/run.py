@@ -86,11 +86,11 @@ def describe_run(settings: RunSettings, name: str, team: str) -> RunInfo:
 def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
     """Write the run (to stdout where the path is `-`) and return the rules that it breaks."""
     answered = (line.answered for line in trace.lines(topics.turn_ids()))
-    rules = make_checker(edition, info, topics)
+    checker = make_checker(edition, info, topics)
     problems: list[Problem] = []
-    chunks = encode_run(edition, answered, info, lambda turn: problems.extend(rules.turn(turn)))
+    chunks = encode_run(edition, answered, info, lambda turn: problems.extend(checker.check_turn(turn)))
     if str(path) == "-":
         sys.stdout.buffer.writelines(chunks)
     else:
         write_atomically(path, chunks)
-    return [*problems, *rules.end()]
+    return [*problems, *checker.check_all_seen()]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from agent.tracks.registry import read_topics
 from agent.tracks.repair import repair_turns
 from agent.tracks.run_files import run_problems
+from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
@@ -15,7 +15,7 @@ from schemas.records import Problem
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found: everything that is wrong, and how many turns were asked for."""
+    """Everything that is wrong with a run, and the number of turns in its topics."""
 
     run: Path
     turns: int
@@ -30,7 +30,7 @@ def check_run(run: Path, topics_file: Path, edition: str | None, collection: str
 
 
 def repair_run(run: Path, topics_file: Path, edition: str | None, out: Path, *, overwrite: bool) -> list[Problem]:
-    """Write a mended copy and return what was changed. Raises `InvalidInputError` where the shape itself is broken."""
+    """Write a mended copy and return what was changed. Raises `InvalidInputError` for a run whose shape is broken."""
     check_writable(out, overwrite)
     topics = read_topics(topics_file)
     try:

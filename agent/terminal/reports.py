@@ -184,11 +184,11 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
 
     from agent.evaluation.scores import p_value
 
-    measures = [measure for measure in measures if any(run.of(measure) for run in runs)]
+    measures = [measure for measure in measures if any(run.by_turn(measure) for run in runs)]
     if as_json:
         import msgspec
 
-        means = [{measure: run.mean(measure) for measure in measures if run.of(measure)} for run in runs]
+        means = [{measure: run.mean(measure) for measure in measures if run.by_turn(measure)} for run in runs]
         rows = [msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)]
         typer.echo(msgspec.json.encode(rows).decode())
         return
@@ -200,8 +200,8 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     names = [Column(to_plain_text(run.name)) for run in runs]
     table = Table("", *names, "turns", *(["p"] if pair else []), box=None, pad_edge=False)
     for measure in measures:
-        turns = " / ".join(dict.fromkeys(str(len(run.of(measure))) for run in runs))
-        shown = [f"{run.mean(measure):.3f}" if run.of(measure) else "-" for run in runs]
+        turns = " / ".join(dict.fromkeys(str(len(run.by_turn(measure))) for run in runs))
+        shown = [f"{run.mean(measure):.3f}" if run.by_turn(measure) else "-" for run in runs]
         p = ["-" if "-" in shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
         table.add_row(measure, *shown, turns, *p)
     open_stdout().print(table)

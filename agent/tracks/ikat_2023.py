@@ -6,19 +6,19 @@ Source: `2023/scripts/run_validation` of the organisers' repository (`run.proto`
 why ours fall in visible steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Set
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import ikat_topics
+from agent.tracks.edition import Document, Edition
+from agent.tracks.ikat_topics import IkatEdition
 from agent.tracks.rules import EditionLimits
+from agent.tracks.run_layouts import JsonObject
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
-from schemas.records import Hit, RunInfo, Topics
+from schemas.records import Hit, RunInfo
 
-EDITION = "ikat-2023"
-ENDING = ".json"
 TOPICS_EXAMPLE: Any = [
     {
         "number": "9-1",
@@ -58,9 +58,6 @@ RUN_EXAMPLE: Any = {
 TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.")]
 RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
-LIMITS = EditionLimits()
-OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
-SURE = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -81,9 +78,6 @@ class Topic(Struct, forbid_unknown_fields=True):
     ptkb: dict[str, NonEmpty]
     turns: Annotated[list[TopicTurn], Meta(min_length=1)]
     title: str = ""
-
-
-TopicsFile = list[Topic]
 
 
 class Passage(Struct, forbid_unknown_fields=True):
@@ -138,43 +132,60 @@ class RunHead(Head):
     turns: list[msgspec.Raw]
 
 
-def read_topics(raw: Sequence[Topic]) -> Topics:
-    return ikat_topics.to_topics(EDITION, raw)
-
-
-def head(info: RunInfo) -> dict[str, Any]:
-    """What stands before the turns."""
+def make_head(info: RunInfo) -> dict[str, Any]:
+    """What stands before the turns of a run."""
     given = "manual" if info.labels else "automatic"
     return {"run_name": info.name, "run_type": given if info.type == "only-response" else info.type}
 
 
-def info_of(head: RunHead) -> RunInfo:
+def read_head(head: RunHead) -> RunInfo:
+    """What the head of a run says of it."""
     return RunInfo(head.run_name, head.run_type, labels=head.run_type == "manual")
 
 
-def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
-    """One turn as the file says it."""
-    return RunEntry(turn.turn_id, [_response(response) for response in turn.responses])
+class Ikat2023(IkatEdition):
+    """iKAT 2023."""
+
+    name = "ikat-2023"
+    title = "TREC iKAT 2023"
+    topics = Document(list[Topic], TOPICS_EXAMPLE)
+    run = Document(Run, RUN_EXAMPLE)
+    entry_shape = RunEntry
+    layout = JsonObject(RunHead, make_head, read_head)
+    limits = EditionLimits()
+    optional_parts = frozenset({"rewrite"})
+    statement_threshold = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
+
+    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
+        return "turns" in topic and "number" in topic
+
+    def detects_run(self, names: Set[str]) -> bool:
+        return "turns" in names
+
+    def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
+        return RunEntry(turn.turn_id, [_make_response(response) for response in turn.responses])
+
+    def read_entry(self, entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
+        responses = [_read_response(given, f"{where}.responses[{n}]") for n, given in enumerate(entry.responses)]
+        return RunTurn(entry.turn_id, tuple(responses), where=where)
 
 
-def _response(response: RunResponse) -> Response:
+def _make_response(response: RunResponse) -> Response:
     used = {hit.id for hit in response.used}
     statements = [Statement(s.id or "", s.text or "", s.score or 0.0) for s in response.statements]
     passages = [Passage(p.id, p.score, p.id in used, p.text) for p in response.passages or ()]
     return Response(response.rank, response.text or "", statements, passages)
 
 
-def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
-    """What an entry says."""
-    responses = [
-        RunResponse(
-            response.rank,
-            response.text,
-            tuple(RunPassage(passage.id, passage.score, passage.text) for passage in response.passage_provenance),
-            tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
-            tuple(RunStatement(s.id, s.text, s.score) for s in response.ptkb_provenance),
-            f"{where}.responses[{r}]",
-        )
-        for r, response in enumerate(entry.responses)
-    ]
-    return RunTurn(entry.turn_id, tuple(responses), where=where)
+def _read_response(response: Response, where: str) -> RunResponse:
+    return RunResponse(
+        response.rank,
+        response.text,
+        tuple(RunPassage(passage.id, passage.score, passage.text) for passage in response.passage_provenance),
+        tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
+        tuple(RunStatement(s.id, s.text, s.score) for s in response.ptkb_provenance),
+        where,
+    )
+
+
+EDITION: Edition = Ikat2023()

@@ -6,20 +6,21 @@ says no, and may leave the texts empty); a third run type, `only_response`. Sour
 organisers' repository.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Set
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import ikat_2023, ikat_topics
+from agent.tracks import ikat_2023
+from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_2023 import NonEmpty, TopicTurn
+from agent.tracks.ikat_topics import IkatEdition
 from agent.tracks.rules import EditionLimits
+from agent.tracks.run_layouts import JsonObject
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
-from schemas.records import Hit, Mode, Parts, RunInfo, Topics
+from schemas.records import Hit, Mode, Parts, RunInfo
 
-EDITION = "ikat-2024"
-ENDING = ".json"
 TOPICS_EXAMPLE: Any = [{**ikat_2023.TOPICS_EXAMPLE[0], "number": 0}]
 RUN_EXAMPLE: Any = {
     "run_name": "our-run",
@@ -40,9 +41,7 @@ RUN_EXAMPLE: Any = {
     ],
 }
 RunType = Literal["automatic", "manual", "only_response"]
-TYPES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "only_response": "only-response"}
-LIMITS = EditionLimits()
-OPTIONAL = frozenset({"rewrite", "answer"})  # parts of a turn that a run may leave out
+MODES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "only_response": "only-response"}
 
 
 class Topic(Struct, forbid_unknown_fields=True):
@@ -52,9 +51,6 @@ class Topic(Struct, forbid_unknown_fields=True):
     ptkb: dict[Annotated[str, Meta(pattern=r"^\d+$")], NonEmpty]
     turns: Annotated[list[TopicTurn], Meta(min_length=1)]
     title: str = ""
-
-
-TopicsFile = list[Topic]
 
 
 class Passage(Struct, forbid_unknown_fields=True):
@@ -101,43 +97,63 @@ class RunHead(Head):
     turns: list[msgspec.Raw]
 
 
-def read_topics(raw: Sequence[Topic]) -> Topics:
-    return ikat_topics.to_topics(EDITION, raw)
-
-
-def head(info: RunInfo) -> dict[str, Any]:
-    """What stands before the turns."""
+def make_head(info: RunInfo) -> dict[str, Any]:
+    """What stands before the turns of a run."""
     run_type = info.type.replace("-", "_")
     return {"run_name": info.name, "run_type": run_type, "eval_response": info.parts.answer}
 
 
-def info_of(head: RunHead) -> RunInfo:
-    return RunInfo(head.run_name, TYPES[head.run_type], parts=Parts(answer=head.eval_response))
+def read_head(head: RunHead) -> RunInfo:
+    """What the head of a run says of it."""
+    return RunInfo(head.run_name, MODES[head.run_type], parts=Parts(answer=head.eval_response))
 
 
-def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
-    """One turn as the file says it."""
-    return RunEntry(turn.turn_id, [_response(response) for response in turn.responses])
+class Ikat2024(IkatEdition):
+    """iKAT 2024."""
+
+    name = "ikat-2024"
+    title = "TREC iKAT 2024"
+    topics = Document(list[Topic], TOPICS_EXAMPLE)
+    run = Document(Run, RUN_EXAMPLE)
+    entry_shape = RunEntry
+    layout = JsonObject(RunHead, make_head, read_head)
+    limits = EditionLimits()
+    optional_parts = frozenset({"rewrite", "answer"})
+
+    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
+        return "turns" in topic and str(topic.get("number", "")).isdigit()
+
+    def detects_run(self, names: Set[str]) -> bool:
+        return {"turns", "eval_response"} <= names
+
+    def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
+        return RunEntry(turn.turn_id, [_make_response(response) for response in turn.responses])
+
+    def read_entry(self, entry: RunEntry, where: str, info: RunInfo) -> RunTurn:
+        """An empty text of a retrieval-only run is none."""
+        responses = [
+            _read_response(given, f"{where}.responses[{n}]", judged=info.parts.answer)
+            for n, given in enumerate(entry.responses)
+        ]
+        return RunTurn(entry.turn_id, tuple(responses), where=where)
 
 
-def _response(response: RunResponse) -> Response:
+def _make_response(response: RunResponse) -> Response:
     used = {hit.id for hit in response.used}
     statements = [int(statement.id or 0) for statement in response.statements]
     passages = [Passage(passage.id, passage.score, passage.id in used) for passage in response.passages or ()]
     return Response(response.rank, response.text or "", statements, passages)
 
 
-def turn_of(entry: RunEntry, where: str, info: RunInfo) -> RunTurn:
-    """What an entry says; an empty text of a retrieval-only run is none."""
-    responses = [
-        RunResponse(
-            response.rank,
-            response.text if response.text or info.parts.answer else None,
-            tuple(RunPassage(passage.id, passage.score) for passage in response.passage_provenance),
-            tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
-            tuple(RunStatement(str(id)) for id in response.ptkb_provenance),
-            f"{where}.responses[{r}]",
-        )
-        for r, response in enumerate(entry.responses)
-    ]
-    return RunTurn(entry.turn_id, tuple(responses), where=where)
+def _read_response(response: Response, where: str, *, judged: bool) -> RunResponse:
+    return RunResponse(
+        response.rank,
+        response.text if response.text or judged else None,
+        tuple(RunPassage(passage.id, passage.score) for passage in response.passage_provenance),
+        tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
+        tuple(RunStatement(str(id)) for id in response.ptkb_provenance),
+        where,
+    )
+
+
+EDITION: Edition = Ikat2024()

@@ -6,20 +6,20 @@ drawn from in `citations {id: score}`, and statements as texts; the third run ty
 `2025/scripts/validate_trec_ikat25.py` of the organisers' repository.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Set
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import ikat_topics
+from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_2023 import NonEmpty, TopicNumber
+from agent.tracks.ikat_topics import IkatEdition
 from agent.tracks.rules import EditionLimits
+from agent.tracks.run_layouts import JsonLines
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
-from schemas.records import Hit, Mode, RunInfo, Topics
+from schemas.records import Hit, Mode, RunInfo
 
-EDITION = "ikat-2025"
-ENDING = ".jsonl"
 TOPICS_EXAMPLE: Any = [
     {
         "number": "9-1",
@@ -50,10 +50,8 @@ RUN_EXAMPLE: Any = {
     ],
 }
 RunType = Literal["automatic", "manual", "generation-only"]
-TYPES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "generation-only": "only-response"}
+MODES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "generation-only": "only-response"}
 Ranking = Annotated[dict[NonEmpty, float], Meta(description="Passage id to score; higher is better.")]
-LIMITS = EditionLimits(together=True)
-OPTIONAL = frozenset({"rewrite"})  # parts of a turn that a run may leave out
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -74,9 +72,6 @@ class Topic(Struct, forbid_unknown_fields=True):
     ptkb: list[NonEmpty]
     turns: Annotated[list[TopicTurn], Meta(min_length=1)] = msgspec.field(name="responses")
     title: str = ""
-
-
-TopicsFile = list[Topic]
 
 
 class Metadata(Struct, forbid_unknown_fields=True):
@@ -104,42 +99,51 @@ class RunEntry(Struct, forbid_unknown_fields=True):
     responses: Annotated[list[Response], Meta(min_length=1)]
 
 
-Run = RunEntry  # a run file is lines of these
+class Ikat2025(IkatEdition):
+    """iKAT 2025."""
+
+    name = "ikat-2025"
+    title = "TREC iKAT 2025"
+    topics = Document(list[Topic], TOPICS_EXAMPLE)
+    run = Document(RunEntry, RUN_EXAMPLE)
+    entry_shape = RunEntry
+    layout = JsonLines()
+    limits = EditionLimits(together=True)
+    optional_parts = frozenset({"rewrite"})
+
+    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
+        return "responses" in topic
+
+    def detects_run(self, names: Set[str]) -> bool:
+        return "references" in names
+
+    def make_entry(self, turn: RunTurn, info: RunInfo) -> RunEntry:
+        """All responses share the first one's ranking."""
+        run_type = next(name for name, mode in MODES.items() if mode == info.type)
+        references = {passage.id: passage.score for passage in turn.responses[0].passages or ()}
+        responses = [_make_response(response) for response in turn.responses]
+        return RunEntry(Metadata(info.team, info.name, run_type), turn.turn_id, references, responses)
+
+    def read_entry(self, entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
+        ranking = tuple(RunPassage(id, score) for id, score in entry.references.items())
+        responses = [
+            _read_response(given, ranking, rank, f"{where}.responses[{rank - 1}]")
+            for rank, given in enumerate(entry.responses, start=1)
+        ]
+        metadata = entry.metadata
+        info = RunInfo(metadata.run_id, MODES[metadata.run_type], metadata.team_id)
+        return RunTurn(entry.turn_id, tuple(responses), where=where, info=info)
 
 
-def read_topics(raw: Sequence[Topic]) -> Topics:
-    return ikat_topics.to_topics(EDITION, raw)
+def _make_response(response: RunResponse) -> Response:
+    citations = {hit.id: hit.score for hit in response.used}
+    return Response(response.text or "", citations, [statement.text or "" for statement in response.statements])
 
 
-def entry(turn: RunTurn, info: RunInfo) -> RunEntry:
-    """One turn as the file says it. All responses share the first one's ranking."""
-    run_type = next(name for name, mode in TYPES.items() if mode == info.type)
-    references = {passage.id: passage.score for passage in turn.responses[0].passages or ()}
-    responses = [
-        Response(
-            response.text or "",
-            {hit.id: hit.score for hit in response.used},
-            [statement.text or "" for statement in response.statements],
-        )
-        for response in turn.responses
-    ]
-    return RunEntry(Metadata(info.team, info.name, run_type), turn.turn_id, references, responses)
+def _read_response(response: Response, ranking: tuple[RunPassage, ...], rank: int, where: str) -> RunResponse:
+    used = tuple(Hit(id, score) for id, score in response.citations.items())
+    statements = tuple(RunStatement(text=text) for text in response.ptkb_provenance)
+    return RunResponse(rank, response.text, ranking, used, statements, where)
 
 
-def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
-    """What a line says."""
-    passages = tuple(RunPassage(id, score) for id, score in entry.references.items())
-    responses = [
-        RunResponse(
-            r + 1,
-            response.text,
-            passages,
-            tuple(Hit(id, score) for id, score in response.citations.items()),
-            tuple(RunStatement(text=text) for text in response.ptkb_provenance),
-            f"{where}.responses[{r}]",
-        )
-        for r, response in enumerate(entry.responses)
-    ]
-    said = entry.metadata
-    info = RunInfo(said.run_id, TYPES[said.run_type], said.team_id)
-    return RunTurn(entry.turn_id, tuple(responses), where=where, info=info)
+EDITION: Edition = Ikat2025()

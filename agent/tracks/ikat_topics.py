@@ -1,11 +1,11 @@
 """From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from schemas.errors import InvalidInputError
-from schemas.records import Message, Problem, Statement, Topic, Topics, Turn, TurnLabels
+from agent.tracks.duplicates import check_unique
+from agent.tracks.edition import Edition
+from schemas.records import Message, Statement, Topic, Topics, Turn, TurnLabels
 
 
 class WireTurn(Protocol):
@@ -30,13 +30,16 @@ class WireTopic(Protocol):
     def turns(self) -> Sequence[WireTurn]: ...
 
 
-def to_topics(edition: str, wire: Sequence[WireTopic]) -> Topics:
-    """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
-    numbers = [("topic", str(topic.number)) for topic in wire]
-    check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in wire for turn in topic.turns])
-    topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in wire)
-    labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in wire for turn in topic.turns}
-    return Topics(edition, topics, labels)
+class IkatEdition(Edition, Protocol):
+    """What all iKAT editions have in common: how their topics are read."""
+
+    def read_topics(self, raw: Sequence[WireTopic]) -> Topics:
+        """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
+        numbers = [("topic", str(topic.number)) for topic in raw]
+        check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in raw for turn in topic.turns])
+        topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in raw)
+        labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in raw for turn in topic.turns}
+        return Topics(self.name, topics, labels)
 
 
 def _turn_id(topic: WireTopic, turn: WireTurn) -> str:
@@ -68,14 +71,3 @@ def _read_labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
         statement_ids=tuple(ids.get(str(given), str(given)) for given in turn.ptkb_provenance),
         passage_ids=tuple(turn.response_provenance),
     )
-
-
-def check_unique(names: Sequence[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
-    """Raises `InvalidInputError` listing what is there twice, with any other problems found."""
-    if found := [*find_duplicates(names), *problems]:
-        raise InvalidInputError("\n".join(map(str, found)))
-
-
-def find_duplicates(names: Sequence[tuple[str, str]]) -> list[Problem]:
-    """What is there twice, of kinds and names."""
-    return [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in Counter(names).items() if n > 1]

@@ -1,44 +1,42 @@
-"""The JSON Schemas in `schemas/`: made from the track modules' types by `make schemas`, and tested to be theirs."""
+"""Makes the JSON Schemas in `schemas/` from the wire types of the editions (`make schemas`)."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import msgspec
 
 import schemas
-from agent.tracks.registry import EDITIONS
+from agent.tracks.edition import Document, Edition
+from agent.tracks.registry import load_editions
 
 HERE = Path(schemas.__file__).parent
 
 
-def schema_files() -> dict[Path, bytes]:
+def make_schemas() -> dict[Path, bytes]:
     """File and contents of every schema: topics and runs of each edition."""
     return {
-        HERE / f"{edition}-{kind}.schema.json": _make_schema(module, kind, shape, example)
-        for edition, module in EDITIONS.items()
-        for kind, shape, example in _document_types(module)
+        HERE / f"{edition.name}-{kind}.schema.json": _make_schema(f"{edition.name} {kind}", what, document)
+        for edition in load_editions()
+        for kind, what, document in _list_documents(edition)
     }
 
 
-def _document_types(module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
-    yield "topics", module.TopicsFile, module.TOPICS_EXAMPLE
-    yield "run", module.Run, module.RUN_EXAMPLE
+def _list_documents(edition: Edition) -> Iterator[tuple[str, str, Document]]:
+    """The kind, the description and the type of every document that an edition publishes a schema for."""
+    yield "topics", f"A topics file of {edition.title}.", edition.topics
+    yield "run", f"{edition.layout.document} of {edition.title}.", edition.run
 
 
-def _make_schema(module: ModuleType, kind: str, shape: Any, example: Any) -> bytes:
-    what = {"topics": "A topics file", "run": "One line of a run file" if module.ENDING == ".jsonl" else "A run file"}
-    name = (module.__doc__ or "").partition(":")[0]
+def _make_schema(title: str, description: str, document: Document) -> bytes:
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"{module.EDITION} {kind}",
-        "description": f"{what[kind]} of {name}.",
-        "examples": [example],
+        "title": title,
+        "description": description,
+        "examples": [document.example],
     }
-    return msgspec.json.format(msgspec.json.encode(head | msgspec.json.schema(shape)), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(head | msgspec.json.schema(document.shape)), indent=2) + b"\n"
 
 
 if __name__ == "__main__":
-    for path, text in schema_files().items():
+    for path, text in make_schemas().items():
         path.write_bytes(text)

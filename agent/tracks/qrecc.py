@@ -6,19 +6,19 @@ used, and there is no limit of length. The labels (`Truth_*`) may stand in the s
 organisers' repository and its `code/evaluation-script/scai-qrecc21-evaluator.py`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from agent.tracks.duplicates import check_unique
+from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_2023 import NonEmpty
-from agent.tracks.ikat_topics import check_unique
 from agent.tracks.rules import EditionLimits
+from agent.tracks.run_layouts import JsonArray
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
 
-EDITION = "qrecc"
-ENDING = ".json"
 TOPICS_EXAMPLE: Any = [
     {
         "Conversation_no": 1,
@@ -36,8 +36,6 @@ RUN_EXAMPLE: Any = [
         "Model_answer": "Vegetables, beans, nuts and olive oil.",
     }
 ]
-LIMITS = EditionLimits(tokens=None, passages=None, cites=False, responses=1)
-OPTIONAL = frozenset({"rewrite", "passages", "answer"})  # parts of a turn that a run may leave out
 Number = Annotated[int, Meta(ge=0)]
 
 
@@ -53,9 +51,6 @@ class Row(Struct, forbid_unknown_fields=True, rename=str.capitalize):
     truth_answer: str = ""
     transformer_rewrite: str = ""
     conversation_source: str = ""
-
-
-TopicsFile = list[Row]
 
 
 class Truth(Struct, forbid_unknown_fields=True, rename=str.capitalize):
@@ -84,20 +79,49 @@ class RunEntry(Struct, forbid_unknown_fields=True, rename=str.capitalize, omit_d
     model_answer: str | UnsetType = UNSET
 
 
-Run = list[RunEntry]
+class Qrecc(Edition):
+    """SCAI-QReCC 2021."""
 
+    name = "qrecc"
+    title = "SCAI-QReCC 2021"
+    topics = Document(list[Row], TOPICS_EXAMPLE)
+    run = Document(list[RunEntry], RUN_EXAMPLE)
+    entry_shape = RunEntry
+    layout = JsonArray()
+    limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1)
+    optional_parts = frozenset({"rewrite", "passages", "answer"})
 
-def read_topics(raw: Sequence[Row]) -> Topics:
-    """Rows of one conversation become a topic, in the order in which conversations first appear."""
-    check_unique([("turn", turn_id(row)) for row in raw], list(_unpaired_contexts(raw)))
-    turns: dict[int, list[Turn]] = {}
-    for row in raw:
-        turns.setdefault(row.conversation_no, []).append(Turn(turn_id(row), row.question, _history(row)))
-    topics = tuple(Topic(str(number), (), tuple(found)) for number, found in turns.items())
-    labels = {
-        turn_id(row): TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages)) for row in raw
-    }
-    return Topics(EDITION, topics, labels)
+    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
+        return "Conversation_no" in topic and "Question" in topic
+
+    def detects_run(self, names: Set[str]) -> bool:
+        return "Conversation_no" in names and "Question" not in names
+
+    def read_topics(self, raw: Sequence[Row]) -> Topics:
+        """Rows of one conversation become a topic, in the order in which conversations first appear."""
+        check_unique([("turn", turn_id(row)) for row in raw], list(_find_unpaired_contexts(raw)))
+        turns: dict[int, list[Turn]] = {}
+        for row in raw:
+            turns.setdefault(row.conversation_no, []).append(Turn(turn_id(row), row.question, _read_history(row)))
+        topics = tuple(Topic(str(number), (), tuple(found)) for number, found in turns.items())
+        return Topics(self.name, topics, {turn_id(row): _read_labels(row) for row in raw})
+
+    def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
+        """What was left out of the run is not there."""
+        if len(turn.responses) > 1:
+            raise ValueError("a turn has one answer")
+        conversation, _, number = turn.turn_id.partition("_")
+        response = turn.responses[0]
+        passages = UNSET if response.passages is None else {passage.id: passage.score for passage in response.passages}
+        rewrite = UNSET if turn.rewrite is None else turn.rewrite
+        answer = UNSET if response.text is None else response.text
+        return RunEntry(int(conversation), int(number), rewrite, passages, answer)
+
+    def read_entry(self, entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
+        rewrite, ranking, answer = entry.model_rewrite, entry.model_passages, entry.model_answer
+        passages = None if ranking is UNSET else tuple(RunPassage(id, score) for id, score in ranking.items())
+        response = RunResponse(1, None if answer is UNSET else answer, passages, where=where)
+        return RunTurn(turn_id(entry), (response,), None if rewrite is UNSET else rewrite, where)
 
 
 def turn_id(row: Row | Truth | RunEntry) -> str:
@@ -105,37 +129,20 @@ def turn_id(row: Row | Truth | RunEntry) -> str:
     return f"{row.conversation_no}_{row.turn_no}"
 
 
-def _history(row: Row) -> tuple[Message, ...] | None:
+def _read_history(row: Row) -> tuple[Message, ...] | None:
     if row.context is None:
         return () if row.turn_no == 1 else None
     return tuple(Message("assistant" if n % 2 else "user", text) for n, text in enumerate(row.context))
 
 
-def _unpaired_contexts(raw: Iterable[Row]) -> Iterable[Problem]:
+def _find_unpaired_contexts(raw: Iterable[Row]) -> Iterable[Problem]:
     for row in raw:
         if row.context is not None and len(row.context) % 2:
             yield Problem(f"turn {turn_id(row)}", "Context is not question, answer, question, answer, ...")
 
 
-def entry(turn: RunTurn, _info: RunInfo) -> RunEntry:
-    """One turn as the file says it; what was left out is not there."""
-    if len(turn.responses) > 1:
-        raise ValueError("a turn has one answer")
-    conversation, _, number = turn.turn_id.partition("_")
-    response = turn.responses[0]
-    passages = UNSET if response.passages is None else {passage.id: passage.score for passage in response.passages}
-    return RunEntry(
-        int(conversation),
-        int(number),
-        UNSET if turn.rewrite is None else turn.rewrite,
-        passages,
-        UNSET if response.text is None else response.text,
-    )
+def _read_labels(row: Row) -> TurnLabels:
+    return TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages))
 
 
-def turn_of(entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
-    """What a row says."""
-    rewrite, ranking, answer = entry.model_rewrite, entry.model_passages, entry.model_answer
-    passages = None if ranking is UNSET else tuple(RunPassage(id, score) for id, score in ranking.items())
-    response = RunResponse(1, None if answer is UNSET else answer, passages, where=where)
-    return RunTurn(turn_id(entry), (response,), None if rewrite is UNSET else rewrite, where)
+EDITION: Edition = Qrecc()

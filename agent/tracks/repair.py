@@ -1,16 +1,16 @@
-"""What can be mended in a run without guessing what was meant. Every change is told; the rest stays for a person.
+"""Mends what can be mended in a run without guessing what was meant, and lists every change.
 
 Mended: equal scores (lowered by a step, the order stays), passages and statements listed twice, statements that are
 not the person's, citations of passages that are not listed (while one is left), ranks, a text that is too long (cut at
 the end of a sentence), statements out of the order of their scores, metadata that differ from line to line, and turns
-that are not asked for. Not mended: missing turns, empty texts, scores that rise, too many passages, nothing used.
+that are not asked for. Left as they are: missing turns, empty texts, scores that rise, too many passages, nothing used.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from agent.tracks.registry import get_edition
+from agent.tracks.registry import load_edition
 from agent.tracks.response_length import leading_within_limit, response_length
 from agent.tracks.rules import EditionLimits
 from agent.tracks.run_files import read_run, write_run
@@ -29,11 +29,12 @@ def repair_turns(data: Data, topics: Topics, edition: str) -> tuple[Iterator[byt
     Raises `msgspec.DecodeError` for a run whose shape is broken.
     """
     info, turns = read_run(edition, data)
+    limits = load_edition(edition).limits
     ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
     changes: list[Problem] = []
     found: dict[str, RunTurn] = {}
     kept: list[RunTurn] = []
-    told: RunInfo | None = None
+    first_info: RunInfo | None = None
     for turn in turns:
         place = f"turn {turn.turn_id} {turn.where}"
         if turn.turn_id not in ptkb:
@@ -42,11 +43,11 @@ def repair_turns(data: Data, topics: Topics, edition: str) -> tuple[Iterator[byt
             changes.append(Problem(place, "left out: it is there already, word for word"))
         else:
             found[turn.turn_id] = turn
-            told = told or turn.info
-            if turn.info != told:
+            first_info = first_info or turn.info
+            if turn.info != first_info:
                 changes.append(Problem(place, "metadata made those of the first turn"))
-            kept.append(_repair_turn(turn, get_edition(edition).LIMITS, ptkb[turn.turn_id], changes))
-    return write_run(edition, kept, told or info), changes
+            kept.append(_repair_turn(turn, limits, ptkb[turn.turn_id], changes))
+    return write_run(edition, kept, first_info or info), changes
 
 
 def _repair_turn(turn: RunTurn, limits: EditionLimits, ptkb: tuple[Statement, ...], changes: list[Problem]) -> RunTurn:
@@ -94,11 +95,12 @@ def _drop_unlisted_citations(response: RunResponse, _limits: EditionLimits, _tex
 def _drop_unknown_statements(response: RunResponse, _limits: EditionLimits, texts: dict[str, str]) -> RunResponse:
     """Statements that are not the person's, or there twice, left out; the others in the order of their scores."""
     known = {
-        (said.id, said.text): said
-        for said in response.statements
-        if (said.id is None or said.id in texts) and (said.text is None or said.text in texts.values())
+        (statement.id, statement.text): statement
+        for statement in response.statements
+        if (statement.id is None or statement.id in texts)
+        and (statement.text is None or statement.text in texts.values())
     }
-    return replace(response, statements=tuple(sorted(known.values(), key=lambda said: -(said.score or 0.0))))
+    return replace(response, statements=tuple(sorted(known.values(), key=lambda statement: -(statement.score or 0.0))))
 
 
 def _shorten_text(response: RunResponse, limits: EditionLimits, _texts: dict[str, str]) -> RunResponse:

@@ -1,7 +1,8 @@
-"""The rules that a run must keep, one function a rule, each looking at one turn.
+"""The rules that a run must keep, such as the limit of 250 tokens: one function a rule, each checking one turn.
 
-Stricter than the organisers' validators, whose gaps `docs/data-model.md` lists. A rule gets a turn and what was asked
-for, and yields problems; `convagent validate` shows them all.
+They are stricter than the organisers' validators, whose gaps `docs/data-model.md` lists. A rule gets a turn and what it
+is checked against, and yields problems; `convagent validate` shows them all. How a response's length is counted is in
+`response_length.py`, how long it may be is part of an edition's limits.
 """
 
 import re
@@ -21,12 +22,13 @@ COLLECTIONS = {"any": re.compile(r".+"), "clueweb22": re.compile(r"clueweb22-en\
 
 @dataclass(frozen=True, slots=True)
 class EditionLimits:
-    """What an edition limits."""
+    """What the rules ask of a run of an edition; None where there is no limit."""
 
-    tokens: int | None = MAX_TOKENS
+    tokens: int | None = MAX_TOKENS  # of a response: both tokens by spaCy and words by white space
     together: bool = False  # whether the responses of a turn are counted together
     passages: int | None = MAX_PASSAGES
     cites: bool = True  # whether a run says which passages a text is drawn from
+    statements: bool = True  # whether a run says which personal statements were chosen
     responses: int | None = None  # answers a turn
 
 
@@ -127,23 +129,27 @@ def check_citations_listed(turn: RunTurn, _asked: CheckContext) -> Iterator[Prob
 
 def check_statements_known(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """Statement ids and texts are those of the topic's PTKB, each at most once (the 2024 validator accepts id 0)."""
-    texts = {statement.id: statement.text for statement in asked.ptkb.get(turn.turn_id, ())}
+    texts = {known.id: known.text for known in asked.ptkb.get(turn.turn_id, ())}
     for response in turn.responses:
-        for said in response.statements:
-            if said.id is not None and said.id not in texts:
-                yield _response_problem(turn, response, "ptkb_provenance", f"id {said.id} is not in the topic's PTKB")
-            elif said.text is not None and said.text not in ([texts[said.id]] if said.id else texts.values()):
+        for statement in response.statements:
+            if statement.id is not None and statement.id not in texts:
                 yield _response_problem(
-                    turn, response, "ptkb_provenance", f"{said.text!r} is no statement of the topic's PTKB"
+                    turn, response, "ptkb_provenance", f"id {statement.id} is not in the topic's PTKB"
                 )
-        if len({(said.id, said.text) for said in response.statements}) < len(response.statements):
+            elif statement.text is not None and statement.text not in (
+                [texts[statement.id]] if statement.id else texts.values()
+            ):
+                yield _response_problem(
+                    turn, response, "ptkb_provenance", f"{statement.text!r} is no statement of the topic's PTKB"
+                )
+        if len({(statement.id, statement.text) for statement in response.statements}) < len(response.statements):
             yield _response_problem(turn, response, "ptkb_provenance", "lists a statement twice")
 
 
 def check_statement_order(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
     """Statements are listed best first (2023: `check_ptkb_provenance`)."""
     for response in turn.responses:
-        scores = [said.score for said in response.statements if said.score is not None]
+        scores = [statement.score for statement in response.statements if statement.score is not None]
         if any(after > before for before, after in pairwise(scores)):
             yield _response_problem(turn, response, "ptkb_provenance", "is not ordered by score")
 
@@ -165,7 +171,7 @@ RULES: tuple[Rule, ...] = (
 
 
 class RunChecker:
-    """The rules over a run that is read turn by turn: what is asked of all turns together is asked at the end."""
+    """Checks a run that is read turn by turn: each turn by all rules, and at the end that every turn was there."""
 
     def __init__(self, topics: Topics, asked: CheckContext) -> None:
         self._asked = asked
@@ -173,8 +179,8 @@ class RunChecker:
         self._seen: set[str] = set()
         self._first: RunTurn | None = None
 
-    def turn(self, turn: RunTurn) -> Iterator[Problem]:
-        """What is wrong with one turn."""
+    def check_turn(self, turn: RunTurn) -> Iterator[Problem]:
+        """What is wrong with one turn, by itself and beside those before it."""
         place = f"turn {turn.turn_id} {turn.where}"
         self._first = self._first or turn
         if turn.info != self._first.info:
@@ -183,16 +189,16 @@ class RunChecker:
             yield Problem(place, "is not a turn of these topics")
         if turn.turn_id in self._seen:
             yield Problem(place, "is there already")
-        self.seen(turn.turn_id)
+        self.mark_seen(turn.turn_id)
         for rule in RULES:
             yield from rule(turn, self._asked)
 
-    def seen(self, turn_id: str) -> None:
-        """A turn is there, whatever is wrong with it."""
+    def mark_seen(self, turn_id: str) -> None:
+        """The run has this turn, whatever is wrong with it."""
         self._seen.add(turn_id)
 
-    def end(self) -> Iterator[Problem]:
-        """Which turns were never seen."""
+    def check_all_seen(self) -> Iterator[Problem]:
+        """Which turns the run lacks."""
         for turn_id in self._known:
             if turn_id not in self._seen:
                 yield Problem(f"turn {turn_id}", "is missing from the run")

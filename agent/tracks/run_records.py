@@ -1,7 +1,7 @@
-"""A run of any edition: what all of them say of a turn, each in its own words.
+"""The records of a run, the same for all editions.
 
-A field that an edition does not have, or that a run leaves out, is None. `where` is the place in a file (a JSON path)
-and no part of what is said.
+A field that an edition does not have, or that a run leaves out, is None. `where` is the place in a file (a JSON path);
+records are compared without it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ class RunResponse:
 
 @dataclass(frozen=True, slots=True)
 class RunTurn:
-    """All responses to one turn. `info` where an edition says of every turn what others say once."""
+    """All responses to one turn. `info` is given where the file has no head and every turn says it."""
 
     turn_id: str
     responses: tuple[RunResponse, ...]
@@ -53,7 +53,7 @@ class RunTurn:
 
 
 def to_run_turns(answered: Iterable[TurnResult], info: RunInfo) -> Iterator[RunTurn]:
-    """What any edition may say of answered turns. Raises `InvalidInputError` for one that lacks a wanted response."""
+    """Answered turns as records of a run. Raises `InvalidInputError` for a turn that lacks a wanted response."""
     for turn in answered:
         if info.parts.answer and not turn.responses:
             raise InvalidInputError("has no response", where=f"turn {turn.turn_id}")

@@ -2,9 +2,9 @@
 
 Sources: the track's page (Jaccard, mean average precision) and the script `equiv_treceval.sh` of its repository; that
 spans are compared by BLEU over character 3-, 4- and 5-grams, longer ones weighing more, is the overview's (FIRE 2020).
-How much they weigh could not be found: here each weighs its length. Nor is anything said of case and punctuation: the
-page compares 'fifth amendment' with text that has capitals, and one training reference ends in a full stop, so neither
-counts here.
+How much they weigh is not published: here each weighs its length. Nothing is published about case and punctuation
+either: the page compares 'fifth amendment' with text that has capitals, and one training reference ends in a full stop,
+so neither counts here.
 """
 
 import math
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.evaluation.scores import Qrels, Scores, ranking_measures, read_qrels, turns_with_relevant
-from agent.evaluation.search import scores_of
+from agent.evaluation.search import read_scores
 from agent.tasks.rcd.spans import read_spans
 from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
 from schemas.errors import InvalidInputError
@@ -37,7 +37,7 @@ def evaluate_spans(files: Sequence[Path], topics: Path) -> list[Scores]:
 def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics) -> Scores:
     """The references of a group are compared with its spans, both joined in the order of the topics."""
     groups = {
-        _spans_by_topic(group): measure_span(_join_group(group, topics.references), _join_group(group, spans))
+        _group_id(group): measure_span(_join_group(group, topics.references), _join_group(group, spans))
         for group in topics.groups()
     }
     return Scores(name, groups, sum(dialogue.id not in spans for dialogue in topics.dialogues))
@@ -45,7 +45,7 @@ def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics) -> Sco
 
 def measure_span(reference: str, span: str) -> dict[str, float]:
     """Character BLEU and word-level Jaccard of one reference and one span."""
-    wanted, found = _words(reference), _words(span)
+    wanted, found = _split_words(reference), _split_words(span)
     either = set(wanted) | set(found)
     jaccard = len(set(wanted) & set(found)) / len(either) if either else 0.0
     return {"BLEU": _bleu(" ".join(wanted), " ".join(found)), "Jaccard": jaccard}
@@ -72,13 +72,13 @@ def _ngram_precision(reference: str, span: str, n: int) -> float:
     return (wanted & found).total() / found.total() if found else 0.0
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Lower-case words without the punctuation around them."""
     stripped = (word.strip(string.punctuation + "“”‘’…—–") for word in text.lower().split())
     return [word for word in stripped if word]
 
 
-def _spans_by_topic(group: Group) -> str:
+def _group_id(group: Group) -> str:
     return "+".join(dialogue.id for dialogue in group)
 
 
@@ -101,7 +101,7 @@ def evaluate_passages(runs: Sequence[Path], qrels: Path, topics: Path | None) ->
 def share_labels(judged: Qrels, groups: Sequence[Group]) -> Qrels:
     """What is relevant to one topic of a group is relevant to each, with level 1 (the track's `equiv_treceval.sh`).
 
-    As published, that script does not forget one group's passages before the next; that is taken for a slip here.
+    The published script keeps the passages of one group when it goes on to the next. We take that for a mistake.
     """
     found: dict[str, dict[str, int]] = {}
     for group in groups:
@@ -111,7 +111,7 @@ def share_labels(judged: Qrels, groups: Sequence[Group]) -> Qrels:
 
 
 def _measure_passages(run: Path, judged: Qrels, known: RcdTopics | None) -> Scores:
-    ranked = scores_of(run)
+    ranked = read_scores(run)
     if known:
         _check_topics_known(ranked, known, run)
     turns = ranking_measures(PASSAGE_MEASURES, ranked, judged)

@@ -1,4 +1,4 @@
-"""Passages for the topics of RCD-2020: what is looked for is the span, and a little the dialogue around it."""
+"""Ranks passages for the topics of RCD-2020: searches for the span, and with little weight its dialogue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class SpanSource:
     file: Path | None = None
     reference: bool = False
 
-    def of(self, topics: RcdTopics) -> Mapping[str, str]:
+    def choose_spans(self, topics: RcdTopics) -> Mapping[str, str]:
         """A span for every topic. Raises `InvalidInputError` naming the topics that have none."""
         if self.file and self.reference:
             raise UsageError("--spans and --reference-spans exclude each other", remedy="Give one of them.")
@@ -41,16 +41,16 @@ class SpanSource:
 def rank_file(
     topics: Path, spans: SpanSource, retriever: HybridRetriever, out: Path, k: int, *, overwrite: bool
 ) -> tuple[int, tuple[Problem, ...]]:
-    """Write a TREC run, `num Q0 id rank score tag`, scores strictly decreasing. Topics ranked, and what was odd."""
+    """Write a TREC run, `num Q0 id rank score tag`, scores strictly decreasing. Returns how many, and what was odd."""
     check_writable(out, overwrite)
     known = read_topics(topics)
-    wanted = spans.of(known)
+    wanted = spans.choose_spans(known)
     tag = "convagent-reference" if spans.reference else "convagent"
-    ranked = ((topic.id, find_spans_for(topic, wanted[topic.id], retriever, k)) for topic in known.dialogues)
+    ranked = ((topic.id, rank_passages(topic, wanted[topic.id], retriever, k)) for topic in known.dialogues)
     write_atomically(out, (format_trec_lines(id, hits, tag).encode() for id, hits in ranked))
     return len(known.dialogues), known.odd
 
 
-def find_spans_for(dialogue: Dialogue, span: str, retriever: HybridRetriever, k: int) -> tuple[Hit, ...]:
+def rank_passages(dialogue: Dialogue, span: str, retriever: HybridRetriever, k: int) -> tuple[Hit, ...]:
     """The `k` best passages for a span of a dialogue."""
     return retriever.find([(span, 1.0), (dialogue.text, WORDS)], [(span, 1.0), (dialogue.text, MEANING)], k)

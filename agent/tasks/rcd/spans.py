@@ -1,9 +1,9 @@
-"""Which span of a dialogue asks for background, found by a rule without a model; and files of spans.
+"""Finds the span of a dialogue that needs background, by a rule without a model; reads and writes files of spans.
 
 A candidate is a run of one to four words of one utterance, word for word, whose first and last are no stop words. The
 rule weighs whether its words are names, whether it has two, and how far from the middle of the excerpt it stands: the
 excerpts were cut around the spans, about five utterances on each side. `benchmarks/rcd_spans.py --fit` derives its
-numbers. Any other `ScoreFunction` can take its place.
+numbers. Any other `Score` can take its place.
 """
 
 import re
@@ -48,7 +48,7 @@ Score = Callable[[Sequence[Span], Dialogue], Sequence[float]]  # higher is bette
 
 
 def write_spans(topics: Path, out: Path, score: Score, *, overwrite: bool) -> tuple[int, tuple[Problem, ...]]:
-    """Write `num<TAB>span` for every topic of a file. How many, and what was odd about the topics."""
+    """Write `num<TAB>span` for every topic of a file. Returns how many, and what was odd about the topics."""
     check_writable(out, overwrite)
     known = read_topics(topics)
     spans = find_spans(known, score)
@@ -57,7 +57,7 @@ def write_spans(topics: Path, out: Path, score: Score, *, overwrite: bool) -> tu
 
 
 def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
-    """Spans by topic number. Raises `InvalidInputError` listing every line that is none, is doubled or of no topic."""
+    """Spans by topic number. Raises `InvalidInputError` listing every line that cannot be used."""
     unread = {dialogue.id for dialogue in topics.dialogues}
     found: dict[str, str] = {}
     wrong = []
@@ -78,17 +78,17 @@ def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
 
 
 def find_spans(topics: RcdTopics, score: Score) -> dict[str, str]:
-    """A span for every topic number, in the order of the file. Raises `InvalidInputError` as `choose` does."""
+    """A span for every topic number, in the order of the file. Raises `InvalidInputError` as `choose_spans` does."""
     found = {
         dialogue.id: span.text
         for group in topics.groups()
-        for dialogue, span in zip(group, choose_span(group, score), strict=True)
+        for dialogue, span in zip(group, choose_spans(group, score), strict=True)
     }
     return {dialogue.id: found[dialogue.id] for dialogue in topics.dialogues}
 
 
-def choose_span(group: Group, score: Score) -> list[Span]:
-    """As many different spans as topics share the dialogue, in the order of its text; if they can, they lie apart.
+def choose_spans(group: Group, score: Score) -> list[Span]:
+    """One span for each topic of the group, all different, in the order of the text; without overlaps where possible.
 
     Raises `InvalidInputError` where the dialogue has fewer.
     """
@@ -96,18 +96,18 @@ def choose_span(group: Group, score: Score) -> list[Span]:
     spans = candidate_spans(dialogue)
     scores = score(spans, dialogue)
     ranked = [spans[n] for n in sorted(range(len(spans)), key=lambda n: -scores[n])]
-    chosen = _first_mention(ranked, [], len(group), lambda span, other: span.overlaps(other))
-    chosen = _first_mention(ranked, chosen, len(group), lambda span, other: False)
+    chosen = _add_spans(ranked, [], len(group), lambda span, other: span.overlaps(other))
+    chosen = _add_spans(ranked, chosen, len(group), lambda span, other: False)
     if len(chosen) < len(group):
         what = f"share a dialogue that has only {len(chosen)} different phrases"
         raise InvalidInputError(what, where=f"topics {', '.join(topic.id for topic in group)}")
     return sorted(chosen, key=lambda span: (span.utterance, span.start, len(span.text)))
 
 
-def _first_mention(
+def _add_spans(
     ranked: Iterable[Span], chosen: Sequence[Span], count: int, clash: Callable[[Span, Span], bool]
 ) -> list[Span]:
-    """`choose_file`, and what comes first among the ranked of another text that does not clash, up to `count`."""
+    """The chosen spans and the best of the ranked ones, up to `count`: no text twice, and none that clashes."""
     kept = list(chosen)
     for span in ranked:
         if len(kept) == count:
@@ -125,13 +125,13 @@ def candidate_spans(dialogue: Dialogue) -> list[Span]:
         for words in _word_runs(utterance)
         for first in range(len(words))
         for last in range(first, min(first + LONGEST, len(words)))
-        if not is_stop(words[first].group()) and not is_stop(words[last].group())
+        if not is_stop_word(words[first].group()) and not is_stop_word(words[last].group())
     ]
     return found or [Span(utterance, number, 0) for number, utterance in enumerate(dialogue.utterances)]
 
 
 def _word_runs(utterance: str) -> Iterator[list[re.Match[str]]]:
-    """Words between which there is nothing but a space."""
+    """Runs of words with a single space between them."""
     run: list[re.Match[str]] = []
     for word in WORD.finditer(utterance):
         if run and utterance[run[-1].end() : word.start()] != " ":
@@ -147,7 +147,7 @@ FEATURES = ("names", "two words", "distance", "middle")
 
 @dataclass(frozen=True, slots=True)
 class SpanRule:
-    """What each feature weighs: `rule(spans, dialogue)` is a `ScoreFunction`."""
+    """What each feature weighs: `rule(spans, dialogue)` is a `Score`."""
 
     weights: tuple[float, ...]
 
@@ -173,7 +173,7 @@ def span_features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
 
 def _compute_features(span: Span, utterance: str, middle: float) -> list[float]:
     words = WORD.findall(span.text)
-    content = [word for word in words if not is_stop(word)] or [span.text]
+    content = [word for word in words if not is_stop_word(word)] or [span.text]
     names = [word[0].isupper() for word in content]
     if SENTENCE_BEFORE.search(utterance[max(0, span.start - LOOK_BACK) : span.start]):
         names[0] = False
@@ -181,7 +181,7 @@ def _compute_features(span: Span, utterance: str, middle: float) -> list[float]:
     return [sum(names) / len(names), float(len(words) == 2), min(away, 4.0), float(away <= 0.5)]
 
 
-def is_stop(word: str) -> bool:
+def is_stop_word(word: str) -> bool:
     """Whether it is a stop word of spaCy's, alone or before an apostrophe, or a negation such as "don't"."""
     plain = word.lower().replace("’", "'")
     return plain.partition("'")[0] in stop_words() or plain.endswith("n't")

@@ -13,7 +13,7 @@
     </topics>
 
 `title` is the span that a person marked, a label; test topics have none. The files are markup in the manner of TREC,
-written by hand, and need not be well-formed XML: what can be read is read, and what was odd about it is told.
+written by hand, and need not be well-formed XML: what can be read is read, and whatever was odd is reported.
 """
 
 import unicodedata
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent.tracks.json_files import locate_errors
 from indexes.storage.files import read_utf8
 from indexes.text.tolerant_html import TolerantHtmlParser
 from schemas.errors import InvalidInputError
@@ -57,7 +58,7 @@ class RcdTopics:
     odd: tuple[Problem, ...]
 
     def groups(self) -> list[Group]:
-        """Topics whose dialogues have the same text belong together."""
+        """The topics, those whose dialogues have the same text together."""
         found: dict[str, list[Dialogue]] = {}
         for dialogue in self.dialogues:
             found.setdefault(dialogue.text, []).append(dialogue)
@@ -72,19 +73,14 @@ def read_topics(path: Path) -> RcdTopics:
     """
     text, odd = _decode_xml(read_utf8(path))
     reader = _Reader()
-    try:
+    with locate_errors(path):
         reader.feed(text)
-    except InvalidInputError as error:
-        raise InvalidInputError(error.what, where=str(path), remedy=error.remedy) from error
-    reader.close()
-    wrong = _problem_of(reader.tops)
-    if wrong:
-        raise InvalidInputError("\n".join(["holds topics that cannot be used:", *wrong]), where=str(path))
-    if not reader.tops:
-        what = "holds no topic" if reader.tags else "is not XML"
-        raise InvalidInputError(
-            what, where=str(path), remedy="Topics of RCD-2020 are <top> elements with <num>, <desc>."
-        )
+        reader.close()
+        if wrong := _find_problems(reader.tops):
+            raise InvalidInputError("\n".join(["holds topics that cannot be used:", *wrong]))
+        if not reader.tops:
+            what = "holds no topic" if reader.tags else "is not XML"
+            raise InvalidInputError(what, remedy="Topics of RCD-2020 are <top> elements with <num>, <desc>.")
     dialogues = tuple(Dialogue(top.id, top.fields.get("movie", ""), tuple(top.utterances)) for top in reader.tops)
     references = {top.id: title for top in reader.tops if (title := top.fields.get("title"))}
     odd += [Problem("file", what) for what in reader.odd]
@@ -118,7 +114,7 @@ class _Top:
         return self.fields.get("num", "")
 
 
-def _problem_of(tops: Sequence[_Top]) -> list[str]:
+def _find_problems(tops: Sequence[_Top]) -> list[str]:
     seen: set[str] = set()
     found = []
     for top in tops:
@@ -136,7 +132,7 @@ def _problem_of(tops: Sequence[_Top]) -> list[str]:
 
 
 class _Reader(TolerantHtmlParser):
-    """Reads what can be read. A tag that opens ends the field that is open; text lies in the field opened last."""
+    """Reads what can be read. An opening tag ends the field before it; text belongs to the field opened last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,14 +149,14 @@ class _Reader(TolerantHtmlParser):
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags += 1
         if tag not in FIELDS + FRAME:
-            self._note(f"the tag <{tag}> is not known: left out, its text kept")
+            self._note_problem(f"the tag <{tag}> is not known: left out, its text kept")
             return
         if self._open not in ("", "desc"):
-            self._note(f"<{self._open}> is not closed")
-        self._finish("")
+            self._note_problem(f"<{self._open}> is not closed")
+        self._finish_field("")
         if tag == "top":
             if self._inside:
-                self._note("<top> is not closed")
+                self._note_problem("<top> is not closed")
             self.tops.append(_Top(self.getpos()[0]))
             self._inside = True
         elif tag in FIELDS:
@@ -171,11 +167,11 @@ class _Reader(TolerantHtmlParser):
             return
         around = tag in (*FRAME, "desc")
         if tag != self._open and around and self._open not in ("", "desc"):
-            self._note(f"<{self._open}> is not closed")
+            self._note_problem(f"<{self._open}> is not closed")
         elif tag != self._open and tag in FIELDS:
-            self._note(f"</{tag}> closes nothing")
+            self._note_problem(f"</{tag}> closes nothing")
             return
-        self._finish("desc" if tag == "p" else "")
+        self._finish_field("desc" if tag == "p" else "")
         self._inside = self._inside and tag not in FRAME
 
     def handle_data(self, data: str) -> None:
@@ -184,37 +180,37 @@ class _Reader(TolerantHtmlParser):
     def close(self) -> None:
         super().close()
         if self._inside:
-            self._note("<top> is not closed")
-        self._finish("")
+            self._note_problem("<top> is not closed")
+        self._finish_field("")
 
-    def _finish(self, then: str) -> None:
+    def _finish_field(self, then: str) -> None:
         """End the open field; `then` is open after it."""
-        text = self._cleaned("".join(self._text))
+        text = self._clean_text("".join(self._text))
         name, self._open = self._open, then
         self._text.clear()
         if not text:
             return
         if not self._inside or not name:
-            self._note(f"text outside of all fields is left out: {text[:40]!r}")
+            self._note_problem(f"text outside of all fields is left out: {text[:40]!r}")
         elif name in ("p", "desc"):
             self.tops[-1].utterances.append(text)
             if name == "desc":
-                self._note(f"text outside of <p> is taken for an utterance: {text[:40]!r}")
+                self._note_problem(f"text outside of <p> is taken for an utterance: {text[:40]!r}")
         elif name in self.tops[-1].fields:
-            self._note(f"a further <{name}> is left out: {text[:40]!r}")
+            self._note_problem(f"a further <{name}> is left out: {text[:40]!r}")
         else:
             self.tops[-1].fields[name] = text
 
-    def _cleaned(self, text: str) -> str:
-        """White space folded, what cannot be seen left out."""
+    def _clean_text(self, text: str) -> str:
+        """The text with white space folded and without characters that cannot be seen."""
         folded = " ".join(text.split())
         unseen = {sign for sign in folded if unicodedata.category(sign) in ("Cc", "Cf")}
         odd = ", ".join(f"U+{ord(sign):04X}" for sign in sorted(unseen))
         if odd:
-            self._note(f"characters that cannot be seen are left out: {odd}")
+            self._note_problem(f"characters that cannot be seen are left out: {odd}")
         if "\ufffd" in folded:
-            self._note("has characters that were lost before (U+FFFD)")
+            self._note_problem("has characters that were lost before (U+FFFD)")
         return " ".join("".join(sign for sign in folded if sign not in unseen).split())
 
-    def _note(self, what: str) -> None:
+    def _note_problem(self, what: str) -> None:
         (self.tops[-1].odd if self._inside else self.odd).append(what)

@@ -1,4 +1,4 @@
-"""How well an argument is written, as far as it can be seen without understanding it.
+"""How well an argument is written, as far as a program can tell without understanding it.
 
 The assessors of 2021 judged rhetorical quality by style of speech, sentence structure, profanity and typos (the page of
 the task, Touché 2021). Each part here is a share from 0 to 1, higher is better; they count alike, no weight is learned.
@@ -12,8 +12,8 @@ from typing import Any
 from agent.tracks.response_length import count_whitespace_words
 from indexes.text.sentences import split_sentences
 
-ENOUGH = 25  # words of premises below which a text is hardly an argument ("I agree with my opponent.")
-LONG = 150  # words from which length says no more: about a paragraph
+MIN_WORDS = 25  # words of premises below which a text is hardly an argument ("I agree with my opponent.")
+PARAGRAPH = 150  # words from which length says no more: about a paragraph
 READABLE = range(4, 46)  # words of a sentence that is neither a shout nor a run-on
 TYPOS = 5  # times the share of unknown words counts: one in five and nothing is left
 OFFENCES = 3  # profane or shouted words after which nothing is left
@@ -29,7 +29,7 @@ WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)*")
 
 def brevity_penalty(text: str) -> float:
     """How much premises lack to be long enough for an argument: 1 where there are none, 0 from `MIN_WORDS` words on."""
-    return max(0.0, 1 - count_whitespace_words(text) / ENOUGH)
+    return max(0.0, 1 - count_whitespace_words(text) / MIN_WORDS)
 
 
 def argument_quality(text: str) -> float:
@@ -38,14 +38,14 @@ def argument_quality(text: str) -> float:
 
 
 def length_score(text: str) -> float:
-    """Words, up to `LONG`."""
-    return min(1.0, count_whitespace_words(text) / LONG)
+    """Words, up to `PARAGRAPH`."""
+    return min(1.0, count_whitespace_words(text) / PARAGRAPH)
 
 
 def structure_score(text: str) -> float:
     """The share of sentences that begin with a capital or a digit, end with a mark, and are of a readable length."""
     sentences = split_sentences(text)
-    return sum(map(_sentence_shape, sentences)) / len(sentences) if sentences else 0.0
+    return sum(map(_is_well_formed, sentences)) / len(sentences) if sentences else 0.0
 
 
 def decency_score(text: str) -> float:
@@ -60,7 +60,7 @@ def spelling_score(text: str) -> float:
     return max(0.0, 1 - TYPOS * unknown / len(words)) if words else 1.0
 
 
-def _sentence_shape(sentence: str) -> bool:
+def _is_well_formed(sentence: str) -> bool:
     begun = sentence[0].isupper() or sentence[0].isdigit() or not sentence[0].isalnum()
     return begun and sentence[-1] in ".!?:\"'”’)" and count_whitespace_words(sentence) in READABLE
 

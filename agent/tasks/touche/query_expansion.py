@@ -1,6 +1,6 @@
-"""Words that a question lacks: those of a hypothetical answer by the model, as in conversational search.
+"""Expands a question by the words of a hypothetical answer of the model, as in conversational search.
 
-The best run of 2020 took its words from a language model that went on with the question (Akiki and Potthast 2020).
+The best run of 2020 took its words from a language model that continued the question (Akiki and Potthast 2020).
 """
 
 import prompts
@@ -14,7 +14,7 @@ ANSWERS = Plan(query=("hyde",))  # one, of the usual length, always the same
 
 
 def expand_query(question: ControversialQuestion, llm: LanguageModel) -> list[WeightedText]:
-    """The question and what the model would answer out of hand, whose words weigh less."""
+    """The question and what the model would answer without reading anything; the answer's words weigh less."""
     conversation = Conversation(prompts.render("system").instruction, (Message("user", question.title),))
     answers = generate_hypothetical_answers(conversation, llm, ANSWERS)
     weight = ANSWERS.tuning.retrieval.hyde_weight

@@ -1,7 +1,7 @@
 """Touché, task 1 (CLEF 2020 and 2021): arguments for controversial questions, ranked from a directory as TIRA gives it.
 
-In goes a directory with `topics.xml` and the files of args.me, out comes `run.txt`. The index is made anew for every
-run, in a place of its own that is gone afterwards: no run can rest on an index of other files.
+The input is a directory with `topics.xml` and the files of args.me, the output is `run.txt`. Every run makes an index
+of its own and deletes it afterwards, so that no run can rest on an index of other files.
 """
 
 import logging
@@ -31,7 +31,7 @@ Query = Sequence[WeightedText]
 
 @dataclass(frozen=True, slots=True)
 class ToucheTask:
-    """What is asked for."""
+    """What to rank, and how."""
 
     directory: Path  # of the input
     ways: RankingOptions = RankingOptions()
@@ -53,8 +53,8 @@ class ToucheReport:
 def write_run(task: ToucheTask, output: Path, progress: Progress, *, overwrite: bool) -> ToucheReport:
     """Rank the arguments of the input for each of its topics, and write `output/run.txt` whole or not at all.
 
-    Raises before any work where the run is there already, and `InvalidInputError` for topics or arguments that are
-    none; bad arguments can be skipped instead, and are listed then.
+    Raises before any work where the run is there already, and `InvalidInputError` for bad topics or arguments;
+    bad arguments can be skipped instead, and are listed then.
     """
     if output.exists() and not output.is_dir():
         raise UsageError("is no directory", where=str(output))
@@ -65,7 +65,7 @@ def write_run(task: ToucheTask, output: Path, progress: Progress, *, overwrite: 
         raise RunError(f"could not be made ({error.strerror})", where=str(output)) from error
     check_writable(output / RUN_FILE, overwrite)
     with scratch_directory(output / RUN_FILE) as place:
-        ranked = rank_topics(to_queries(questions, task.model), arguments, task, place / "index", progress)
+        ranked = rank_topics(make_queries(questions, task.model), arguments, task, place / "index", progress)
     lines = (format_trec_lines(number, hits, task.name).encode() for number, hits in ranked.hits.items())
     write_atomically(output / RUN_FILE, lines)
     return ranked
@@ -92,7 +92,7 @@ def rank_topics(
     return ToucheReport(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
 
 
-def to_queries(questions: Sequence[ControversialQuestion], model: str | None) -> dict[str, Query]:
+def make_queries(questions: Sequence[ControversialQuestion], model: str | None) -> dict[str, Query]:
     """What to search for, by topic number: the question, and with a model what it would answer out of hand."""
     if model is None:
         return {question.number: [(question.title, 1.0)] for question in questions}

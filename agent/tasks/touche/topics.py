@@ -5,13 +5,13 @@
 2020 has `<description>` and `<narrative>` too, which an automatic run must not use: they are not read.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
+from agent.tracks.duplicates import find_duplicates
 from indexes.storage.files import read_bytes
 from schemas.errors import InvalidInputError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControversialQuestion:
-    """All that an automatic run may see of a topic."""
+    """What an automatic run may see of a topic."""
 
     number: str
     title: str
@@ -67,6 +67,4 @@ def _find_problems(questions: Sequence[ControversialQuestion]) -> Iterator[str]:
             yield f"topic {place} has white space in its number {question.number!r}"
         if not question.title:
             yield f"topic {place} has no title"
-    for number, times in Counter(question.number for question in questions if question.number).items():
-        if times > 1:
-            yield f"the number {number} is there {times} times"
+    yield from map(str, find_duplicates(("the number", question.number) for question in questions if question.number))

@@ -1,0 +1,39 @@
+"""JSON as it is read from a file, and errors about the contents of a file that name it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from indexes.storage.files import read_utf8
+from schemas.errors import InvalidInputError
+from schemas.wire import Data, decode
+
+
+def decode_file(path: Path, remedy: str) -> Any:
+    """The contents of a JSON file. Raises `InvalidInputError`, with this remedy, where it is not JSON."""
+    data = read_utf8(path)
+    with locate_errors(path):
+        return decode_json(data, remedy)
+
+
+def decode_json(data: Data, remedy: str = "") -> Any:
+    """Raises `InvalidInputError` for what is not JSON."""
+    try:
+        return decode(data)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is not JSON ({error})", remedy=remedy) from error
+
+
+@contextmanager
+def locate_errors(path: Path) -> Iterator[None]:
+    """Every `InvalidInputError` raised in the block names the file as its place."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.where.startswith(str(path)):
+            raise
+        what = f"{error.where}: {error.what}" if error.where else error.what
+        raise InvalidInputError(what, where=str(path), remedy=error.remedy) from error

@@ -1,0 +1,138 @@
+"""How the turns stand in a run file: in an object after a head, in an array, or on lines.
+
+Files are split into turns without decoding them, so that only one turn at a time is in memory in its decoded form.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from schemas.records import RunInfo
+from schemas.wire import Data, decode
+
+MAX_FIRST_LINE = 1 << 24  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One turn of a file, not yet decoded. `where` is its JSON path."""
+
+    where: str
+    data: Data | msgspec.Raw
+
+
+class RunLayout(Protocol):
+    """Where the head and the turns of a run file stand."""
+
+    @property
+    def suffix(self) -> str:
+        """The ending of a run file's name."""
+        ...
+
+    @property
+    def document(self) -> str:
+        """What the published schema describes, as the subject of its description."""
+        ...
+
+    def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
+        """What stands before, between and after the turns of a file."""
+        ...
+
+    def json_path(self, number: int) -> str:
+        """Where the turn with this number (from 0) stands in a file."""
+        ...
+
+    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+        """What the head of a file says, and its turns. Raises `msgspec.DecodeError` for a file of another layout."""
+        ...
+
+    def read_field_names(self, data: Data) -> frozenset[str]:
+        """The names of the head's fields, or of the first turn's where there is no head; none for another layout."""
+        ...
+
+
+class HeadAndTurns(Protocol):
+    """The wire type of a run file whose turns are not decoded yet."""
+
+    turns: list[msgspec.Raw]
+
+
+H = TypeVar("H", bound=HeadAndTurns)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonObject(Generic[H]):
+    """An object: the fields of the head, then the list of turns as the last field."""
+
+    shape: type[H]
+    make_head: Callable[[RunInfo], Any]
+    read_head: Callable[[H], RunInfo]
+    suffix: str = ".json"
+    document: str = "A run file"
+
+    def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
+        return msgspec.json.encode(self.make_head(info))[:-1] + b',"turns":[', b",", b"]}"
+
+    def json_path(self, number: int) -> str:
+        return f"$.turns[{number}]"
+
+    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+        head = decode(data, self.shape)
+        return self.read_head(head), (Entry(self.json_path(n), raw) for n, raw in enumerate(head.turns))
+
+    def read_field_names(self, data: Data) -> frozenset[str]:
+        return _decode_names(data, dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class JsonArray:
+    """An array of turns, without a head."""
+
+    suffix: str = ".json"
+    document: str = "A run file"
+
+    def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
+        return b"[", b",", b"]"
+
+    def json_path(self, number: int) -> str:
+        return f"$[{number}]"
+
+    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+        rows = decode(data, list[msgspec.Raw])
+        return RunInfo(""), (Entry(self.json_path(n), raw) for n, raw in enumerate(rows))
+
+    def read_field_names(self, data: Data) -> frozenset[str]:
+        return _decode_names(data, list[dict[str, msgspec.Raw]])
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """One turn a line, without a head."""
+
+    suffix: str = ".jsonl"
+    document: str = "One line of a run file"
+
+    def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
+        return b"", b"\n", b"\n"
+
+    def json_path(self, number: int) -> str:
+        return f"line {number + 1} $"
+
+    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+        lines = enumerate(bytes(data).splitlines())
+        return RunInfo(""), (Entry(self.json_path(n), line) for n, line in lines if line.strip())
+
+    def read_field_names(self, data: Data) -> frozenset[str]:
+        first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
+        return _decode_names(first_line, dict[str, msgspec.Raw])
+
+
+def _decode_names(data: Data, shape: Any) -> frozenset[str]:
+    """The field names of an object, or of the first object of a list; none where `data` is not of the shape."""
+    try:
+        decoded = decode(data, shape)
+    except msgspec.DecodeError:
+        return frozenset()
+    return frozenset(decoded if isinstance(decoded, dict) else next(iter(decoded), ()))

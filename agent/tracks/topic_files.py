@@ -1,0 +1,61 @@
+"""Topics files of any edition: detected and read strictly."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from agent.tracks.edition import Edition
+from agent.tracks.json_files import decode_file, locate_errors
+from agent.tracks.registry import load_edition, load_editions
+from agent.tracks.shapes import convert_to_shape
+from schemas.errors import InvalidInputError
+from schemas.records import Topics
+
+
+def read_topics(path: Path, edition: str | None = None) -> Topics:
+    """Topics and labels of a file; the edition is detected unless given.
+
+    Raises `InvalidInputError` with every problem of shape, each with its JSON path.
+    """
+    raw = decode_file(path, remedy="Is it a topics file?")
+    with locate_errors(path):
+        return _read_topics_of(_choose_edition(raw, edition), raw)
+
+
+def _choose_edition(raw: Any, name: str | None) -> Edition:
+    detected = detect_edition(raw)
+    if name is not None and detected is not None and name != detected:
+        raise InvalidInputError(
+            f"holds {detected} topics, not {name}", remedy=f"Leave the edition out, or give {detected}."
+        )
+    if found := name or detected:
+        return load_edition(found)
+    remedy = f"Expected a list of objects with {', or '.join(_describe_topics())}."
+    raise InvalidInputError("is of no edition that can be recognised", remedy=remedy)
+
+
+def detect_edition(raw: Any) -> str | None:
+    """The name of the edition that the first topic of a list of which that can be said looks like."""
+    topics = [topic for topic in raw if isinstance(topic, dict)] if isinstance(raw, list) else []
+    return next((edition.name for topic in topics for edition in load_editions() if edition.detects_topic(topic)), None)
+
+
+def _describe_topics() -> Iterator[str]:
+    """The fields that the topics of each edition must have."""
+    required = [(_required_fields(edition), edition.name) for edition in load_editions()]
+    for fields, group in groupby(sorted(required), key=lambda pair: pair[0]):
+        yield f"{fields} ({', '.join(name for _, name in group)})"
+
+
+def _required_fields(edition: Edition) -> str:
+    [topic] = get_args(edition.topics.shape)
+    return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(topic) if field.required)
+
+
+def _read_topics_of(edition: Edition, raw: Any) -> Topics:
+    if not raw:
+        raise InvalidInputError("holds no topics")
+    return edition.read_topics(convert_to_shape(raw, edition.topics.shape, f"{edition.name} topics file"))

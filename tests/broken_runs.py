@@ -1,0 +1,204 @@
+"""Tables of what can be broken in a run of each edition, and what must be said of it."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+DELETE = object()
+NEW = "clueweb22-en0000-00-00000:1"  # a passage that no run lists
+MANY = " ".join(["word"] * 251)
+Change = tuple[str, str, Any, str]  # what, where (a path), the new value or a function of the old, what must be said
+
+
+def rank(id: str, **fields: Any) -> Callable[[list[Any]], list[Any]]:
+    """Append a passage to a list of them."""
+    return lambda passages: [*passages, {**passages[-1], "id": id, "used": False, "score": -99.0, **fields}]
+
+
+def equal_scores(passages: list[Any]) -> list[Any]:
+    return [passages[0], {**passages[1], "score": passages[0]["score"]}, *passages[2:]]
+
+
+def none_used(passages: list[Any]) -> list[Any]:
+    return [{**passage, "used": False} for passage in passages]
+
+
+def thousand(passages: list[Any]) -> list[Any]:
+    return [{**passages[0], "id": f"clueweb22-en0000-00-00000:{n}", "score": -float(n)} for n in range(1001)]
+
+
+RESPONSE = "turns/0/responses/0"
+PASSAGES = f"{RESPONSE}/passage_provenance"
+STATEMENTS = f"{RESPONSE}/ptkb_provenance"
+BOTH: list[Change] = [
+    ("a turn is missing", "turns/1", DELETE, "is missing from the run"),
+    ("a turn is extra", "turns/1/turn_id", "77_1", "turn 77_1 $.turns[1]: is not a turn of these topics"),
+    ("a turn is there twice", "turns", lambda turns: [*turns, turns[0]], "is there already"),
+    ("a turn without an id", "turns/0/turn_id", DELETE, "'turn_id' is a required property"),
+    ("a turn with an empty id", "turns/0/turn_id", "", "$.turns[0].turn_id"),
+    ("a turn of another kind", "turns/0", [], "$.turns[0]: [] is not of type 'object'"),
+    ("an unknown field of a turn", "turns/0/score", 1, "'score' was unexpected"),
+    ("no turns", "turns", DELETE, "'turns' is a required property"),
+    ("no responses", "turns/0/responses", [], "$.turns[0].responses"),
+    ("a rank is 0", f"{RESPONSE}/rank", 0, "$.turns[0].responses[0].rank"),
+    ("ranks begin at 2", f"{RESPONSE}/rank", 2, "ranks are [2]"),
+    ("two first responses", "turns/0/responses", lambda found: found * 2, "ranks are [1, 1], expected 1 to 2"),
+    ("the text is empty", f"{RESPONSE}/text", " ", "text is empty"),
+    ("the text is missing", f"{RESPONSE}/text", DELETE, "'text' is a required property"),
+    ("the text is too long", f"{RESPONSE}/text", MANY, "text has 251 words"),
+    ("many tokens, few words", f"{RESPONSE}/text", "a,b," * 63, "text has 252 tokens by spaCy"),
+    ("no passages", PASSAGES, [], "passages are none"),
+    ("a passage twice", PASSAGES, lambda found: rank(found[0]["id"])(found), " 2 times"),
+    ("equal scores", PASSAGES, equal_scores, ", not below "),
+    ("a rising score", PASSAGES, rank(NEW, score=99999.0), "scores 99999.0, not below"),
+    ("an id that is none of the collection", PASSAGES, rank("wiki:1"), "passages wiki:1 is no id of the collection"),
+    ("an empty passage id", PASSAGES, rank(""), ".id: "),
+    ("too many passages", PASSAGES, thousand, "passage_provenance"),
+    ("nothing is used", PASSAGES, none_used, "has no passage marked used"),
+    ("used is missing", f"{PASSAGES}/0/used", DELETE, "'used' is a required property"),
+    ("used is a word", f"{PASSAGES}/0/used", "yes", "'yes' is not of type 'boolean'"),
+    ("a score is text", f"{PASSAGES}/0/score", "9", "'9' is not of type 'number'"),
+    ("no run name", "run_name", "", "$.run_name: is empty"),
+    ("an unknown run type", "run_type", "magic", "'magic' is not one of"),
+    ("an unknown field", "team", "x", "'team' was unexpected"),
+]
+OF_2024: list[Change] = [
+    *BOTH,
+    ("a turn id is no turn id", "turns/0/turn_id", "first", "$.turns[0].turn_id"),
+    ("statement 0", STATEMENTS, [0], "id 0 is not in the topic's PTKB"),
+    ("a statement twice", STATEMENTS, lambda ids: [ids[0], ids[0]], "lists a statement twice"),
+    ("statements as texts", STATEMENTS, ["x"], "is not of type 'integer'"),
+    ("no eval_response", "eval_response", DELETE, "'eval_response' is a required property"),
+    ("the run type of 2025", "run_type", "generation-only", "'generation-only' is not one of"),
+]
+OF_2023: list[Change] = [
+    *BOTH,
+    ("statement 99", f"{STATEMENTS}/0/id", "99", "id 99 is not in the topic's PTKB"),
+    ("a statement's text is another's", f"{STATEMENTS}/0/text", "I am Napoleon.", "is no statement of the topic's"),
+    ("a statement twice", STATEMENTS, lambda found: [found[0], found[0]], "lists a statement twice"),
+    ("a statement without a score", f"{STATEMENTS}/0/score", DELETE, "'score' is a required property"),
+    (
+        "statements out of order",
+        STATEMENTS,
+        lambda found: [{**found[0], "score": 0.0}, {**found[0], "id": "2", "score": 1.0}],
+        "is not ordered by score",
+    ),
+    ("the run type of 2024", "run_type", "only_response", "'only_response' is not one of"),
+    ("the field of 2024", "eval_response", True, "'eval_response' was unexpected"),
+]
+LINE = "0/responses/0"
+OF_2025: list[Change] = [
+    ("a turn is missing", "1", DELETE, "is missing from the run"),
+    ("a turn is extra", "1/turn_id", "77-7_1", "turn 77-7_1 line 2 $: is not a turn of these topics"),
+    ("a turn is there twice", "", lambda lines: [*lines, lines[0]], "is there already"),
+    ("a line that is no object", "0", 5, "line 1 $: 5 is not of type 'object'"),
+    ("no turn id", "0/turn_id", DELETE, "'turn_id' is a required property"),
+    ("a turn id that is a number", "0/turn_id", 9, "line 1 $.turn_id: 9 is not of type 'string'"),
+    ("no metadata", "0/metadata", DELETE, "'metadata' is a required property"),
+    ("no team", "0/metadata/team_id", DELETE, "'team_id' is a required property"),
+    ("an empty run id", "0/metadata/run_id", "", "$.metadata.run_id: is empty"),
+    ("no run type", "0/metadata/run_type", DELETE, "'run_type' is a required property"),
+    ("the run type of 2024", "0/metadata/run_type", "only_response", "'only_response' is not one of"),
+    ("another run's line", "1/metadata/run_id", "theirs", "metadata differ from those of line 1"),
+    ("a line of another type", "1/metadata/team_id", "them", "metadata differ from those of line 1"),
+    ("references as a list", "0/references", ["a:1"], "['a:1'] is not of type 'object'"),
+    ("no references", "0/references", {}, "passages are none"),
+    ("references are missing", "0/references", DELETE, "'references' is a required property"),
+    (
+        "a score is text",
+        "0/references",
+        lambda found: {**found, NEW: "9"},
+        "is not of type 'number'",
+    ),
+    ("equal scores", "0/references", lambda found: dict.fromkeys(found, 1.0), "scores 1.0, not below"),
+    ("a rising score", "0/references", lambda found: {**found, NEW: 99999.0}, "not below"),
+    ("too many references", "0/references", lambda _: {f"a:{n}": -n for n in range(1001)}, "line 1 $.references"),
+    (
+        "an id that is none of the collection",
+        "0/references",
+        lambda found: {**found, "wiki:1": -99.0},
+        "wiki:1 is no id",
+    ),
+    ("no responses", "0/responses", [], "line 1 $.responses"),
+    ("the text is empty", f"{LINE}/text", "", "text is empty"),
+    ("the text is missing", f"{LINE}/text", DELETE, "'text' is a required property"),
+    ("a text that the official fixer deletes", f"{LINE}/text", MANY, "the official fixer deletes 1 of 1"),
+    (
+        "responses that are too long together",
+        "0/responses",
+        lambda found: [{**found[0], "text": " ".join(["word"] * 130)}] * 2,
+        "the responses have 260 words together: the official fixer deletes 1 of 2",
+    ),
+    ("no citations field", f"{LINE}/citations", DELETE, "'citations' is a required property"),
+    ("citations as a list", f"{LINE}/citations", ["a:1"], "['a:1'] is not of type 'object'"),
+    ("nothing is cited", f"{LINE}/citations", {}, "has no passage marked used, or cited"),
+    ("a citation that is not listed", f"{LINE}/citations", {"rock:9": 1.0}, "rock:9 is not among the references"),
+    ("no statements field", f"{LINE}/ptkb_provenance", DELETE, "'ptkb_provenance' is a required property"),
+    ("a statement of somebody else", f"{LINE}/ptkb_provenance", ["I am Napoleon."], "is no statement of the topic's"),
+    ("a statement twice", f"{LINE}/ptkb_provenance", lambda texts: [texts[0], texts[0]], "lists a statement twice"),
+    ("statements as ids", f"{LINE}/ptkb_provenance", [1], "1 is not of type 'string'"),
+    ("an unknown field", f"{LINE}/rank", 1, "'rank' was unexpected"),
+]
+OF_QRECC: list[Change] = [
+    ("a turn is missing", "1", DELETE, "is missing from the run"),
+    ("a turn is extra", "1/Turn_no", 77, "_77 $[1]: is not a turn of these topics"),
+    ("another conversation", "1/Conversation_no", 777, "turn 777_"),
+    ("a turn is there twice", "", lambda rows: [*rows, rows[0]], "is there already"),
+    ("no rows", "", [], "is missing from the run"),
+    ("an object instead of rows", "", {"turns": []}, "is not of type 'array'"),
+    ("a row that is no object", "0", "row", "$[0]: 'row' is not of type 'object'"),
+    ("a row that is null", "0", None, "$[0]: None is not of type 'object'"),
+    ("no conversation", "0/Conversation_no", DELETE, "'Conversation_no' is a required property"),
+    ("no turn", "0/Turn_no", DELETE, "'Turn_no' is a required property"),
+    ("a conversation as text", "0/Conversation_no", "1", "$[0].Conversation_no: '1' is not of type 'integer'"),
+    ("a turn as text", "0/Turn_no", "1", "$[0].Turn_no: '1' is not of type 'integer'"),
+    ("half a turn", "0/Turn_no", 1.5, "$[0].Turn_no: 1.5 is not of type 'integer'"),
+    ("turn 0", "0/Turn_no", 0, "$[0].Turn_no: 0 is less than the minimum of 1"),
+    ("conversation -1", "0/Conversation_no", -1, "$[0].Conversation_no: -1 is less than the minimum of 0"),
+    ("a rewrite that is a number", "0/Model_rewrite", 5, "$[0].Model_rewrite: 5 is not of type 'string'"),
+    ("a rewrite that is null", "0/Model_rewrite", None, "$[0].Model_rewrite: None is not of type 'string'"),
+    ("an answer that is a list", "0/Model_answer", ["a"], "$[0].Model_answer: ['a'] is not of type 'string'"),
+    ("an answer that is null", "0/Model_answer", None, "$[0].Model_answer: None is not of type 'string'"),
+    ("passages as a list", "0/Model_passages", ["a:1"], "$[0].Model_passages: ['a:1'] is not of type 'object'"),
+    ("passages that are null", "0/Model_passages", None, "$[0].Model_passages: None is not of type 'object'"),
+    ("a score as text", "0/Model_passages", {"a:1": "9"}, "is not of type 'number'"),
+    ("a score that is null", "0/Model_passages", {"a:1": None}, "is not of type 'number'"),
+    ("an empty passage id", "0/Model_passages", {"": 1.0}, "$[0].Model_passages"),
+    ("equal scores", "0/Model_passages", {"a:1": 1.0, "a:2": 1.0}, "a:2 scores 1.0, not below a:1"),
+    ("a rising score", "0/Model_passages", {"a:1": 1.0, "a:2": 2.0}, "a:2 scores 2.0, not below a:1"),
+    ("an id that is none of the collection", "0/Model_passages", {"wiki:1": 1.0}, "wiki:1 is no id of the collection"),
+    ("the question in the run", "0/Question", "Why?", "'Question' was unexpected"),
+    ("a label in the run", "0/Truth_answer", "", "'Truth_answer' was unexpected"),
+]
+TABLES: dict[str, list[Change]] = {
+    "ikat-2023": OF_2023,
+    "ikat-2024": OF_2024,
+    "ikat-2025": OF_2025,
+    "qrecc": OF_QRECC,
+}
+
+
+def changed(document: Any, path: str, value: Any) -> Any:
+    """The document with what is at the path replaced, or deleted."""
+    whole = {"": copy.deepcopy(document)}
+    *steps, last = ["", *path.split("/")] if path else [""]
+    target: Any = whole
+    for step in steps:
+        target = target[int(step) if isinstance(target, list) else step]
+    key = int(last) if isinstance(target, list) else last
+    if value is DELETE:
+        del target[key]
+    else:
+        target[key] = value(target[key]) if callable(value) else value
+    return whole[""]
+
+
+def decoded(edition: str, data: bytes) -> Any:
+    return [json.loads(line) for line in data.splitlines()] if edition == "ikat-2025" else json.loads(data)
+
+
+def encoded(edition: str, run: Any) -> bytes:
+    if edition == "ikat-2025" and isinstance(run, list):
+        return "\n".join(map(json.dumps, run)).encode()
+    return json.dumps(run).encode()

@@ -1,0 +1,111 @@
+"""RCD-2020: what the measures of spans and of passages say, by hand."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from agent.tasks.rcd.measures import evaluate_passages, evaluate_spans, measure_span
+from schemas.errors import InvalidInputError
+from tests.test_rcd import TOP, TOPICS
+from tests.test_topics import write
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    return write(tmp_path / "topics.xml", TOPICS)
+
+
+BLEU = [
+    # reference, span, precisions of 3-, 4- and 5-grams, brevity penalty
+    ("abcde", "abcdefg", (3 / 5, 2 / 4, 1 / 3), 1.0),
+    ("abcdefg", "abcde", (1.0, 1.0, 1.0), math.exp(1 - 7 / 5)),
+    ("aaaaa", "aaaaaaa", (3 / 5, 2 / 4, 1 / 3), 1.0),  # an n-gram counts as often as the reference has it
+    ("rye bread", "the rye bread", (7 / 11, 6 / 10, 5 / 9), 1.0),
+]
+
+
+@pytest.mark.parametrize(("reference", "span", "precisions", "brevity"), BLEU)
+def test_bleu_by_hand_and_by_nltk(
+    reference: str, span: str, precisions: tuple[float, float, float], brevity: float
+) -> None:
+    """Lengths 3, 4 and 5 weigh 3/12, 4/12 and 5/12."""
+    from nltk.translate.bleu_score import sentence_bleu  # type: ignore[import-untyped]
+
+    found = measure_span(reference, span)["BLEU"]
+    three, four, five = precisions
+    assert found == pytest.approx(brevity * three ** (3 / 12) * four ** (4 / 12) * five ** (5 / 12))
+    assert found == pytest.approx(sentence_bleu([list(reference)], list(span), weights=(0, 0, 3 / 12, 4 / 12, 5 / 12)))
+
+
+@pytest.mark.parametrize(
+    ("reference", "span", "bleu", "jaccard"),
+    [
+        ("Fifth Amendment.", "fifth amendment", 1.0, 1.0),  # neither case nor punctuation around words counts
+        ("pi", "Pi!", 1.0, 1.0),  # a length that neither has is left out
+        ("pi", "pie", 0.0, 0.0),
+        ("rye bread", "", 0.0, 0.0),
+        ("rye bread", "...", 0.0, 0.0),
+        ("rye bread", "oats", 0.0, 0.0),
+        ("rye bread", "bread, rye bread", None, 1.0),  # words count once
+        ("the rye bread", "rye", 0.0, 1 / 3),
+        ("a loaf of rye", "loaf of bread", None, 2 / 5),
+    ],
+)
+def test_span_measures_by_hand(reference: str, span: str, bleu: float | None, jaccard: float) -> None:
+    found = measure_span(reference, span)
+    assert found["Jaccard"] == pytest.approx(jaccard)
+    assert bleu is None or found["BLEU"] == bleu
+
+
+def test_groups_are_judged_as_one(topics: Path, tmp_path: Path) -> None:
+    """In a group it does not matter to which topic a span was given; a missing one is missing in it."""
+    files = [
+        write(tmp_path / "swapped", "1\trye bread\n2\tMarie Curie\n3\tLindenau\n"),
+        write(tmp_path / "one", "2\trye bread\n3\tto\n"),
+    ]
+    swapped, one = evaluate_spans(files, topics)
+    assert swapped.by_turn("Jaccard") == {"1+2": 1.0, "3": 1.0}
+    assert swapped.turns["1+2"]["BLEU"] < 1
+    assert one.by_turn("Jaccard") == {"1+2": 2 / 4, "3": 0.0}
+    assert (swapped.missing, one.missing) == (0, 1)
+    assert one.mean("Jaccard") == 0.25
+
+
+def test_spans_cannot_be_judged_without_references(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no reference span: topic 1"):
+        evaluate_spans([], write(tmp_path / "topics.xml", TOP))
+
+
+QRELS = "1\tQ0\t10-0\t1\r\n1\tQ0\t10-1\t0\r\n2\tQ0\t11-3\t2\r\n3\tQ0\t12-0\t0\r\n"
+RUN = """\
+1 Q0 11-3 1 3.0 ours
+1 Q0 10-1 2 2.0 ours
+1 Q0 10-0 3 1.0 ours
+3 Q0 12-0 1 1.0 ours
+"""
+
+
+def test_passage_measures_by_hand(topics: Path, tmp_path: Path) -> None:
+    """Alone, topic 1 has one relevant passage, in the third place; with topic 2, of its group, the first one, too.
+
+    Topic 2 is not in the run, and topic 3 has nothing relevant.
+    """
+    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", QRELS)
+    [alone] = evaluate_passages([run], qrels, None)
+    assert alone.turns == {"1": {"AP": 1 / 3, "P@5": 0.2, "RR": 1 / 3}, "2": {"AP": 0, "P@5": 0, "RR": 0}}
+    [grouped] = evaluate_passages([run], qrels, topics)
+    assert grouped.turns["1"] == {"AP": pytest.approx((1 + 2 / 3) / 2), "P@5": 0.4, "RR": 1.0}
+    assert set(grouped.turns) == {"1", "2"}
+    assert grouped.missing == 1
+    assert grouped.mean("RR") == 0.5
+
+
+def test_labels_and_runs_of_other_topics_are_refused(topics: Path, tmp_path: Path) -> None:
+    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", QRELS)
+    with pytest.raises(InvalidInputError, match="other: has what is no topic of these: 8, 9"):
+        evaluate_passages([run], write(tmp_path / "other", QRELS + "9 0 a 1\n8 0 a 1\n"), topics)
+    with pytest.raises(InvalidInputError, match=r"other.trec: has what is no topic of these: 7"):
+        evaluate_passages([write(tmp_path / "other.trec", "7 Q0 a 1 1.0 x\n")], qrels, topics)
+    with pytest.raises(InvalidInputError, match="holds no relevant passage"):
+        evaluate_passages([run], write(tmp_path / "none", "1 0 a 0\n"), topics)
