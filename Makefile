@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test soak check schemas clean
+.PHONY: demo test soak check schemas docs clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -28,6 +28,9 @@ check: $(READY)
 
 schemas: $(READY)
 	$(BIN)/python -m agent.tracks.json_schemas
+
+docs: $(READY)
+	$(BIN)/python -c 'import cli, pathlib; from agent.terminal.cli_reference import write_reference; write_reference(cli.app, pathlib.Path("docs/cli.md"))'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'
