@@ -20,17 +20,17 @@ PATH = re.compile(rf"(?<![\w./-])((?:{TOP_LEVEL})/[\w./*-]*[\w*/])")
 MODULE = re.compile(r"^\s*from ((?:agent|indexes|schemas|prompts)[\w.]*) import (\w+)", re.MULTILINE)
 
 
-def name(page: Path) -> str:
+def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def anchors(page: Path) -> set[str]:
+def find_anchors(page: Path) -> set[str]:
     """What a link can point at: GitHub's ids of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def broken_links(page: Path) -> list[str]:
+def find_broken_links(page: Path) -> list[str]:
     """The relative links of a page that lead nowhere, also those to a heading that is not there."""
     broken = []
     for link in LINK.findall(page.read_text()):
@@ -38,7 +38,7 @@ def broken_links(page: Path) -> list[str]:
         file = (page.parent / target).resolve() if target else page
         if "://" in link:
             continue
-        if not file.exists() or (heading and file.suffix == ".md" and heading not in anchors(file)):
+        if not file.exists() or (heading and file.suffix == ".md" and heading not in find_anchors(file)):
             broken.append(link)
     return broken
 
@@ -51,30 +51,30 @@ def test_the_reference_of_commands_is_what_the_program_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text() == render_reference(cli.app), "run `make docs`"
 
 
-@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=name)
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=page_name)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    assert broken_links(page) == []
+    assert find_broken_links(page) == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "log.md"], ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_path_that_is_named_exists(page: Path) -> None:
     missing = [path for path in PATH.findall(page.read_text()) if not list(ROOT.glob(path.rstrip("/")))]
     assert missing == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_import_that_is_shown_works(page: Path) -> None:
     for module, attribute in MODULE.findall(page.read_text()):
         assert hasattr(__import__(module, fromlist=[attribute]), attribute), f"{module}.{attribute}"
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=name)
+@pytest.mark.parametrize("page", DECISIONS, ids=page_name)
 def test_every_decision_has_a_status_and_a_date(page: Path) -> None:
     assert re.search(r"^Status: (accepted|superseded by \d+|outgrown: )", page.read_text(), re.MULTILINE)
     assert re.search(r"^Date: \d{4}-\d\d-\d\d$", page.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_command_that_is_shown_can_be_parsed(page: Path) -> None:
     """Commands and long flags of each `$ convagent ...`; `--help` in its place reads no file."""
     reference = (ROOT / "docs" / "cli.md").read_text()
