@@ -42,7 +42,7 @@ def jittered_score(score: Callable[..., list[float]]) -> Callable[..., list[floa
         if not seed():
             return exact
         read = hash(tuple(context._tokens))  # of integers: the same in every process
-        return [value * (1 + noise(1, read, list(c))[0]) for value, c in zip(exact, candidates, strict=True)]
+        return [float(value * (1 + noise(1, read, list(c))[0])) for value, c in zip(exact, candidates, strict=True)]
 
     return wrapper
 

@@ -1,0 +1,106 @@
+"""The documents: what they name exists, what they print is printed, and the README stays short."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cli
+from agent.terminal.cli_reference import render_reference
+from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model, own_settings_left_out
+
+README = ROOT / "README.md"
+PAGES = [README, *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")), *ROOT.glob("docs/*.md")]
+DECISIONS = sorted(ROOT.glob("docs/adr/*.md"))
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+TOP_LEVEL = "agent|indexes|prompts|schemas|tests|benchmarks|examples|docs"
+PATH = re.compile(rf"(?<![\w./-])((?:{TOP_LEVEL})/[\w./*-]*[\w*/])")
+MODULE = re.compile(r"^\s*from ((?:agent|indexes|schemas|prompts)[\w.]*) import (\w+)", re.MULTILINE)
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def find_anchors(page: Path) -> set[str]:
+    """What a link can point at: GitHub's ids of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def find_broken_links(page: Path) -> list[str]:
+    """The relative links of a page that lead nowhere, also those to a heading that is not there."""
+    broken = []
+    for link in LINK.findall(page.read_text()):
+        target, _, heading = link.partition("#")
+        file = (page.parent / target).resolve() if target else page
+        if "://" in link:
+            continue
+        if not file.exists() or (heading and file.suffix == ".md" and heading not in find_anchors(file)):
+            broken.append(link)
+    return broken
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 150
+
+
+def test_the_reference_of_commands_is_what_the_program_says() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text() == render_reference(cli.app), "run `make docs`"
+
+
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=page_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert find_broken_links(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_path_that_is_named_exists(page: Path) -> None:
+    missing = [path for path in PATH.findall(page.read_text()) if not list(ROOT.glob(path.rstrip("/")))]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_import_that_is_shown_works(page: Path) -> None:
+    for module, attribute in MODULE.findall(page.read_text()):
+        assert hasattr(__import__(module, fromlist=[attribute]), attribute), f"{module}.{attribute}"
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=page_name)
+def test_every_decision_has_a_status_and_a_date(page: Path) -> None:
+    assert re.search(r"^Status: (accepted|superseded by \d+|outgrown: )", page.read_text(), re.MULTILINE)
+    assert re.search(r"^Date: \d{4}-\d\d-\d\d$", page.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_command_that_is_shown_can_be_parsed(page: Path) -> None:
+    """Commands and long flags of each `$ convagent ...`; `--help` in its place reads no file."""
+    reference = (ROOT / "docs" / "cli.md").read_text()
+    for line in re.findall(r"^\$ (?:.*\| )?convagent (.+?)(?:\s+#.*)?$", page.read_text(), re.MULTILINE):
+        words = line.split()
+        known = [command for command in (" ".join(words[:2]), words[0]) if f"# convagent {command}\n" in reference]
+        assert known, line
+        section = reference.split(f"# convagent {known[0]}\n")[1].split("\n#")[0]
+        flags = re.findall(r"(?<!\S)--[a-z][a-z-]*", line)
+        assert [flag for flag in flags if flag not in section] == [], line
+
+
+@needs_model
+@needs_embedder
+@pytest.mark.model
+@pytest.mark.story
+def test_the_conversation_in_the_readme_is_what_is_printed(tmp_path: Path) -> None:
+    """Each answer's first sentence; what follows it may differ from processor to processor."""
+    block = README.read_text().split("convagent chat --docs examples/documents\n")[1].split("```")[0]
+    shown = [line for line in block.splitlines() if line]
+    questions = [line.removeprefix("> ") for line in shown if line.startswith("> ")]
+    answers = [shown[at + 2].split(" [1]")[0] for at, line in enumerate(shown) if line.startswith("> ")]
+    command = [sys.executable, f"{ROOT}/cli.py", "chat", "--docs", f"{EXAMPLES}/documents", "--incognito"]
+    env = own_settings_left_out() | {"CONVAGENT_DATA": str(tmp_path)}
+    asked = "".join(f"{question}\n" for question in questions)
+    printed = subprocess.run(command, input=asked, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert printed.returncode == 0, printed.stderr
+    given = [line.split(" [1]")[0] for line in printed.stdout.splitlines() if " [1]" in line and line[0] != " "]
+    assert answers == given
