@@ -21,7 +21,7 @@ from agent.models.embedding.registry import open_embedder
 from agent.turn.open_retriever import open_retriever
 from indexes.documents.chunking import MAX_WORDS
 from indexes.documents.parse_cache import ParseCache
-from indexes.documents.passage_ids import printable_name
+from indexes.documents.passage_ids import escape_name
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Vectors
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
@@ -173,7 +173,7 @@ def test_ids_are_one_line_and_lead_back_to_the_file(name: str, tmp_path: Path) -
     documents = opened(own(tmp_path, {name: "One."}), tmp_path)
     [(id, passage)] = passages(documents).items()
     assert id.isprintable()
-    assert id == f"{printable_name(name)}:1"
+    assert id == f"{escape_name(name)}:1"
     assert Path(unquote(urlsplit(passage.url).path)).read_text() == "One."
 
 
@@ -183,7 +183,7 @@ def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
         file.write("Odd.")
     documents = opened(folder, tmp_path)
     assert [passage.text for passage in passages(documents).values()] == ["Odd.", "Long."]
-    assert printable_name("\udcff.md") == "%FF.md"
+    assert escape_name("\udcff.md") == "%FF.md"
 
 
 # Encodings

@@ -16,8 +16,9 @@ from pathlib import Path
 from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.documents.folder import Listing, list_documents
 from indexes.documents.parse_cache import CachedCorpus, KnownFile, ParseCache
-from indexes.documents.passage_ids import printable_name
-from indexes.documents.reading import EXPECTED, parse_document, read_contents, read_stamp
+from indexes.documents.passage_ids import escape_name
+from indexes.documents.readers import EXPECTED_SUFFIXES
+from indexes.documents.reading import parse_document, read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
@@ -79,7 +80,7 @@ class _Outcomes:
 def _update_cache(store: ParseCache, listing: Listing, progress: StageProgress) -> ReadingReport:
     """Read what is new or changed into the store, file by file, and forget what is gone."""
     known = store.known()
-    files = {printable_name(name): listing.root / name for name in listing.names}
+    files = {escape_name(name): listing.root / name for name in listing.names}
     gone = tuple(name for name in known if name not in files)
     store.forget(gone)
     found = _Outcomes(skipped=list(listing.skipped))
@@ -124,7 +125,7 @@ def _nothing_readable(folder: Path, reading: ReadingReport) -> InvalidInputError
     """The error of a folder without documents, with the reasons."""
     reasons = "".join(f"\n  {problem}" for problem in reading.skipped[:MAX_REASONS])
     more = f"\n  and {len(reading.skipped) - MAX_REASONS} more" if len(reading.skipped) > MAX_REASONS else ""
-    remedy = f"Put documents there, or name another folder. Expected {EXPECTED}."
+    remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
     return InvalidInputError(f"holds no document that can be read{reasons}{more}", where=str(folder), remedy=remedy)
 
 
