@@ -19,11 +19,14 @@ import pytest
 from agent.chat.document_index import DocumentIndex, open_documents
 from agent.models.embedding.registry import open_embedder
 from agent.turn.open_retriever import open_retriever
-from indexes.documents.chunking import MAX_WORDS
+from indexes.documents.chunking import MAX_WORDS, Chunk
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.passage_ids import escape_name
+from indexes.documents.readers import READER_BY_SUFFIX, READERS
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Vectors
+from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, ROOT, needs_embedder
@@ -184,6 +187,29 @@ def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
     documents = opened(folder, tmp_path)
     assert [passage.text for passage in passages(documents).values()] == ["Odd.", "Long."]
     assert escape_name("\udcff.md") == "%FF.md"
+
+
+def test_another_type_needs_only_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(data: bytes, _split: SentenceSplitter) -> ChunkedDocument:
+        return ChunkedDocument("Slides", (Chunk("s2", data.decode(), ("Oven",)),), ("has no speaker's notes",))
+
+    reader = DocumentReader((".slides",), read, max_bytes=20, place_fragment=lambda place: f"#{place}")
+    folder = own(tmp_path, {"a.slides": "Bake at 200.", "b.SLIDES": "Too long to be read."})
+    (folder / "b.SLIDES").write_bytes(b"x" * 21)
+    assert [*skipped(opened(own(tmp_path, {"c.md": "One."}), tmp_path))] == ["a.slides", "b.SLIDES"]
+    monkeypatch.setitem(READER_BY_SUFFIX, ".slides", reader)
+    documents = opened(folder, tmp_path)
+    passage = passages(documents)["a.slides:s2"]
+    assert (passage.text, passage.title) == ("Bake at 200.", "Slides: Oven")
+    assert passage.url == (folder / "a.slides").as_uri() + "#s2"
+    assert [str(note) for note in documents.reading.notes] == ["a.slides: has no speaker's notes"]
+    assert skipped(documents)["b.SLIDES"].startswith("is larger than 0 MB")
+
+
+def test_no_two_readers_have_a_suffix() -> None:
+    suffixes = [suffix for reader in READERS for suffix in reader.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
 
 
 # Encodings
