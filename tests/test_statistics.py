@@ -16,7 +16,7 @@ TEXTS = [
     "The trumpet keeps its tune for a long concert. It is made of brass.",
     "Ferns want water.",
 ]
-KNOWN = CollectionStatistics.of(TEXTS)
+KNOWN = CollectionStatistics.count(TEXTS)
 
 
 def test_what_is_counted() -> None:
@@ -42,7 +42,7 @@ def test_a_weight_counts_like_a_word_said_again() -> None:
 
 def test_a_finder_ranks_by_what_it_is_given(example_index: PassageIndex) -> None:
     texts = list(example_index.texts())
-    score = Dirichlet(CollectionStatistics.of(texts))
+    score = Dirichlet(CollectionStatistics.count(texts))
     words = [("rice bread", 1.0)]
     found = HybridRetriever(example_index, score=score).find(words, [], 20)
     best = max(range(len(texts)), key=lambda number: score(weight_stems(words), stems(texts[number])))

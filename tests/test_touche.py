@@ -182,9 +182,9 @@ def test_counting_while_building_is_counting_the_index(tmp_path: Path) -> None:
         tmp_path / "index",
         skip_problems=True,
         progress=lambda: None,
-        seen=lambda found: counting.add(searchable_text(found)),
+        on_passage=lambda passage: counting.add_text(searchable_text(passage)),
     )
-    counted, whole = counting.statistics(), CollectionStatistics.of(PassageIndex(tmp_path / "index").texts())
+    counted, whole = counting.statistics, CollectionStatistics.count(PassageIndex(tmp_path / "index").texts())
     assert (counted.passages, counted.words) == (whole.passages, whole.words)
     assert (counted.times, counted.passages_with) == ({"zoo": 4}, {"zoo": 2})
     assert (whole.times["zoo"], whole.passages_with["zoo"]) == (4, 2)
@@ -213,7 +213,7 @@ def test_a_score_by_hand(tmp_path: Path) -> None:
     directory = given(tmp_path / "in", argument("a", "Zoos", "I agree."), argument("b", "Cages", LONG))
     build_index(find_arguments(directory), tmp_path / "index", skip_problems=False, progress=lambda: None)
     index = PassageIndex(tmp_path / "index")
-    known = CollectionStatistics.of(index.texts())
+    known = CollectionStatistics.count(index.texts())
 
     def likelihood(words: list[str]) -> float:
         return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
@@ -332,7 +332,7 @@ def test_all_that_is_wrong_with_topics_is_listed(tmp_path: Path) -> None:
 BAD_ARGUMENTS: list[tuple[str, Any, str]] = [
     # what, an argument between two good ones, what must be said
     ("an id seen before", argument("a"), "debateorg.json:2: the id 'a' was seen before"),
-    ("no id", {"premises": []}, "argument 2 is not of the form of args.me: Object missing required field `id`"),
+    ("no id", {"premises": []}, "argument 2 is not in the format of args.me: Object missing required field `id`"),
     ("white space in the id", argument("x y"), "argument 2 has an id that a run cannot name: 'x y'"),
     ("no premises", argument("x") | {"premises": []}, "argument x has no premise"),
     ("premises left out", {"id": "x", "conclusion": "Zoos"}, "argument x has no premise"),

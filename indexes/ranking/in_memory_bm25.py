@@ -1,4 +1,4 @@
-"""BM25 over a handful of texts that are in no index: statements, sentences, phrases."""
+"""BM25 for a few texts that are in no index: statements, sentences, phrases."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from indexes.text.analysis import stems
 
 
 def bm25_scores(query: str, texts: Sequence[str]) -> list[float]:
-    """BM25+ of each text for the words of `query`, shifted so that a text without any of them scores 0."""
+    """The BM25+ score of each text for a query, shifted so that a text without any of its words scores 0."""
     from rank_bm25 import BM25Plus
 
     documents = [stems(text) for text in texts]
@@ -14,5 +14,5 @@ def bm25_scores(query: str, texts: Sequence[str]) -> list[float]:
     words = [word for word in stems(query) if word in known]
     if not words:
         return [0.0] * len(texts)
-    *scores, nothing = BM25Plus([*documents, []]).get_scores(words)
-    return [float(score - nothing) for score in scores]
+    *scores, empty_score = BM25Plus([*documents, []]).get_scores(words)
+    return [float(score - empty_score) for score in scores]

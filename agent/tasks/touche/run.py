@@ -85,10 +85,10 @@ def rank_topics(
             index,
             skip_problems=task.skip_problems,
             progress=tick,
-            seen=lambda p: counting.add(searchable_text(p)),
+            on_passage=lambda passage: counting.add_text(searchable_text(passage)),
         )
     log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(asked))
-    ranker = Ranker(PassageIndex(index), counting.statistics(), task.ways)
+    ranker = Ranker(PassageIndex(index), counting.statistics, task.ways)
     return ToucheReport(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
 
 
