@@ -14,7 +14,7 @@ import msgspec
 import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import INFO_FILE, build_schema, register_analyzer, searchable_text
+from indexes.passage_index import INFO_FILE, build_schema, build_searchable_text, register_analyzer
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
 from indexes.text.analysis import ANALYZER
@@ -171,7 +171,7 @@ def _to_document(passage: Passage, number: int) -> tantivy.Document:
     document = tantivy.Document()
     document.add_unsigned("number", number)
     document.add_text("id", passage.id)
-    document.add_text("body", searchable_text(passage))
+    document.add_text("body", build_searchable_text(passage))
     document.add_bytes("passage", msgspec.json.encode(passage))
     return document
 

@@ -16,7 +16,7 @@ import tantivy
 
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.text.analysis import analyzer, stems
+from indexes.text.analysis import build_analyzer, extract_stems
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 
@@ -39,7 +39,7 @@ def build_schema() -> Any:
 
 def register_analyzer(index: Any) -> None:
     """Tell an index how texts are analysed, which its files do not say."""
-    index.register_tokenizer("convagent", analyzer())
+    index.register_tokenizer("convagent", build_analyzer())
 
 
 class PassageIndex:
@@ -76,21 +76,25 @@ class PassageIndex:
         """One row for each passage, by its number; None if the index has no vectors."""
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
 
-    def texts(self) -> Iterator[str]:
+    def iterate_texts(self) -> Iterator[str]:
         """The searchable text of every passage, by its number."""
-        return (searchable_text(passage) for number in range(len(self)) for passage in self.read([self.id(number)]))
+        return (
+            build_searchable_text(passage)
+            for number in range(len(self))
+            for passage in self.read([self.get_id(number)])
+        )
 
     def search(self, parts: Iterable[WeightedText], k: int) -> tuple[Hit, ...]:
         """The `k` best passages for weighted texts, by BM25 (k1 1.2, b 0.75).
 
         Scores decrease strictly; ties go by corpus order.
         """
-        return self.hits(self.rank(weight_stems(parts), k))
+        return self.to_hits(self.rank(weight_stems(parts), k))
 
-    def hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
+    def to_hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
         """A ranking with ids in place of numbers; scores strictly decrease."""
-        ids = self.ids([number for number, _ in ranked])
-        return strictly_decreasing(zip(ids, (score for _, score in ranked), strict=True))
+        ids = self.get_ids([number for number, _ in ranked])
+        return separate_scores(zip(ids, (score for _, score in ranked), strict=True))
 
     def rank(self, weights: Mapping[str, float], k: int) -> RankedNumbers:
         """The `k` best passages for weighted stems, by BM25. Their scores may be equal."""
@@ -132,11 +136,11 @@ class PassageIndex:
         stored = self._searcher.doc(hits[0][1])["passage"][0]
         return msgspec.json.decode(stored, type=Passage)
 
-    def id(self, number: int) -> str:
+    def get_id(self, number: int) -> str:
         """The id of a passage by its number."""
-        return self.ids([number])[0]
+        return self.get_ids([number])[0]
 
-    def ids(self, numbers: Sequence[int]) -> list[str]:
+    def get_ids(self, numbers: Sequence[int]) -> list[str]:
         """The ids of passages by their numbers."""
         places = np.asarray(numbers, dtype=np.int64)
         starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
@@ -148,12 +152,12 @@ def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
     """The weight of each stem of some texts. A stem that occurs twice counts twice."""
     weights: dict[str, float] = {}
     for text, weight in parts:
-        for stem in stems(text):
+        for stem in extract_stems(text):
             weights[stem] = weights.get(stem, 0.0) + weight
     return weights
 
 
-def searchable_text(passage: Passage) -> str:
+def build_searchable_text(passage: Passage) -> str:
     """The text of a passage that is searched: its title and its text."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
@@ -172,7 +176,7 @@ def read_info(directory: Path) -> IndexInfo:
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
 
 
-def strictly_decreasing(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
+def separate_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
     """Hits of a ranking, with scores that decrease by at least 0.0001.
 
     TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would

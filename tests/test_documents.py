@@ -64,7 +64,7 @@ def own(tmp_path: Path, files: dict[str, str | bytes]) -> Path:
 
 def passages(documents: DocumentIndex) -> dict[str, Passage]:
     index = documents.index
-    return {passage.id: passage for passage in index.read([index.id(number) for number in range(len(index))])}
+    return {passage.id: passage for passage in index.read([index.get_id(number) for number in range(len(index))])}
 
 
 def skipped(documents: DocumentIndex) -> dict[str, str]:

@@ -9,7 +9,7 @@ from agent.terminal import console
 from indexes.passage_index import INFO_FILE, PassageIndex, read_info
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 
 
@@ -31,6 +31,6 @@ def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
     """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` do."""
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, cache_directory(), embedder, console.progress)
+    documents = open_documents(source, find_cache_directory(), embedder, console.progress)
     console.show_documents(documents.reading)
     return documents.index

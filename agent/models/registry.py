@@ -53,11 +53,11 @@ def gguf_opening(name: str, threads: int | None) -> Opening:
     stop_spinning_threads()
     from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
     from agent.models.llama_cpp import decoding_settings
-    from indexes.storage.files import file_sha256
+    from indexes.storage.files import hash_file
 
     if name == "smollm2":
         source = find_bundled_gguf()
-        digest = file_sha256(source)
+        digest = hash_file(source)
         return lambda listen: open_from_cache(
             lambda anew: requantise(source, digest, anew=anew),
             lambda path: _open_gguf(path, name, digest, threads, listen),
@@ -69,7 +69,7 @@ def gguf_opening(name: str, threads: int | None) -> Opening:
         called = path.name
     else:
         raise UsageError(f"unknown model {name!r} (available: {MODELS})")
-    return partial(_open_gguf, path, called, file_sha256(path), threads), decoding_settings()
+    return partial(_open_gguf, path, called, hash_file(path), threads), decoding_settings()
 
 
 def is_server_address(name: str) -> bool:

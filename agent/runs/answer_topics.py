@@ -18,7 +18,7 @@ from agent.runs.trace import new_trace, resume_trace
 from agent.tracks.registry import default_statement_threshold, read_topics
 from agent.tracks.run_files import check_expressible
 from indexes.storage.cache import Cache
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from indexes.storage.files import check_writable
 from schemas.errors import UsageError
 from schemas.records import Call, Mode, Plan, Problem, QueryPart, RunInfo, Topics
@@ -110,7 +110,7 @@ def open_workers(request: RunRequest, topics: Topics, plan: Plan) -> list[Worker
     if request.jobs > 1 and request.model.startswith("scripted:"):
         raise UsageError("a script is played from the top: it cannot answer several topics at a time")
     threads = max(1, threads_to_use() // request.jobs)
-    replies = Cache(cache_directory() / "replies.sqlite") if request.cache else None
+    replies = Cache(find_cache_directory() / "replies.sqlite") if request.cache else None
     embeds = plan.retrieval_depth or plan.reading_depth or any(topic.ptkb for topic in topics.topics)
 
     def worker() -> Worker:

@@ -19,7 +19,7 @@ import msgspec
 
 from agent.tracks.registry import detect_edition, read_topics
 from agent.tracks.run_files import detect_run, read_run
-from indexes.passage_index import strictly_decreasing
+from indexes.passage_index import separate_scores
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
@@ -57,7 +57,7 @@ def read_ranking(path: Path) -> GivenRanking:
     ]
     if doubled and not labels:
         raise InvalidInputError("\n".join(["lists passages twice:", *doubled[:20]]), where=str(path))
-    hits = {turn_id: strictly_decreasing(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
+    hits = {turn_id: separate_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels)
 
 

@@ -18,8 +18,8 @@ from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
 from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use, usable_cores
-from indexes.storage.directories import cache_directory
-from indexes.storage.files import file_sha256
+from indexes.storage.directories import find_cache_directory
+from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError
 
 State = Literal["ready", "made at first use", "damaged, made anew at first use", "cannot be kept"]
@@ -127,7 +127,7 @@ class Facts:
 def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str, Any]) -> Facts:
     """The facts for these models; `settings_file` is what convagent.toml says, empty where there is none."""
     stop_spinning_threads()  # before llama.cpp is loaded, as it is where a model is opened
-    kept = _cache_facts(cache_directory())
+    kept = _cache_facts(find_cache_directory())
     loads = _llama_import_error() == ""
     settings = (*_environment_settings(), *_flatten_settings(settings_file))
     language, missing_language = _find_choice(lambda: _language_model(model, kept, loads=loads), model)
@@ -204,7 +204,7 @@ def _language_model(name: str, kept: Cache, *, loads: bool) -> Model:
         Choice("candidates", kv_cache.SEQUENCES, "scored in one pass, sharing one prefix"),
         Choice("flash attention", kv_cache.FLASH_ATTENTION, "slower on a processor"),
     )
-    copy = _cached_copy(requantised_path(source, file_sha256(source)), kept) if name == "smollm2" else None
+    copy = _cached_copy(requantised_path(source, hash_file(source)), kept) if name == "smollm2" else None
     return Model(name, str(source), source.stat().st_size, _quantisation_choice(about), copy, choices)
 
 
@@ -223,7 +223,7 @@ def _embedding_model(name: str, kept: Cache, *, loads: bool) -> Model:
         Choice("flash attention", embedders.FLASH_ATTENTION, "a fifth faster for these short texts"),
     )
     if name == "minilm":
-        copy = _cached_copy(gguf_path(file_sha256(source)), kept)
+        copy = _cached_copy(gguf_path(hash_file(source)), kept)
         return Model(name, str(source), source.stat().st_size, "safetensors", copy, choices)
     return Model(
         name, str(source), source.stat().st_size, _quantisation_choice(read_metadata(source) or {}), None, choices

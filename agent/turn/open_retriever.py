@@ -41,4 +41,4 @@ def _make_scorer(index: PassageIndex, plan: Plan) -> ScoreFunction | None:
     if plan.scorer == "bm25":
         return None
     log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
-    return Dirichlet(CollectionStatistics.count(index.texts()))
+    return Dirichlet(CollectionStatistics.count(index.iterate_texts()))

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from indexes.text.sentences import extract_phrases
 from schemas.records import Message, Plan, Query
 
@@ -76,12 +76,12 @@ def _select_context_phrases(conversation: Conversation, llm: LanguageModel) -> t
 
 def _unsaid_phrases(history: Sequence[Message], utterance: str) -> Iterator[str]:
     """Each phrase once, oldest first, if it holds a word that the utterance does not."""
-    said = set(stems(utterance))
+    said = set(extract_stems(utterance))
     seen: set[tuple[str, ...]] = set()
     messages = list(history[-RECENT_MESSAGES:])
     for message in messages if history[0] in messages else [history[0], *messages]:
         for phrase in extract_phrases(message.text):
-            words = tuple(stems(phrase))
+            words = tuple(extract_stems(phrase))
             if words and words not in seen and not set(words) <= said:
                 seen.add(words)
                 yield phrase

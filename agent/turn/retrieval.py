@@ -8,7 +8,7 @@ from agent.models.protocol import Listener, ignore_call
 from agent.turn.search_tool import PassageSearch
 from indexes.passage_index import WeightedText
 from indexes.ranking.hybrid import HybridRetriever
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from schemas.records import Call, Hit, Passage, Plan, Query
 
 # What the words of each part of a query weigh beside the person's own, which weigh 1 (docs/log.md).
@@ -68,7 +68,7 @@ def _expansion_terms(query: Query) -> list[WeightedText]:
 
 
 def _dense_query(query: Query) -> list[WeightedText]:
-    leaning = CONTEXT_DEPENDENCE_WORDS / (CONTEXT_DEPENDENCE_WORDS + len(set(stems(query.utterance))))
+    leaning = CONTEXT_DEPENDENCE_WORDS / (CONTEXT_DEPENDENCE_WORDS + len(set(extract_stems(query.utterance))))
     parts = [(query.utterance, 1 - leaning), (query.standalone, leaning)]
     if query.previous_reply:
         parts.append((f"{query.reply_lead} {query.utterance}", DENSE_REPLY_WEIGHT * leaning))

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.passage_index import DECIMALS, PassageIndex, RankedNumbers, WeightedText, searchable_text, weight_stems
+from indexes.passage_index import (
+    DECIMALS,
+    PassageIndex,
+    RankedNumbers,
+    WeightedText,
+    build_searchable_text,
+    weight_stems,
+)
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from schemas.records import Hit, Passage
 
 COSINE_WEIGHT = 4.0  # of the cosine; the best passage by words scores 1 (docs/log.md)
@@ -39,7 +46,7 @@ class HybridRetriever:
         ranked = self._rank_by_words(words, max(k, FIRST_STAGE_DEPTH) if uses_meaning else k)
         if self.embed is not None and uses_meaning:
             ranked = self._add_meaning(ranked, combine_vectors(self.embed, meaning), self.embed)
-        return self.index.hits(ranked[:k])
+        return self.index.to_hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id."""
@@ -52,14 +59,14 @@ class HybridRetriever:
     def _rescore(self, ranked: RankedNumbers, weights: dict[str, float]) -> RankedNumbers:
         if self.score is None:
             return ranked
-        passage_stems = [stems(text) for text in self._read_texts(ranked)]
+        passage_stems = [extract_stems(text) for text in self._read_texts(ranked)]
         return sort_best_first(
             (number, self.score(weights, held)) for (number, _), held in zip(ranked, passage_stems, strict=True)
         )
 
     def _read_texts(self, ranked: RankedNumbers) -> list[str]:
-        passages = self.index.read(self.index.ids([number for number, _ in ranked]))
-        return [searchable_text(passage) for passage in passages]
+        passages = self.index.read(self.index.get_ids([number for number, _ in ranked]))
+        return [build_searchable_text(passage) for passage in passages]
 
     def _add_meaning(self, ranked: RankedNumbers, query_vector: Vectors, embed: Embed) -> RankedNumbers:
         shares = _normalise_scores(ranked)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class StatisticsCounter:
 
     def add_text(self, text: str) -> None:
         """Count a passage's text."""
-        words = stems(text)
+        words = extract_stems(text)
         self._passages += 1
         self._words += len(words)
         counted = words if self._wanted is None else [word for word in words if word in self._wanted]

@@ -77,7 +77,7 @@ def map_file(path: Path) -> memoryview:
     return memoryview(utf8(data, str(path)))
 
 
-def file_sha256(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """A file's SHA-256, as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,13 +9,13 @@ import tantivy
 ANALYZER = "english: words, lower case, ASCII, stop words, Snowball stems"
 
 
-def stems(text: str) -> list[str]:
+def extract_stems(text: str) -> list[str]:
     """A text's stems in order, in lower case and without stop words."""
-    return list(analyzer().analyze(text))
+    return list(build_analyzer().analyze(text))
 
 
 @cache
-def analyzer() -> Any:
+def build_analyzer() -> Any:
     """The analyzer of passages and queries."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
@@ -29,6 +29,6 @@ def analyzer() -> Any:
 
 
 @cache
-def stop_words(language: str = "en") -> frozenset[str]:
+def load_stop_words(language: str = "en") -> frozenset[str]:
     """spaCy's stop words of a language, in lower case. They are more than the index leaves out."""
     return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)
