@@ -16,7 +16,7 @@ from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
 from agent.models.catalogue import detect_kind, find_model_file
 from agent.models.embedding.registry import open_embedder
 from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
-from indexes.storage.files import file_sha256
+from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, UsageError
 from schemas.progress import StageProgress
 
@@ -140,7 +140,7 @@ def _forms(model: str) -> list[tuple[str, Path, bool]]:
             raise UsageError(f"{model} is no language model, but {kind}", remedy="--embedder names the other one.")
         return [("as it is", path, True)]
     source = find_bundled_gguf()
-    digest = file_sha256(source)
+    digest = hash_file(source)
     copy = open_from_cache(lambda anew: requantise(source, digest, anew=anew), _readable)
     if copy == source:
         return [("as it is", source, True)]

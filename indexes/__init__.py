@@ -1,1 +1,1 @@
-"""Corpora in, a Tantivy index out, and ranked passages from it. Knows no model and no prompt."""
+"""Building indexes from corpora and documents, and searching them. This package knows no model and no prompt."""

@@ -1,4 +1,4 @@
-"""Building a passage index from a corpus, in one go and in bounded memory."""
+"""Building a passage index from a corpus in one pass and in bounded memory."""
 
 import array
 import time
@@ -13,7 +13,7 @@ import msgspec
 import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import INFO_FILE, _make_schema, _register_analyzer, searchable_text
+from indexes.passage_index import INFO_FILE, build_schema, build_searchable_text, register_analyzer
 from indexes.processors import logical_cores
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
@@ -21,21 +21,21 @@ from indexes.text.analysis import ANALYZER
 from schemas.errors import InvalidInputError, RunError, UsageError
 from schemas.records import IndexInfo, Passage, Problem
 
-SEEN_FILE = "ids.seen"  # while it is built
+SEEN_IDS_FILE = "ids.seen"  # there only while the index is built
 MAX_PROBLEMS_KEPT = 1000
-BLOCK_PASSAGES, BLOCK_CHARACTERS = 4096, 8_000_000  # passages that are in memory at once, at most
-LONGEST_ID = 1000  # characters: Tantivy leaves a term of more than 64 KB out, without a word
+BLOCK_PASSAGES, BLOCK_CHARACTERS = 4096, 8_000_000  # that are in memory at once, at most
+MAX_ID_CHARACTERS = 1000  # Tantivy silently leaves out a term of more than 64 KB
 WRITER_BYTES_PER_THREAD = 64_000_000
-FULL_DISK_SIGNS = "os error", "writer was killed"  # in the ValueError that Tantivy has for everything
+FULL_DISK_SIGNS = "os error", "writer was killed"  # in Tantivy's ValueError, which it raises for everything
 
 
 def ignore_passage(_passage: Passage) -> None:
-    """Nobody looks."""
+    """Do nothing with a passage: the default of `build_index`."""
 
 
 @dataclass(slots=True)
 class BuildReport:
-    """What came of a build: its info, and every problem met (the first `MAX_PROBLEMS_KEPT`)."""
+    """What came of a build: the index's info, and the first `MAX_PROBLEMS_KEPT` problems."""
 
     info: IndexInfo
     problems: list[Problem] = field(default_factory=list)
@@ -48,19 +48,19 @@ def build_index(
     skip_problems: bool,
     overwrite: bool = False,
     progress: Callable[[], None],
-    seen: Callable[[Passage], None] = ignore_passage,
+    on_passage: Callable[[Passage], None] = ignore_passage,
 ) -> BuildReport:
     """Index a corpus into the directory `out`, which appears whole or not at all.
 
-    Bad lines, empty texts and ids seen before stop the build (`InvalidInputError`), or are counted and skipped.
-    `progress` is called now and then; `seen` is told each passage that goes in. Memory: a block of the corpus, the
-    writer's buffers, what `SeenIds` keeps to know duplicates, and what Tantivy holds of the segments that it merges.
+    Bad lines, empty texts and duplicate ids stop the build (`InvalidInputError`), or are counted and skipped.
+    `progress` is called now and then, and `on_passage` with each passage that is indexed. Memory: a block of the
+    corpus, the writer's buffers, what `SeenIds` needs to find duplicates, and the segments that Tantivy merges.
     """
     _check_replaceable(resolve_replaced(out), overwrite)
     started = time.perf_counter()
     try:
         with replace_directory(out) as building:
-            count, skipped, problems = _write_all(corpus, building, skip_problems, progress, seen)
+            count, skipped, problems = _write_passages(corpus, building, skip_problems, progress, on_passage)
             if not count:
                 raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
             info = IndexInfo(
@@ -82,7 +82,7 @@ def build_index(
 
 
 def _check_replaceable(out: Path, overwrite: bool) -> None:
-    """Only an index, or an empty directory, may be replaced by one: nobody means to lose a folder of something else."""
+    """Raise `UsageError` unless `out` is missing, or is an index or an empty directory that may be overwritten."""
     if not out.exists():
         return
     if not overwrite:
@@ -91,24 +91,25 @@ def _check_replaceable(out: Path, overwrite: bool) -> None:
         raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
 
 
-def _write_all(
+def _write_passages(
     corpus: Corpus,
     directory: Path,
     skip_problems: bool,
     progress: Callable[[], None],
-    seen: Callable[[Passage], None],
+    on_passage: Callable[[Passage], None],
 ) -> tuple[int, int, list[Problem]]:
-    index = tantivy.Index(_make_schema(), path=str(directory))
-    _register_analyzer(index)
+    """How many passages were written and how many skipped, and the first problems."""
+    index = tantivy.Index(build_schema(), path=str(directory))
+    register_analyzer(index)
     problems: list[Problem] = []
     skipped = 0
-    with _IdFile(directory) as ids, SeenIds(directory / SEEN_FILE) as before, _writer(index) as writer:
-        for block in _blocks(corpus):
-            for path, line, found in _check_block(block, before):
+    with _IdWriter(directory) as ids, SeenIds(directory / SEEN_IDS_FILE) as seen_ids, _open_writer(index) as writer:
+        for block in _split_into_blocks(corpus):
+            for path, line, found in _check_block(block, seen_ids):
                 if isinstance(found, Passage):
                     writer.add_document(_to_document(found, ids.count))
-                    ids.append(found.id)
-                    seen(found)
+                    ids.write_id(found.id)
+                    on_passage(found)
                 elif not skip_problems:
                     remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
                     raise InvalidInputError(found, where=f"{path}:{line}", remedy=remedy)
@@ -119,8 +120,8 @@ def _write_all(
     return ids.count, skipped, problems
 
 
-def _blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
-    """The corpus in blocks of a few thousand passages, fewer where they are long."""
+def _split_into_blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
+    """The corpus in blocks of a few thousand passages, or fewer long ones."""
     block: list[Item] = []
     characters = 0
     try:
@@ -131,27 +132,23 @@ def _blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
                 yield block
                 block, characters = [], 0
     except InvalidInputError:
-        yield block  # what is wrong with these comes first
+        yield block  # so that problems of these are reported first
         raise
     yield block
 
 
-def _check_block(block: Sequence[Item], before: SeenIds) -> Iterator[Item]:
-    """The same, with what is wrong in the place of a passage whose id cannot be used or was there before."""
-    old = iter(before.add([found.id for _, _, found in block if isinstance(found, Passage)]).tolist())
+def _check_block(block: Sequence[Item], seen_ids: SeenIds) -> Iterator[Item]:
+    """The items of a block; a passage with a duplicate or unusable id is replaced by what is wrong with it."""
+    ids = [found.id for _, _, found in block if isinstance(found, Passage)]
+    duplicates = iter(seen_ids.record_ids(ids).tolist())
     for path, line, found in block:
-        again = isinstance(found, Passage) and next(old)
-        if isinstance(found, Passage) and (wrong := _why_unusable(found.id)):
-            yield path, line, wrong
-        elif isinstance(found, Passage) and again:
-            yield path, line, f"the id {found.id!r} was seen before"
-        else:
-            yield path, line, found
+        problem = _explain_bad_id(found.id, next(duplicates)) if isinstance(found, Passage) else ""
+        yield path, line, problem or found
 
 
 @contextmanager
-def _writer(index: Any) -> Iterator[Any]:
-    """A writer on all cores: committed at the end, rolled back on failure, its threads gone either way."""
+def _open_writer(index: Any) -> Iterator[Any]:
+    """A writer on all cores, committed at the end or rolled back on failure; its threads end either way."""
     threads = logical_cores()
     writer = index.writer(WRITER_BYTES_PER_THREAD * threads, threads)
     try:
@@ -164,23 +161,23 @@ def _writer(index: Any) -> Iterator[Any]:
         writer.wait_merging_threads()
 
 
-def _why_unusable(id: str) -> str | None:
-    if len(id) <= LONGEST_ID:
-        return None
-    return f"an id of {len(id)} characters, at most {LONGEST_ID} are allowed: {id[:40]!r}..."
+def _explain_bad_id(id: str, is_duplicate: bool) -> str:
+    if len(id) > MAX_ID_CHARACTERS:
+        return f"an id of {len(id)} characters, at most {MAX_ID_CHARACTERS} are allowed: {id[:40]!r}..."
+    return f"the id {id!r} was seen before" if is_duplicate else ""
 
 
 def _to_document(passage: Passage, number: int) -> tantivy.Document:
     document = tantivy.Document()
     document.add_unsigned("number", number)
     document.add_text("id", passage.id)
-    document.add_text("body", searchable_text(passage))
+    document.add_text("body", build_searchable_text(passage))
     document.add_bytes("passage", msgspec.json.encode(passage))
     return document
 
 
-class _IdFile:
-    """Ids in the order of their numbers, written as a stream and read by memory map."""
+class _IdWriter:
+    """Writes the ids in the order of their numbers, with the offsets that they are read by."""
 
     def __init__(self, directory: Path) -> None:
         self.count, self._position = 0, 0
@@ -188,7 +185,7 @@ class _IdFile:
         self._text = (directory / "ids.txt").open("wb")
         self._offset_file = (directory / "ids.offsets").open("wb")
 
-    def __enter__(self) -> "_IdFile":
+    def __enter__(self) -> "_IdWriter":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -196,7 +193,7 @@ class _IdFile:
         self._text.close()
         self._offset_file.close()
 
-    def append(self, id: str) -> None:
+    def write_id(self, id: str) -> None:
         data = id.encode("utf-8", "replace")
         self._text.write(data)
         self._position += len(data)

@@ -1,7 +1,7 @@
-"""The passage index: built from a corpus in one go, then searched and read by exact id.
+"""The passage index: searching it, and reading passages by exact id. `index_builder.py` builds it.
 
-An index is a directory: Tantivy's own files, `ids.txt` and `ids.offsets` (every id, by the number that the postings
-carry: a thousand hits are named without fetching a thousand texts), and `convagent-index.json`.
+An index is a directory: Tantivy's own files, `ids.txt` and `ids.offsets` (the ids by the numbers that the postings
+have, so that a thousand hits are named without fetching a thousand texts), and `convagent-index.json`.
 """
 
 import math
@@ -16,18 +16,19 @@ import tantivy
 
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.text.analysis import analyzer, stems
+from indexes.text.analysis import build_analyzer, extract_stems
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 
 INFO_FILE = "convagent-index.json"
-DECIMALS = 4  # scores are told in steps of 0.0001, so that ties break the same way everywhere
+DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
-WeightedText = tuple[str, float]  # a text to search with, and what its words weigh
+WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
 RankedNumbers = list[tuple[int, float]]  # numbers of passages with their scores, best first
 
 
-def _make_schema() -> Any:
+def build_schema() -> Any:
+    """The fields of an index."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("number", fast=True)
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
@@ -36,12 +37,13 @@ def _make_schema() -> Any:
     return builder.build()
 
 
-def _register_analyzer(index: Any) -> None:
-    index.register_tokenizer("convagent", analyzer())
+def register_analyzer(index: Any) -> None:
+    """Tell an index how texts are analysed, which its files do not say."""
+    index.register_tokenizer("convagent", build_analyzer())
 
 
 class PassageIndex:
-    """An index opened for searching. Safe to share between threads; opens no file for writing."""
+    """An index opened for searching. Safe to share between threads; no file is opened for writing."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory = resolve_replaced(directory)
@@ -58,7 +60,7 @@ class PassageIndex:
                 raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
-        _register_analyzer(self._index)
+        register_analyzer(self._index)
         self._searcher = self._index.searcher()
 
     def __len__(self) -> int:
@@ -66,32 +68,36 @@ class PassageIndex:
 
     @cached_property
     def vector_info(self) -> VectorInfo | None:
-        """What is known of its vectors; None where it has none. Raises `InvalidInputError` where that is damaged."""
+        """What the vectors are made with; None if the index has none. Raises `InvalidInputError` if it is damaged."""
         return read_vector_info(self.directory)
 
     @cached_property
     def vectors(self) -> Vectors | None:
-        """A row a passage, by its number; None where the index has none."""
+        """One row for each passage, by its number; None if the index has no vectors."""
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
 
-    def texts(self) -> Iterator[str]:
-        """All that is searched of each passage, by its number."""
-        return (searchable_text(passage) for number in range(len(self)) for passage in self.read([self.id(number)]))
+    def iterate_texts(self) -> Iterator[str]:
+        """The searchable text of every passage, by its number."""
+        return (
+            build_searchable_text(passage)
+            for number in range(len(self))
+            for passage in self.read([self.get_id(number)])
+        )
 
     def search(self, parts: Iterable[WeightedText], k: int) -> tuple[Hit, ...]:
         """The `k` best passages for weighted texts, by BM25 (k1 1.2, b 0.75).
 
         Scores decrease strictly; ties go by corpus order.
         """
-        return self.hits(self.rank(weight_stems(parts), k))
+        return self.to_hits(self.rank(weight_stems(parts), k))
 
-    def hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
-        """A ranking by ids."""
-        ids = self.ids([number for number, _ in ranked])
-        return strictly_decreasing(zip(ids, (score for _, score in ranked), strict=True))
+    def to_hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
+        """A ranking with ids in place of numbers; scores strictly decrease."""
+        ids = self.get_ids([number for number, _ in ranked])
+        return separate_scores(zip(ids, (score for _, score in ranked), strict=True))
 
     def rank(self, weights: Mapping[str, float], k: int) -> RankedNumbers:
-        """The same for weighted stems, as numbers of passages with their scores, which may be equal."""
+        """The `k` best passages for weighted stems, by BM25. Their scores may be equal."""
         if not weights:
             return []
         schema = self._index.schema
@@ -111,7 +117,7 @@ class PassageIndex:
         return list(zip(numbers[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Passages by exact id, in the order asked. Raises `MissingError` naming every id that is not there."""
+        """Passages by exact id, in the order of `ids`. Raises `MissingError` with the ids that are not there."""
         found = {id: self.find(id) for id in ids}
         missing = [id for id, passage in found.items() if passage is None]
         if missing:
@@ -130,11 +136,11 @@ class PassageIndex:
         stored = self._searcher.doc(hits[0][1])["passage"][0]
         return msgspec.json.decode(stored, type=Passage)
 
-    def id(self, number: int) -> str:
+    def get_id(self, number: int) -> str:
         """The id of a passage by its number."""
-        return self.ids([number])[0]
+        return self.get_ids([number])[0]
 
-    def ids(self, numbers: Sequence[int]) -> list[str]:
+    def get_ids(self, numbers: Sequence[int]) -> list[str]:
         """The ids of passages by their numbers."""
         places = np.asarray(numbers, dtype=np.int64)
         starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
@@ -143,21 +149,21 @@ class PassageIndex:
 
 
 def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
-    """What each stem of some texts weighs: a stem that is there twice counts twice."""
+    """The weight of each stem of some texts. A stem that occurs twice counts twice."""
     weights: dict[str, float] = {}
     for text, weight in parts:
-        for stem in stems(text):
+        for stem in extract_stems(text):
             weights[stem] = weights.get(stem, 0.0) + weight
     return weights
 
 
-def searchable_text(passage: Passage) -> str:
-    """All that is searched of a passage."""
+def build_searchable_text(passage: Passage) -> str:
+    """The text of a passage that is searched: its title and its text."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 
 def read_info(directory: Path) -> IndexInfo:
-    """What an index says about itself. Raises `MissingError` where there is none."""
+    """The info of an index. Raises `MissingError` where there is no index, `InvalidInputError` if it is damaged."""
     remedy = "Build one with `convagent index build PASSAGES... -o DIR`."
     directory = resolve_replaced(directory)
     if not directory.exists():
@@ -170,11 +176,11 @@ def read_info(directory: Path) -> IndexInfo:
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
 
 
-def strictly_decreasing(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
-    """Hits of a ranking whose scores decrease by at least 0.0001.
+def separate_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
+    """Hits of a ranking, with scores that decrease by at least 0.0001.
 
     TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would
-    be reordered. A score that does not fall below the one before is lowered by one step.
+    be reordered. A score that is not below the one before it is lowered to one step below.
     """
     hits: list[Hit] = []
     step, ceiling = 10**-DECIMALS, math.inf

@@ -231,7 +231,7 @@ def test_links_are_followed_to_files_elsewhere(tmp_path: Path) -> None:
 def test_a_small_archive_of_one_endless_line_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexes.corpora.corpus.LONGEST_LINE", 1_000_000)
+    monkeypatch.setattr("indexes.corpora.corpus.MAX_LINE_BYTES", 1_000_000)
     packed = written(tmp_path / "bomb.jsonl.zst", zstandard.compress(b"\n" + b"x" * 50_000_000))
     ended = call("index", "build", packed, "-o", tmp_path / "index")
     assert (ended.code, ended.crash) == (5, "")

@@ -16,7 +16,7 @@ from agent.models.hardware import physical_cores
 from agent.models.registry import open_model
 from agent.terminal import doctor
 from agent.terminal.doctor import Choice, Facts, Model, examine_machine
-from indexes.storage.files import file_sha256
+from indexes.storage.files import hash_file
 from tests.conftest import PATIENCE, ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
 
@@ -80,7 +80,7 @@ def test_the_copy_is_told_before_and_after_it_is_made_and_when_it_is_torn(cache:
         assert (found.path, found.quantisation) == (str(target), "Q8_0")
         return found.state, found.bytes
 
-    target = requantised_path(find_bundled_gguf(), file_sha256(find_bundled_gguf()))
+    target = requantised_path(find_bundled_gguf(), hash_file(find_bundled_gguf()))
     assert copy() == ("made at first use", 0)
     assert not cache.exists()
     open_model("smollm2").close()
@@ -97,7 +97,7 @@ def test_the_embedding_model_and_what_is_in_the_cache(cache: Path) -> None:
     assert found.embedding.copy is not None
     assert found.embedding.copy.state == "made at first use"
     assert chosen(found.embedding)["flash attention"] is True
-    target = convert_to_gguf(find_bundled_weights(), file_sha256(find_bundled_weights()))
+    target = convert_to_gguf(find_bundled_weights(), hash_file(find_bundled_weights()))
     found = facts(embedder=None)
     assert found.embedding.copy is not None
     assert (found.embedding.copy.state, found.embedding.copy.bytes) == ("ready", target.stat().st_size)

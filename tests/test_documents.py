@@ -18,11 +18,14 @@ import pytest
 
 from agent.chat.document_index import DocumentIndex, open_documents
 from agent.turn.open_retriever import open_retriever
-from indexes.documents.chunking import MAX_WORDS
+from indexes.documents.chunking import MAX_WORDS, Chunk
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
-from indexes.documents.passage_ids import printable_name
+from indexes.documents.passage_ids import escape_name
+from indexes.documents.readers import READER_BY_SUFFIX, READERS
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, Vectors
+from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
@@ -60,7 +63,7 @@ def own(tmp_path: Path, files: dict[str, str | bytes]) -> Path:
 
 def passages(documents: DocumentIndex) -> dict[str, Passage]:
     index = documents.index
-    return {passage.id: passage for passage in index.read([index.id(number) for number in range(len(index))])}
+    return {passage.id: passage for passage in index.read([index.get_id(number) for number in range(len(index))])}
 
 
 def skipped(documents: DocumentIndex) -> dict[str, str]:
@@ -172,7 +175,7 @@ def test_ids_are_one_line_and_lead_back_to_the_file(name: str, tmp_path: Path) -
     documents = opened(own(tmp_path, {name: "One."}), tmp_path)
     [(id, passage)] = passages(documents).items()
     assert id.isprintable()
-    assert id == f"{printable_name(name)}:1"
+    assert id == f"{escape_name(name)}:1"
     assert Path(unquote(urlsplit(passage.url).path)).read_text() == "One."
 
 
@@ -182,7 +185,30 @@ def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
         file.write("Odd.")
     documents = opened(folder, tmp_path)
     assert [passage.text for passage in passages(documents).values()] == ["Odd.", "Long."]
-    assert printable_name("\udcff.md") == "%FF.md"
+    assert escape_name("\udcff.md") == "%FF.md"
+
+
+def test_another_type_needs_only_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(data: bytes, _split: SentenceSplitter) -> ChunkedDocument:
+        return ChunkedDocument("Slides", (Chunk("s2", data.decode(), ("Oven",)),), ("has no speaker's notes",))
+
+    reader = DocumentReader((".slides",), read, max_bytes=20, place_fragment=lambda place: f"#{place}")
+    folder = own(tmp_path, {"a.slides": "Bake at 200.", "b.SLIDES": "Too long to be read."})
+    (folder / "b.SLIDES").write_bytes(b"x" * 21)
+    assert [*skipped(opened(own(tmp_path, {"c.md": "One."}), tmp_path))] == ["a.slides", "b.SLIDES"]
+    monkeypatch.setitem(READER_BY_SUFFIX, ".slides", reader)
+    documents = opened(folder, tmp_path)
+    passage = passages(documents)["a.slides:s2"]
+    assert (passage.text, passage.title) == ("Bake at 200.", "Slides: Oven")
+    assert passage.url == (folder / "a.slides").as_uri() + "#s2"
+    assert [str(note) for note in documents.reading.notes] == ["a.slides: has no speaker's notes"]
+    assert skipped(documents)["b.SLIDES"].startswith("is larger than 0 MB")
+
+
+def test_no_two_readers_have_a_suffix() -> None:
+    suffixes = [suffix for reader in READERS for suffix in reader.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
 
 
 # Encodings

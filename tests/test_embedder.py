@@ -106,7 +106,7 @@ def hybrid(index: PassageIndex, embed: Embed | None = None, vectors: Vectors | N
 
 def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
     embedder = Counted()
-    vectors = embedder.embed(list(index.texts()))
+    vectors = embedder.embed(list(index.iterate_texts()))
     retriever = hybrid(index, embedder.embed, vectors)
     found = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
@@ -133,7 +133,7 @@ def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIn
 
 def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> None:
     embedder = Counted()
-    retriever = hybrid(index, embedder.embed, embedder.embed(list(index.texts())))
+    retriever = hybrid(index, embedder.embed, embedder.embed(list(index.iterate_texts())))
     mostly_ferns = retriever.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
     assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
 

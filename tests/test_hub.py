@@ -18,7 +18,7 @@ from agent.models.catalogue import Kind, _kind_from_metadata, detect_kind
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
 from agent.models.hub import _explain, choose_file, fetch
 from indexes.passage_index import PassageIndex
-from indexes.storage.files import file_sha256
+from indexes.storage.files import hash_file
 from schemas.errors import UsageError
 from tests.conftest import PATIENCE, needs_embedder, needs_model
 from tests.processes import heed_ctrl_c
@@ -78,8 +78,8 @@ class Hub(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub() -> Iterator[str]:
     source = find_bundled_weights()
-    Hub.gguf, Hub.asked = convert_to_gguf(source, file_sha256(source)), []
-    Hub.etag, Hub.breaks, Hub.halfway = file_sha256(Hub.gguf), [], threading.Event()
+    Hub.gguf, Hub.asked = convert_to_gguf(source, hash_file(source)), []
+    Hub.etag, Hub.breaks, Hub.halfway = hash_file(Hub.gguf), [], threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -213,7 +213,7 @@ def test_what_a_model_is_for_stands_in_its_metadata(tmp_path: Path) -> None:
     source = find_bundled_weights()
     (tmp_path / "torn.gguf").write_bytes(b"GGUF")
     assert detect_kind(find_bundled_gguf()) == "language"
-    assert detect_kind(convert_to_gguf(source, file_sha256(source))) == "embedding"
+    assert detect_kind(convert_to_gguf(source, hash_file(source))) == "embedding"
     assert detect_kind(tmp_path / "torn.gguf") == "unreadable"
 
 

@@ -13,13 +13,13 @@ from agent.models.embedding.registry import open_embedder
 from agent.models.hardware import physical_cores, threads_to_use
 from agent.models.registry import open_model
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.files import file_sha256
+from indexes.storage.files import hash_file
 from schemas.errors import RunError, UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, needs_model
 
 REPACK = (
-    "from agent.models.bundled import find_bundled_gguf, requantise; from indexes.storage.files import file_sha256; "
-    "source = find_bundled_gguf(); print(requantise(source, file_sha256(source)))"
+    "from agent.models.bundled import find_bundled_gguf, requantise; from indexes.storage.files import hash_file; "
+    "source = find_bundled_gguf(); print(requantise(source, hash_file(source)))"
 )
 
 
@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def sound() -> bytes:
     """A sound copy, from the cache of whoever runs the tests."""
     source = find_bundled_gguf()
-    return requantise(source, file_sha256(source)).read_bytes()
+    return requantise(source, hash_file(source)).read_bytes()
 
 
 @needs_model
@@ -64,7 +64,7 @@ def test_a_torn_copy_of_the_language_model_is_made_anew(
     left: int, cache: Path, sound: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = find_bundled_gguf()
-    target = requantised_path(source, file_sha256(source))
+    target = requantised_path(source, hash_file(source))
     cache.mkdir()
     target.write_bytes(sound[:left])
     with caplog.at_level(logging.INFO, "convagent"):
@@ -77,7 +77,7 @@ def test_a_torn_copy_of_the_language_model_is_made_anew(
 @needs_embedder
 def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
     source = find_bundled_weights()
-    target = convert_to_gguf(source, file_sha256(source))
+    target = convert_to_gguf(source, hash_file(source))
     whole = target.read_bytes()
     target.write_bytes(whole[:-1])
     embedder = open_embedder("minilm")
@@ -92,7 +92,7 @@ def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, 
     calls = [subprocess.Popen([sys.executable, "-c", REPACK], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     said = [call.communicate(timeout=PATIENCE)[0].decode().strip() for call in calls]
     source = find_bundled_gguf()
-    target = requantised_path(source, file_sha256(source))
+    target = requantised_path(source, hash_file(source))
     assert said == [str(target)] * 2
     assert target.read_bytes() == sound
     assert [path.name for path in cache.iterdir()] == [target.name]

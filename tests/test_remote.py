@@ -26,7 +26,7 @@ from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
 from agent.turn.statement_selection import select_statements
 from indexes.passage_index import PassageIndex
-from indexes.storage.files import file_sha256
+from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement
 from tests import within
@@ -483,7 +483,7 @@ def test_a_run_whose_server_is_not_there(tmp_path: Path, example_index: PassageI
 def real_server(tmp_path: Path) -> Iterator[str]:
     """The embedded model behind llama-cpp-python's own server."""
     port, source = free_port(), find_bundled_gguf()
-    gguf = requantise(source, file_sha256(source))
+    gguf = requantise(source, hash_file(source))
     command = [sys.executable, "-m", "llama_cpp.server", "--model", str(gguf), "--model_alias", "smollm2"]
     with (tmp_path / "server.log").open("w") as log:
         command += ["--port", str(port), "--n_ctx", "4096"]

@@ -28,17 +28,17 @@ def test_an_id_seen_before_is_known_wherever_it_was(size: int, run: int, filter_
     for id in ids:
         expected.append(id in met)
         met.add(id)
-    with SeenIds(tmp_path / "seen", run=run, filter_bits=filter_bits) as before:
-        found = [old for block in blocks(ids, size) for old in before.add(block).tolist()]
+    with SeenIds(tmp_path / "seen", run=run, filter_bits=filter_bits) as seen_ids:
+        found = [old for block in blocks(ids, size) for old in seen_ids.record_ids(block).tolist()]
     assert found == expected
     assert list(tmp_path.iterdir()) == []
 
 
 def test_empty_blocks_and_odd_ids_are_just_ids(tmp_path: Path) -> None:
-    with SeenIds(tmp_path / "seen", run=2) as before:
-        assert before.add([]).tolist() == []
-        assert before.add(["", "é", "\ud800"]).tolist() == [False, False, False]
-        assert before.add(["é", "", "e", "\ud800"]).tolist() == [True, True, False, True]
+    with SeenIds(tmp_path / "seen", run=2) as seen_ids:
+        assert seen_ids.record_ids([]).tolist() == []
+        assert seen_ids.record_ids(["", "é", "\ud800"]).tolist() == [False, False, False]
+        assert seen_ids.record_ids(["é", "", "e", "\ud800"]).tolist() == [True, True, False, True]
 
 
 @pytest.mark.parametrize("place", [2, BLOCK_PASSAGES, BLOCK_PASSAGES + 1, 2 * BLOCK_PASSAGES + 5])
@@ -68,9 +68,9 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     peaks = []
     for count in (1, 8):
         tracemalloc.start()
-        with SeenIds(tmp_path / "seen", run=4096, filter_bits=20) as before:
+        with SeenIds(tmp_path / "seen", run=4096, filter_bits=20) as seen_ids:
             for block in range(count):
-                before.add([f"{block}-{n}" for n in range(4096)])
+                seen_ids.record_ids([f"{block}-{n}" for n in range(4096)])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0], peaks

@@ -7,7 +7,7 @@ import pytest
 from indexes.passage_index import PassageIndex, weight_stems
 from indexes.ranking.hybrid import Bm25Stage, HybridRetriever, RescoringStage
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 
 TEXTS = [
     "Rice bread is made without wheat. Rice flour holds no gluten at all.",
@@ -16,17 +16,17 @@ TEXTS = [
     "The trumpet keeps its tune for a long concert. It is made of brass.",
     "Ferns want water.",
 ]
-KNOWN = CollectionStatistics.of(TEXTS)
+KNOWN = CollectionStatistics.count(TEXTS)
 
 
 def test_what_is_counted() -> None:
-    assert (KNOWN.passages, KNOWN.words) == (5, sum(len(stems(text)) for text in TEXTS))
+    assert (KNOWN.passages, KNOWN.words) == (5, sum(len(extract_stems(text)) for text in TEXTS))
     assert (KNOWN.passages_with["rice"], KNOWN.times["rice"]) == (2, 4)
 
 
 def test_dirichlet_by_hand() -> None:
     """log((tf + mu p) / (length + mu)) for each word of the query, less log p, which is the same for all passages."""
-    words = stems(TEXTS[0])
+    words = extract_stems(TEXTS[0])
     mu = 10.0
     expected = 0.0
     for word in ("rice", "tune"):
@@ -37,16 +37,18 @@ def test_dirichlet_by_hand() -> None:
 
 def test_a_weight_counts_like_a_word_said_again() -> None:
     score = Dirichlet(KNOWN)
-    assert score({"rice": 2.0}, stems(TEXTS[1])) == pytest.approx(2 * score({"rice": 1.0}, stems(TEXTS[1])))
+    assert score({"rice": 2.0}, extract_stems(TEXTS[1])) == pytest.approx(
+        2 * score({"rice": 1.0}, extract_stems(TEXTS[1]))
+    )
 
 
 def test_a_finder_ranks_by_what_it_is_given(example_index: PassageIndex) -> None:
-    texts = list(example_index.texts())
-    score = Dirichlet(CollectionStatistics.of(texts))
+    texts = list(example_index.iterate_texts())
+    score = Dirichlet(CollectionStatistics.count(texts))
     words = [("rice bread", 1.0)]
     found = HybridRetriever(example_index, (Bm25Stage(example_index), RescoringStage(example_index, score))).find(
         words, [], 20
     )
-    best = max(range(len(texts)), key=lambda number: score(weight_stems(words), stems(texts[number])))
-    assert found[0].id == example_index.id(best)
+    best = max(range(len(texts)), key=lambda number: score(weight_stems(words), extract_stems(texts[number])))
+    assert found[0].id == example_index.get_id(best)
     assert {hit.id for hit in found} == {hit.id for hit in example_index.search(words, 20)}

@@ -35,9 +35,9 @@ from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from cli import app
 from indexes.corpora.args_me import find_arguments
 from indexes.index_builder import build_index
-from indexes.passage_index import PassageIndex, searchable_text
+from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsCounter
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from schemas.errors import InvalidInputError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, ROOT
@@ -189,9 +189,9 @@ def test_counting_while_building_is_counting_the_index(tmp_path: Path) -> None:
         tmp_path / "index",
         skip_problems=True,
         progress=lambda: None,
-        seen=lambda found: counting.add(searchable_text(found)),
+        on_passage=lambda passage: counting.add_text(build_searchable_text(passage)),
     )
-    counted, whole = counting.statistics(), CollectionStatistics.of(PassageIndex(tmp_path / "index").texts())
+    counted, whole = counting.statistics, CollectionStatistics.count(PassageIndex(tmp_path / "index").iterate_texts())
     assert (counted.passages, counted.words) == (whole.passages, whole.words)
     assert (counted.times, counted.passages_with) == ({"zoo": 4}, {"zoo": 2})
     assert (whole.times["zoo"], whole.passages_with["zoo"]) == (4, 2)
@@ -199,7 +199,7 @@ def test_counting_while_building_is_counting_the_index(tmp_path: Path) -> None:
 
 def test_a_conclusions_words_count_more() -> None:
     found = Passage("a", "They live in cages.", "Zoos are cruel")
-    assert boost_fields(found, 1) == stems(searchable_text(found))
+    assert boost_fields(found, 1) == extract_stems(build_searchable_text(found))
     assert boost_fields(found, 3).count("zoo") == 3
     assert boost_fields(found, 3).count("cage") == 1
 
@@ -220,12 +220,12 @@ def test_a_score_by_hand(tmp_path: Path) -> None:
     directory = given(tmp_path / "in", argument("a", "Zoos", "I agree."), argument("b", "Cages", LONG))
     build_index(find_arguments(directory), tmp_path / "index", skip_problems=False, progress=lambda: None)
     index = PassageIndex(tmp_path / "index")
-    known = CollectionStatistics.of(index.texts())
+    known = CollectionStatistics.count(index.iterate_texts())
 
     def likelihood(words: list[str]) -> float:
         return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
 
-    short, long = ["zoo", "zoo", "i", "agre"], stems(f"Cages Cages {LONG}")
+    short, long = ["zoo", "zoo", "i", "agre"], extract_stems(f"Cages Cages {LONG}")
     for ways, expected in (
         (
             RankingOptions(),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, TurnResult
 
@@ -72,6 +72,6 @@ def _find_verbatim(sentence: str, text: str) -> CharacterSpan | None:
 
 def _find_most_similar(sentence: str, text: str) -> CharacterSpan | None:
     """Where the sentence of the text is that shares most words: a model may have left some out."""
-    words = set(stems(sentence))
-    most_similar = max(split_sentences(text), key=lambda other: len(words & set(stems(other))), default="")
+    words = set(extract_stems(sentence))
+    most_similar = max(split_sentences(text), key=lambda other: len(words & set(extract_stems(other))), default="")
     return _find_verbatim(most_similar, text)

@@ -1,8 +1,8 @@
-"""A folder of a person's own documents as a passage index, made when it is first opened and kept up to date after.
+"""A folder of a person's own documents as a passage index, built when it is first opened and brought up to date later.
 
-All that is made of a folder is in one directory of the cache: what was read of each file (`files.sqlite`), and indexes
-named by what they hold (`index-...`). An index is never changed: another state of the folder has another name, so two
-processes may open a folder at once, and one that is broken off leaves what was there.
+Everything made from a folder is in one directory of the cache: what was read from each file (`files.sqlite`), and
+indexes named by what they hold (`index-...`). An index is never changed: when the folder changes, a new one with
+another name is built. So two processes may open a folder at once, and an interrupted one leaves the old index alone.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.documents.folder import Listing, list_documents
-from indexes.documents.parse_cache import CachedCorpus, KnownFile, ParseCache
-from indexes.documents.passage_ids import printable_name
-from indexes.documents.reading import EXPECTED, parse_document, read_contents, read_stamp
+from indexes.documents.parse_cache import CachedCorpus, CachedFile, ParseCache
+from indexes.documents.passage_ids import escape_name
+from indexes.documents.reading import parse_document, read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
@@ -29,18 +29,18 @@ MAX_REASONS = 5  # reasons in the error that nothing could be read
 
 @dataclass(frozen=True, slots=True)
 class ReadingReport:
-    """What came of reading a folder: names of files below it, and what is to be said of them."""
+    """What came of reading a folder. Files are named by their paths below it."""
 
-    read: tuple[str, ...]  # now
-    unchanged: tuple[str, ...]  # since they were read
-    gone: tuple[str, ...]  # read once, and no longer there
+    read: tuple[str, ...]  # read this time
+    unchanged: tuple[str, ...]  # read before, and not changed since
+    gone: tuple[str, ...]  # read before, and no longer there
     skipped: tuple[Problem, ...]  # left out, with the reasons
-    notes: tuple[Problem, ...]  # oddities of what was read now
+    notes: tuple[Problem, ...]  # oddities of the files read this time
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentIndex:
-    """A folder that can be searched. The ids of its passages are places in its files: `recipes/bread.md:12-18`."""
+    """A folder as an index. The ids of its passages are places in its files: `recipes/bread.md:12-18`."""
 
     index: PassageIndex
     reading: ReadingReport
@@ -49,23 +49,23 @@ class DocumentIndex:
 def open_documents(folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress) -> DocumentIndex:
     """The index of a folder's documents (or of one document), up to date.
 
-    What was read before and did not change is not read again, and no text is embedded twice. Where several processes
-    open a folder, one builds the index and the others wait for it. Raises `MissingError` where there is no such folder,
-    `InvalidInputError` where nothing in it can be read, `RunError` where the cache cannot be written.
+    Files that did not change are not read again, and no text is embedded twice. If several processes open a folder,
+    one builds the index and the others wait for it. Raises `MissingError` if there is no such folder,
+    `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be written.
     """
     listing = list_documents(folder.resolve())
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
-    with ParseCache(home / "files.sqlite") as store:
-        reading = _update_cache(store, listing, progress)
-        if not store.documents():
-            raise _nothing_readable(folder, reading)
-        index = _open_or_build_index(store, home, listing.root)
-    return DocumentIndex(_with_vectors(index, cache, embedder, progress), reading)
+    with ParseCache(home / "files.sqlite") as parse_cache:
+        reading = _update_cache(parse_cache, listing, progress)
+        if not parse_cache.list_documents():
+            raise _make_unreadable_error(folder, reading)
+        index = _open_or_build_index(parse_cache, home, listing.root)
+    return DocumentIndex(_add_vectors(index, embedder, progress), reading)
 
 
 @dataclass(slots=True)
 class _Outcomes:
-    """Names of files by what became of them."""
+    """Names of files, by what came of them."""
 
     read: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -73,76 +73,77 @@ class _Outcomes:
     notes: list[Problem] = field(default_factory=list)
 
 
-def _update_cache(store: ParseCache, listing: Listing, progress: StageProgress) -> ReadingReport:
-    """Read what is new or changed into the store, file by file, and forget what is gone."""
-    known = store.known()
-    files = {printable_name(name): listing.root / name for name in listing.names}
-    gone = tuple(name for name in known if name not in files)
-    store.forget(gone)
+def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProgress) -> ReadingReport:
+    """Read new and changed files into the cache, one by one, and remove those that are gone."""
+    cached = parse_cache.list_files()
+    files = {escape_name(name): listing.root / name for name in listing.names}
+    gone = tuple(name for name in cached if name not in files)
+    parse_cache.remove_files(gone)
     found = _Outcomes(skipped=list(listing.skipped))
     with progress("reading", len(files)) as tick:
         for number, (name, path) in enumerate(files.items(), start=1):
             try:
-                notes = _update_file(store, name, path, known.get(name))
+                notes = _update_file(parse_cache, name, path, cached.get(name))
             except (MissingError, InvalidInputError) as error:
-                store.forget([name])
+                parse_cache.remove_files([name])
                 found.skipped.append(Problem(name, error.what))
             else:
                 (found.unchanged if notes is None else found.read).append(name)
                 found.notes += [Problem(name, note) for note in notes or ()]
             tick(number)
-    reasons = store.left_out()
+    reasons = parse_cache.list_skipped()
     skipped = sorted(
-        [*found.skipped, *(Problem(name, why) for name, why in reasons.items())], key=lambda one: one.where
+        [*found.skipped, *(Problem(name, reason) for name, reason in reasons.items())],
+        key=lambda problem: problem.where,
     )
     read, unchanged = (tuple(name for name in names if name not in reasons) for names in (found.read, found.unchanged))
     return ReadingReport(read, unchanged, gone, tuple(skipped), tuple(found.notes))
 
 
-def _update_file(store: ParseCache, name: str, path: Path, known: KnownFile | None) -> tuple[str, ...] | None:
-    """Read a file, unless it is as it was (None); else what was odd about it.
+def _update_file(parse_cache: ParseCache, name: str, path: Path, cached: CachedFile | None) -> tuple[str, ...] | None:
+    """Read a file into the cache and return the notes on it; None if it did not change.
 
-    Raises `MissingError` or `InvalidInputError` where it cannot be read, without where: the name is known to be it.
+    Raises `MissingError` or `InvalidInputError` if it cannot be read. Neither says where: the caller knows the file.
     """
-    if known and read_stamp(path) == known.stamp:
+    if cached and read_stamp(path) == cached.stamp:
         return None
     contents = read_contents(path)
-    if known and contents.digest == known.digest:
-        store.restamp(name, contents.stamp)
+    if cached and contents.digest == cached.digest:
+        parse_cache.update_stamp(name, contents.stamp)
         return None
     parsed = parse_document(path, name, contents.data, split_sentences)
     if contents.changed:
         parsed = replace(parsed, notes=(*parsed.notes, "changed while it was read; it will be read again"))
-    store.keep(name, KnownFile(contents.stamp, contents.digest), parsed)
+    parse_cache.save_file(name, CachedFile(contents.stamp, contents.digest), parsed)
     return parsed.notes
 
 
-def _nothing_readable(folder: Path, reading: ReadingReport) -> InvalidInputError:
+def _make_unreadable_error(folder: Path, reading: ReadingReport) -> InvalidInputError:
     """The error of a folder without documents, with the reasons."""
     reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
-    remedy = f"Put documents there, or name another folder. Expected {EXPECTED}."
+    remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
     return InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
 
 
-def _open_or_build_index(store: ParseCache, home: Path, root: Path) -> PassageIndex:
-    """The index of what is in the store: the one that is there, or a new one where there is none or it is damaged."""
-    with store.alone():
-        directory = home / f"index-{store.state()}"
+def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path) -> PassageIndex:
+    """The index of what is in the cache. It is built if there is none, or only a damaged one."""
+    with parse_cache.lock_out_writers():
+        directory = home / f"index-{parse_cache.compute_state()}"
         try:
             return PassageIndex(directory)
         except (MissingError, InvalidInputError):
             shutil.rmtree(directory, ignore_errors=True)
-        for left in home.glob(".index-*"):  # by somebody who was ended while building
+        for left in home.glob(".index-*"):  # by a process that was ended while it built one
             shutil.rmtree(left, ignore_errors=True)
-        build_index(CachedCorpus(store, root), directory, skip_problems=False, progress=lambda: None)
+        build_index(CachedCorpus(parse_cache, root), directory, skip_problems=False, progress=lambda: None)
         others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
         for old in others[:-MAX_INDEXES]:
             shutil.rmtree(old, ignore_errors=True)
         return PassageIndex(directory)
 
 
-def _with_vectors(index: PassageIndex, cache: Path, embedder: Embedder | None, progress: StageProgress) -> PassageIndex:
-    """The index with vectors of this model, made now where it is small enough and has none."""
+def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: StageProgress) -> PassageIndex:
+    """The index with vectors of this model, which are made now if it has none and is small enough."""
     if embedder is None or _has_vectors(index, embedder):
         return index
     embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)

@@ -2,7 +2,7 @@
 
 import re
 
-from indexes.text.analysis import stop_words
+from indexes.text.analysis import load_stop_words
 
 OTHER_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "tr")  # languages whose stop words spaCy has
 
@@ -17,4 +17,4 @@ def looks_english(text: str) -> bool:
 
 
 def _count_stop_words(words: list[str], language: str) -> int:
-    return sum(word in stop_words(language) for word in words)
+    return sum(word in load_stop_words(language) for word in words)

@@ -10,7 +10,7 @@ from agent.terminal.reports import show_documents
 from indexes.passage_index import INFO_FILE, PassageIndex, read_info
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 
 
@@ -32,6 +32,6 @@ def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
     """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` raise."""
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, cache_directory(), embedder, stage_progress)
+    documents = open_documents(source, find_cache_directory(), embedder, stage_progress)
     show_documents(documents.reading)
     return documents.index

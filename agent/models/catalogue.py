@@ -10,7 +10,7 @@ from agent.models.bundled import find_bundled_gguf
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
 from agent.models.registry import check_gguf
-from indexes.storage.files import file_sha256
+from indexes.storage.files import hash_file
 from schemas.errors import MissingError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
@@ -57,7 +57,7 @@ def find_model_file(name: str) -> Path:
         return find_bundled_gguf()
     if name == "minilm":
         source = find_bundled_weights()
-        return convert_to_gguf(source, file_sha256(source))
+        return convert_to_gguf(source, hash_file(source))
     if name.startswith(PREFIX):
         return find_cached(name)
     if name.endswith(".gguf") or os.sep in name:

@@ -116,7 +116,7 @@ def _download(repo: str, file: str) -> None:
     from huggingface_hub.file_download import http_get, repo_folder_name
     from huggingface_hub.utils import WeakFileLock, build_hf_headers  # type: ignore[attr-defined]  # named by a stub
 
-    from indexes.storage.files import file_sha256
+    from indexes.storage.files import hash_file
 
     url = hf_hub_url(repo, file)
     try:
@@ -138,7 +138,7 @@ def _download(repo: str, file: str) -> None:
                 expected_size=about.size,
                 displayed_filename=file,
             )
-        if len(blob.name) == SHA256_DIGITS and file_sha256(partial) != blob.name:
+        if len(blob.name) == SHA256_DIGITS and hash_file(partial) != blob.name:
             partial.unlink()
             raise RunError(f"hf:{repo}/{file} came damaged: its SHA-256 is not the hub's", remedy="Fetch it again.")
         partial.replace(blob)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.models.protocol import Conversation, Listener, Reply, Task
-from indexes.ranking.in_memory_bm25 import bm25_scores
+from indexes.ranking.in_memory_bm25 import score_by_bm25
 from schemas.records import Call
 
 NEWEST_WEIGHT = 3  # times as much as earlier messages the last one counts
@@ -41,6 +41,6 @@ class NoModel:
             return [0.0] * len(candidates)
         *earlier, last = [message.text for message in conversation.messages[-1 - HISTORY_MESSAGES :]]
         words = " ".join([*earlier, *[last] * NEWEST_WEIGHT])
-        scores = bm25_scores(words, candidates)
+        scores = score_by_bm25(words, candidates)
         self.listen(Call(task.name, "score", words, candidates=tuple(candidates), scores=tuple(scores)))
         return scores

@@ -56,11 +56,11 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
     stop_spinning_threads()
     from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
     from agent.models.llama_cpp import decoding_settings
-    from indexes.storage.files import file_sha256
+    from indexes.storage.files import hash_file
 
     if name == "smollm2":
         bundled = find_bundled_gguf()
-        digest = file_sha256(bundled)
+        digest = hash_file(bundled)
         return ModelSource(
             lambda listen: open_from_cache(
                 lambda anew: requantise(bundled, digest, anew=anew),
@@ -75,7 +75,7 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
         shown_name = path.name
     else:
         raise UsageError(f"unknown model {name!r} (available: {MODEL_CHOICES})")
-    return ModelSource(partial(_open_gguf, path, shown_name, file_sha256(path), threads), decoding_settings())
+    return ModelSource(partial(_open_gguf, path, shown_name, hash_file(path), threads), decoding_settings())
 
 
 def is_server_address(name: str) -> bool:

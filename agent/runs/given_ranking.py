@@ -21,7 +21,7 @@ from agent.tracks.json_files import decode_json, locate_errors
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.shapes import list_problems
 from agent.tracks.topic_files import detect_edition, read_topics
-from indexes.passage_index import strictly_decreasing
+from indexes.passage_index import separate_scores
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
@@ -52,7 +52,7 @@ def read_ranking(path: Path) -> GivenRanking:
     doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
     if doubled and not labels:
         raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
-    hits = {turn_id: strictly_decreasing(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
+    hits = {turn_id: separate_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels)
 
 

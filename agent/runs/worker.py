@@ -14,7 +14,7 @@ from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.trace import TraceLine
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.records import Call, Plan, Provided, Topic
 
 
@@ -35,7 +35,7 @@ class WorkerSpecification:
     def open(self, evidence: Evidence) -> "Worker":
         """Load the models. Raises what `open_model` and `open_embedder` do."""
         calls = CallRecorder()
-        replies = Cache(cache_directory() / "replies.sqlite") if self.cache else None
+        replies = Cache(find_cache_directory() / "replies.sqlite") if self.cache else None
         llm = open_model(self.model, calls.record, threads=self.threads, cache=replies)
         embedder = open_embedder(self.files.embedder, threads=self.threads) if self.needs_vectors else None
         if embedder and self.cache:

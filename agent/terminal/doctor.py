@@ -20,8 +20,8 @@ from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
 from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
 from indexes.processors import logical_cores
-from indexes.storage.directories import cache_directory
-from indexes.storage.files import file_sha256
+from indexes.storage.directories import find_cache_directory
+from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError
 
 State = Literal["ready", "made at first use", "damaged, made anew at first use", "cannot be kept"]
@@ -130,7 +130,7 @@ class Facts:
 def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str, Any]) -> Facts:
     """The facts for these models. `settings_file` has the contents of convagent.toml, empty where there is none."""
     stop_spinning_threads()  # before llama.cpp is loaded, as when a model is opened
-    cached = _cache_facts(cache_directory())
+    cached = _cache_facts(find_cache_directory())
     loads = _llama_import_error() == ""
     settings = (*_read_environment(), *_flatten_settings(settings_file))
     language, missing_language = _find_choice(lambda: _language_model(model, cached, loads=loads), model)
@@ -207,7 +207,7 @@ def _language_model(name: str, cached: Cache, *, loads: bool) -> Model:
         Choice("candidates", kv_cache.SEQUENCES, "scored in one pass, sharing one prefix"),
         Choice("flash attention", kv_cache.FLASH_ATTENTION, "slower on a processor"),
     )
-    copy = _cached_copy(requantised_path(source, file_sha256(source)), cached) if name == "smollm2" else None
+    copy = _cached_copy(requantised_path(source, hash_file(source)), cached) if name == "smollm2" else None
     return Model(name, str(source), source.stat().st_size, _find_quantisation(about), copy, choices)
 
 
@@ -226,7 +226,7 @@ def _embedding_model(name: str, cached: Cache, *, loads: bool) -> Model:
         Choice("flash attention", embedders.FLASH_ATTENTION, "a fifth faster for these short texts"),
     )
     if name == "minilm":
-        copy = _cached_copy(gguf_path(file_sha256(source)), cached)
+        copy = _cached_copy(gguf_path(hash_file(source)), cached)
         return Model(name, str(source), source.stat().st_size, "safetensors", copy, choices)
     return Model(
         name, str(source), source.stat().st_size, _find_quantisation(read_metadata(source) or {}), None, choices

@@ -15,7 +15,7 @@ from agent.tracks.response_length import leading_within_limit, response_length
 from agent.tracks.rules import EditionLimits
 from agent.tracks.run_files import read_run, write_run
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from indexes.passage_index import strictly_decreasing
+from indexes.passage_index import separate_scores
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Problem, RunInfo, Statement, Topics
 from schemas.wire import Data
@@ -80,7 +80,7 @@ def _lower_scores(response: RunResponse, _limits: EditionLimits, _texts: dict[st
     steps = list(pairwise(passage.score for passage in passages))
     if any(after > before for before, after in steps) or not any(after == before for before, after in steps):
         return response
-    lowered = {hit.id: hit.score for hit in strictly_decreasing((p.id, p.score) for p in passages)}
+    lowered = {hit.id: hit.score for hit in separate_scores((p.id, p.score) for p in passages)}
     used = tuple(Hit(hit.id, lowered.get(hit.id, hit.score)) for hit in response.used)
     return replace(response, passages=tuple(replace(p, score=lowered[p.id]) for p in passages), used=used)
 

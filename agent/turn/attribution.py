@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from indexes.text.analysis import stems, stop_words
+from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage
 
@@ -112,12 +112,12 @@ def _stem_token(token: str) -> list[str]:
     """`4,500` is `4500`, `three` is `3`."""
     if token[0].isdigit():
         return [token.replace(",", "")]
-    return [DIGITS[token]] if token in DIGITS else stems(token)
+    return [DIGITS[token]] if token in DIGITS else extract_stems(token)
 
 
 @cache
 def _filler_words() -> frozenset[str]:
-    return stop_words() - MEANINGFUL_STOP_WORDS - NEGATIONS
+    return load_stop_words() - MEANINGFUL_STOP_WORDS - NEGATIONS
 
 
 def _is_excerpt(sentence: str, passage: str) -> bool:

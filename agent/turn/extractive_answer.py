@@ -11,9 +11,9 @@ from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, respo
 from agent.turn.attribution import supporting_ids
 from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.passage_index import WeightedText
-from indexes.ranking.in_memory_bm25 import bm25_scores
+from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
@@ -94,7 +94,7 @@ def candidate_sentences(passages: Sequence[Passage], tuning: AnswerTuning) -> It
             text = _end_sentence(bare)
             if text and text not in seen:
                 seen.add(text)
-                yield CandidateSentence(text, rank, place, frozenset(stems(text)))
+                yield CandidateSentence(text, rank, place, frozenset(extract_stems(text)))
 
 
 def _drop_avoided(
@@ -160,7 +160,7 @@ def max_similarity(vectors: Vectors, query: Query, embed: Embed, lead_characters
 def _word_overlap(texts: Sequence[str], query: Query, selected_statements: Sequence[ScoredStatement]) -> list[float]:
     """BM25 over the sentences themselves for all that is known of the question and the person, the best having 1."""
     known = [query.utterance, query.standalone, query.standalone]
-    scores = bm25_scores(" ".join([*known, *(chosen.statement.text for chosen in selected_statements)]), texts)
+    scores = score_by_bm25(" ".join([*known, *(chosen.statement.text for chosen in selected_statements)]), texts)
     best = max(scores) or 1.0
     return [score / best for score in scores]
 
@@ -203,8 +203,8 @@ def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None
     if not texts:
         return ""
     if embed is None:
-        wanted = set(stems(text))
-        similarities = [len(wanted & set(stems(other))) / max(1, len(wanted)) for other in texts]
+        wanted = set(extract_stems(text))
+        similarities = [len(wanted & set(extract_stems(other))) / max(1, len(wanted)) for other in texts]
     else:
         vectors = embed([text, *texts])
         similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]

@@ -29,7 +29,9 @@ def open_retriever(index: PassageIndex, embedder: Embedder | None, plan: Plan = 
     stages: list[Stage] = [Bm25Stage(index, tuning.first_stage_depth if embedder else 0)]
     if plan.scorer == "dirichlet":
         log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
-        stages.append(RescoringStage(index, Dirichlet(CollectionStatistics.of(index.texts()), tuning.dirichlet_mu)))
+        stages.append(
+            RescoringStage(index, Dirichlet(CollectionStatistics.count(index.iterate_texts()), tuning.dirichlet_mu))
+        )
     if embedder is not None:
         vectors = own_vectors(index, embedder)
         stages.append(CosineStage(index, embedder.embed, vectors, tuning.cosine_weight, tuning.rerank_depth))

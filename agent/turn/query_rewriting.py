@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from indexes.text.sentences import extract_phrases
 from schemas.records import Message, Plan, Query
 from schemas.tuning import QueryTuning
@@ -75,11 +75,11 @@ def select_context_phrases(conversation: Conversation, llm: LanguageModel, tunin
 
 def _new_phrases(messages: Sequence[Message], utterance: str) -> Iterator[str]:
     """Each phrase once, oldest first, if it holds a word that the utterance does not."""
-    known = set(stems(utterance))
+    known = set(extract_stems(utterance))
     seen: set[tuple[str, ...]] = set()
     for message in messages:
         for phrase in extract_phrases(message.text):
-            words = tuple(stems(phrase))
+            words = tuple(extract_stems(phrase))
             if words and words not in seen and not set(words) <= known:
                 seen.add(words)
                 yield phrase

@@ -8,7 +8,7 @@ from agent.models.protocol import Listener, ignore_call
 from agent.turn.search_tool import PassageSearch
 from indexes.passage_index import WeightedText
 from indexes.ranking.hybrid import HybridRetriever
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 
@@ -67,7 +67,7 @@ def weigh_words(query: Query, tuning: Tuning) -> list[WeightedText]:
 def weigh_meaning(query: Query, tuning: Tuning) -> list[WeightedText]:
     """Texts with what their vectors weigh. The fewer words an utterance has, the more it leans on the conversation."""
     weights = tuning.retrieval
-    leaning = weights.own_words / (weights.own_words + len(set(stems(query.utterance))))
+    leaning = weights.own_words / (weights.own_words + len(set(extract_stems(query.utterance))))
     parts = [(query.utterance, 1 - leaning), (query.standalone, leaning)]
     if query.previous_reply:
         lead = query.reply_lead(tuning.query.lead_characters)

@@ -1,8 +1,8 @@
-"""Passages from the files people have: JSON lines, TSV and TREC markup, plain or compressed, one after the other.
+"""Streams of passages from files of JSON lines, TSV and TREC markup, plain or compressed.
 
 JSON lines of the iKAT organisers (`{"doc_id", "passage_id", "passage_text"}`, id = `doc_id:passage_id`), generic JSON
-lines (`{"id", "contents" or "text"}`, optional `title` and `url`, other fields ignored), and TSV (`id<TAB>text` or
-`id<TAB>text<TAB>title`, with or without a header line that begins with `id`), and markup (`indexes/corpora/trec_markup.py`).
+lines (`{"id", "contents" or "text"}`, optional `title` and `url`, other fields ignored), TSV (`id<TAB>text` or
+`id<TAB>text<TAB>title`, with or without a header line that begins with `id`), and markup (`trec_markup.py`).
 """
 
 import bz2
@@ -17,50 +17,54 @@ from typing import IO, Any, cast
 import msgspec
 
 from indexes.corpora.trec_markup import NumberedItem, read_markup
+from indexes.storage.files import open_to_read
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 from schemas.wire import decode, utf8
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".xml": "markup", ".sgml": "markup"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
-TOLD = 256  # lines between two looks at how far in a file they are: each is a call of the system
+PROGRESS_LINES = 256  # between two updates of `bytes_read`, each of which is a system call
 EXPECTED = (
     f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}. Archives (.tar, .zip) are not unpacked."
 )
-LONGEST_LINE = 1 << 28  # bytes: a small archive can unpack to a line that no memory holds
+MAX_LINE_BYTES = 1 << 28  # a small archive can unpack to a line that does not fit into memory
 Segmenter = Callable[[Passage], Iterable[Passage]]
-Parse = Callable[[bytes, int], Passage | None]
-Item = tuple[Path, int, Passage | str]  # file, line number and passage; where a line holds none, what is wrong with it
+ParseLine = Callable[[bytes, int], Passage | None]
+Item = tuple[Path, int, Passage | str]  # file, line number, and the passage or what is wrong with the line
 
 
 @dataclass(slots=True)
 class Corpus:
-    """Files in a fixed order, read as a stream. For progress: bytes on disk, and passages with what is not one."""
+    """Files in a fixed order, read as a stream."""
 
     files: tuple[Path, ...]
-    bytes_total: int
-    bytes_read: int = 0
-    passages_read: int = 0
+    bytes_total: int  # on disk
+    bytes_read: int = 0  # so far, for progress
+    passages_read: int = 0  # so far, with lines that hold none
     skipped_files: tuple[Path, ...] = field(default=())
-    cut: Segmenter | None = None  # documents into passages
+    segmenter: Segmenter | None = None  # cuts documents into passages
 
     def __iter__(self) -> Iterator[Item]:
-        """What the files hold, in their order."""
+        """The passages of all files in order, and what is wrong with lines that hold none."""
         done = 0
         for path in self.files:
-            with open_file(path) as raw:
-                for read, (number, found) in enumerate(_read(_lines(raw, path), _file_format(path))):
-                    if read % TOLD == 0:
+            with open_to_read(path) as raw:
+                for count, (number, found) in enumerate(_read_items(_read_lines(raw, path), _find_format(path))):
+                    if count % PROGRESS_LINES == 0:
                         self.bytes_read = done + raw.tell()
-                    for passage in (found,) if self.cut is None or isinstance(found, str) else self.cut(found):
+                    for passage in self._segment(found):
                         self.passages_read += 1
                         yield path, number, passage
             done += path.stat().st_size
             self.bytes_read = done
 
+    def _segment(self, found: Passage | str) -> Iterable[Passage | str]:
+        return (found,) if self.segmenter is None or isinstance(found, str) else self.segmenter(found)
 
-def find_corpus(paths: Iterable[Path], cut: Segmenter | None = None) -> Corpus:
-    """The passage files among `paths`; directories are searched, in name order. `cut` makes passages of documents.
+
+def find_corpus(paths: Iterable[Path], segmenter: Segmenter | None = None) -> Corpus:
+    """The passage files among `paths`; directories are searched, in name order. `segmenter` cuts documents.
 
     Raises `MissingError` for a path that is not there and `InvalidInputError` where no passage file is found.
     """
@@ -69,10 +73,10 @@ def find_corpus(paths: Iterable[Path], cut: Segmenter | None = None) -> Corpus:
     for path in paths:
         if path.is_dir():
             for inside in sorted(p for p in path.rglob("*") if p.is_file()):
-                (files if _file_format(inside) else skipped).append(inside)
+                (files if _find_format(inside) else skipped).append(inside)
         elif not path.exists():
             raise MissingError("no such file or directory", where=str(path))
-        elif not _file_format(path):
+        elif not _find_format(path):
             raise InvalidInputError("not a kind of passage file that can be read", where=str(path), remedy=EXPECTED)
         else:
             files.append(path)
@@ -80,24 +84,16 @@ def find_corpus(paths: Iterable[Path], cut: Segmenter | None = None) -> Corpus:
         raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=EXPECTED)
     files = list(dict.fromkeys(files))
     size = sum(path.stat().st_size for path in files)
-    return Corpus(tuple(files), size, skipped_files=tuple(skipped), cut=cut)
+    return Corpus(tuple(files), size, skipped_files=tuple(skipped), segmenter=segmenter)
 
 
-def _file_format(path: Path) -> str | None:
+def _find_format(path: Path) -> str | None:
     name = path.name.lower()
-    return next((kind for end, kind in FORMATS.items() for pack in COMPRESSIONS if name.endswith(end + pack)), None)
+    return next((format for end, format in FORMATS.items() for pack in COMPRESSIONS if name.endswith(end + pack)), None)
 
 
-def open_file(path: Path) -> IO[bytes]:
-    """A file to read from, or an error that names it."""
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
-
-
-def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Lines of a possibly compressed file, without a byte order mark. A damaged archive is an error with its name."""
+def _read_lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Lines of a file that may be compressed, without a byte order mark. Raises `InvalidInputError`."""
     import zstandard
 
     stream: Any = raw
@@ -110,25 +106,25 @@ def _lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
         frames = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         stream = io.BufferedReader(cast("io.RawIOBase", frames), buffer_size=1 << 20)
     try:
-        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
-            if len(line) == LONGEST_LINE:
-                raise InvalidInputError(f"a line of more than {LONGEST_LINE} bytes", where=f"{path}:{number}")
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), b""), start=1):
+            if len(line) == MAX_LINE_BYTES:
+                raise InvalidInputError(f"a line of more than {MAX_LINE_BYTES} bytes", where=f"{path}:{number}")
             yield bytes(utf8(line, str(path))) if number == 1 else line
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise InvalidInputError(f"cannot be read ({error})", where=str(path), remedy="Is it complete?") from error
 
 
-def _read(lines: Iterable[bytes], kind: str | None) -> Iterator[NumberedItem]:
-    if kind == "markup":
+def _read_items(lines: Iterable[bytes], format: str | None) -> Iterator[NumberedItem]:
+    if format == "markup":
         yield from read_markup(lines)
         return
-    parse = _parse_tsv if kind == "tsv" else _parse_json
+    parse = _parse_tsv if format == "tsv" else _parse_json
     for number, line in enumerate(lines, start=1):
-        if line.strip() and (found := _read_line(parse, line, number)) is not None:
+        if line.strip() and (found := _parse_line(parse, line, number)) is not None:
             yield number, found
 
 
-def _read_line(parse: Parse, line: bytes, number: int) -> Passage | str | None:
+def _parse_line(parse: ParseLine, line: bytes, number: int) -> Passage | str | None:
     try:
         passage = parse(line, number)
     except (msgspec.DecodeError, UnicodeDecodeError, _BadLineError) as error:
@@ -140,8 +136,8 @@ class _BadLineError(Exception):
     """A line that is well formed but no passage."""
 
 
-class _Line(msgspec.Struct):
-    """The union of the JSON shapes, told apart by which fields are there."""
+class _JsonLine(msgspec.Struct):
+    """All fields of both kinds of JSON lines. Which are there shows which kind a line is."""
 
     doc_id: str = ""
     passage_id: str | int = ""
@@ -154,7 +150,7 @@ class _Line(msgspec.Struct):
 
 
 def _parse_json(line: bytes, _number: int) -> Passage:
-    found = decode(line, _Line)
+    found = decode(line, _JsonLine)
     if found.passage_text is not None:
         if not found.doc_id or found.passage_id == "":
             raise _BadLineError("`passage_text` without `doc_id` and `passage_id`")

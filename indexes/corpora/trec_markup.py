@@ -17,77 +17,77 @@ from indexes.text.tolerant_html import TolerantHtmlParser
 from schemas.errors import InvalidInputError
 from schemas.records import Passage
 
-NumberedItem = tuple[int, Passage | str]  # a line number with a passage, or with what is wrong there
+NumberedItem = tuple[int, Passage | str]  # a line number, and the passage or what is wrong there
 
 
 def read_markup(lines: Iterable[bytes]) -> Iterator[NumberedItem]:
-    """The passages of a file as a stream, with the lines in which they begin. Other tags go, their text stays."""
-    reader = _MarkupReader()
+    """The passages of a file as a stream, with their first lines. Other tags are dropped, but not the text in them."""
+    parser = _MarkupParser()
     try:
         for line in lines:
-            reader.feed(line.decode("utf-8", "replace"))
-            yield from reader.take_items()
+            parser.feed(line.decode("utf-8", "replace"))
+            yield from parser.take_items()
     except InvalidInputError as error:
-        if error.where:  # of the file itself
+        if error.where:  # about the file, not its markup
             raise
-        yield reader.getpos()[0], f"{error.what}: nothing can be read from here on"
+        yield parser.getpos()[0], f"{error.what}: nothing can be read from here on"
         return
-    reader.close()
-    yield from reader.take_items()
+    parser.close()
+    yield from parser.take_items()
 
 
-class _MarkupReader(TolerantHtmlParser):
-    """Collects passages. A tag that opens a field ends the one that is open; text outside of fields goes."""
+class _MarkupParser(TolerantHtmlParser):
+    """Collects passages. A tag that opens a field ends the field before it; text outside fields is dropped."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: list[NumberedItem] = []
+        self._items: list[NumberedItem] = []
         self._docno, self._title, self._pno = "", "", ""
-        self._open, self._line = "", 0
+        self._field, self._line = "", 0
         self._text: list[str] = []
 
     def take_items(self) -> list[NumberedItem]:
-        """What was found since it was asked last."""
-        found, self._found = self._found, []
-        return found
+        """The items found since the last call."""
+        items, self._items = self._items, []
+        return items
 
     def set_cdata_mode(self, elem: str, **_: Any) -> None:
-        """No tag here holds text alone, as a `title` of HTML does."""
+        """Do nothing: here no tag holds only text, as the `title` of HTML does."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in ("doc", "docno", "title", "p"):
             return
-        self._finish()
+        self._finish_field()
         if tag == "doc":
             self._docno = self._title = ""
         else:
-            self._open, self._line = tag, self.getpos()[0]
+            self._field, self._line = tag, self.getpos()[0]
             self._pno = (dict(attrs).get("pno") or "").strip()
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("doc", self._open):
-            self._finish()
+        if tag in ("doc", self._field):
+            self._finish_field()
 
     def handle_data(self, data: str) -> None:
-        if self._open:
+        if self._field:
             self._text.append(data)
 
     def close(self) -> None:
         super().close()
-        self._finish()
+        self._finish_field()
 
-    def _finish(self) -> None:
+    def _finish_field(self) -> None:
         text = " ".join("".join(self._text).split())
         self._text.clear()
-        if self._open == "docno":
+        if self._field == "docno":
             self._docno, self._title = text, ""
-        elif self._open == "title":
+        elif self._field == "title":
             self._title = text
-        elif self._open == "p":
-            self._found.append((self._line, self._passage(text)))
-        self._open = ""
+        elif self._field == "p":
+            self._items.append((self._line, self._to_passage(text)))
+        self._field = ""
 
-    def _passage(self, text: str) -> Passage | str:
+    def _to_passage(self, text: str) -> Passage | str:
         if not self._docno or not self._pno:
             return "bad passage: expected <docno> before it, and <p pno=...>"
         id = f"{self._docno}-{self._pno}"

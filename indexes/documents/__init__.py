@@ -1,1 +1,1 @@
-"""A person's own files as passages, a module a document type."""
+"""A person's own files as passages, with one module for each document type."""

@@ -1,6 +1,6 @@
-"""Paragraphs into passages of about 80 to 150 words, cut between paragraphs or, where one is longer, sentences.
+"""Cutting paragraphs into passages of about 80 to 150 words, between paragraphs or, in long ones, between sentences.
 
-A short section is joined to the one after it; its heading then stands in the text. Otherwise headings are the title.
+A short section is joined to the one after it, and its heading goes into the text. Otherwise headings go into the title.
 """
 
 import re
@@ -12,11 +12,14 @@ from itertools import takewhile
 
 from indexes.text.segmentation import SentenceSplitter
 
-MIN_WORDS, MAX_WORDS = 80, 150  # words: a passage with so many ends with its paragraph; none has more
-SHORT_WORDS = 40  # words that do not stand alone: they join the paragraph before them, and the next section joins them
-CHARACTERS_PER_WORD = 10  # characters that count as a word, where words are longer or have no spaces between them
-MAX_SENTENCE_CHARACTERS = 600  # characters of a sentence; a longer one is cut between words, or within one
-SPLITTABLE = 100_000  # characters of a paragraph that is still looked through for sentences
+MIN_WORDS, MAX_WORDS = (
+    80,
+    150,
+)  # a passage with the minimum ends where its paragraph ends; none has more than the maximum
+SHORT_WORDS = 40  # a shorter paragraph joins the one before it, and a shorter section the next one
+CHARACTERS_PER_WORD = 10  # that count as a word where words are longer or have no spaces between them
+MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or within one
+MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +32,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, a list, a table. `headings` are those above it, the outermost first."""
+    """A paragraph, a list or a table."""
 
     lines: tuple[Line, ...]
-    headings: tuple[str, ...] = ()
-    begins: int = 0  # line of the heading right above it; 0 where there is none
-    prose: bool = True  # sentences may run over its lines; otherwise a line stands by itself
+    headings: tuple[str, ...] = ()  # above it, the outermost first
+    heading_line: int = 0  # of the heading right above it; 0 where there is none
+    prose: bool = True  # whether sentences may run over its lines; otherwise each line is separate
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What becomes a passage: where it is in its file, what is above it, and its text."""
+    """A part of a document that becomes a passage."""
 
     place: str  # "12-18": the first and the last line; "p3": a page; "items[3]": a path in JSON
     text: str
-    headings: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()  # above it, the outermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class _Piece:
     first: int
     last: int
     headings: tuple[str, ...]
-    glue: str  # what is between it and the piece before
+    glue: str  # white space between it and the piece before
 
     @property
     def words(self) -> int:
@@ -62,23 +65,23 @@ class _Piece:
 
 
 def chunk_blocks(blocks: Iterable[Block], split: SentenceSplitter) -> Iterator[Chunk]:
-    """The passages of a document in order. Their places are lines."""
-    open_: list[_Piece] = []
+    """The chunks of a document in order. Their places are lines."""
+    pending: list[_Piece] = []
     words = 0
     for piece in (piece for block in blocks for piece in _split_block(block, split)):
         ends = piece.glue == "\n" and words >= MIN_WORDS and piece.words >= SHORT_WORDS
-        ends = ends or (bool(open_) and piece.headings != open_[-1].headings and words >= SHORT_WORDS)
-        if open_ and (ends or words + piece.words > MAX_WORDS):
-            yield _join_pieces(open_)
-            open_, words = [], 0
-        open_.append(piece)
+        ends = ends or (bool(pending) and piece.headings != pending[-1].headings and words >= SHORT_WORDS)
+        if pending and (ends or words + piece.words > MAX_WORDS):
+            yield _join_pieces(pending)
+            pending, words = [], 0
+        pending.append(piece)
         words += piece.words
-    if open_:
-        yield _join_pieces(open_)
+    if pending:
+        yield _join_pieces(pending)
 
 
 def end_with_full_stop(text: str) -> str:
-    """A line that stands by itself, with a full stop where it has no sign at its end."""
+    """A separate line with a full stop, unless it ends with punctuation."""
     return text if not text or text[-1] in ".!?:;,…。！？" or text[-2:] in ('."', ".)", "!)", "?)") else f"{text}."
 
 
@@ -87,49 +90,62 @@ def _count_words(text: str) -> int:
 
 
 def _split_block(block: Block, split: SentenceSplitter) -> Iterator[_Piece]:
-    """The whole block where it fits a passage, else its sentences, or its lines."""
+    """The whole block if it fits a passage, else its sentences or lines."""
     glue = " " if block.prose else "\n"
     whole = glue.join(text for line in block.lines if (text := " ".join(line.text.split())))
     if not whole:
         return
-    first, last = block.begins or block.lines[0].number, block.lines[-1].number
+    first, last = block.heading_line or block.lines[0].number, block.lines[-1].number
     if _count_words(whole) <= MAX_WORDS:
         yield _Piece(whole, first, last, block.headings, "\n")
         return
-    numbered = list(_locate_sentences(block, whole, split))
-    for at, (text, begins, ends) in enumerate(numbered):
-        start = (block.begins or begins) if at == 0 else begins
-        yield _Piece(text, start, ends, block.headings, glue if at else "\n")
+    parts = _cut_block(block, whole, split)
+    for number, (text, first, last) in enumerate(_locate_parts(parts, block.lines)):
+        if number == 0:
+            yield _Piece(text, block.heading_line or first, last, block.headings, "\n")
+        else:
+            yield _Piece(text, first, last, block.headings, glue)
 
 
-def _locate_sentences(block: Block, whole: str, split: SentenceSplitter) -> Iterator[tuple[str, int, int]]:
-    """What a long block is cut into, with its first and last line: found again by counting what is no white space."""
-    found = whole.split("\n") if not block.prose else split(whole) if len(whole) <= SPLITTABLE else [whole]
-    short = [
-        part
+def _cut_block(block: Block, whole: str, split: SentenceSplitter) -> list[str]:
+    """The sentences or lines of a long block, each at most `MAX_SENTENCE_CHARACTERS` long."""
+    if not block.prose:
+        found: Sequence[str] = whole.split("\n")
+    else:
+        found = split(whole) if len(whole) <= MAX_SPLITTABLE_CHARACTERS else [whole]
+    cut = (
+        textwrap.wrap(text, MAX_SENTENCE_CHARACTERS) if len(text) > MAX_SENTENCE_CHARACTERS else [text]
         for text in found
-        for part in (textwrap.wrap(text, MAX_SENTENCE_CHARACTERS) if len(text) > MAX_SENTENCE_CHARACTERS else [text])
-    ]
-    numbers = [(line.number, len("".join(line.text.split()))) for line in block.lines]
-    at, left = 0, numbers[0][1]
-    for text in short:
+    )
+    return [part for parts in cut for part in parts]
+
+
+def _locate_parts(parts: Iterable[str], lines: Sequence[Line]) -> Iterator[tuple[str, int, int]]:
+    """The parts of some lines with their first and last line, found by counting the characters except white space."""
+    numbers = [(line.number, _count_visible(line.text)) for line in lines]
+    at, left = 0, numbers[0][1]  # an index into `numbers`, and the characters of that line that are left
+    for text in parts:
         while not left and at + 1 < len(numbers):
             at, left = at + 1, numbers[at + 1][1]
-        begins, size = numbers[at][0], len("".join(text.split()))
+        first, size = numbers[at][0], _count_visible(text)
         while size > left and at + 1 < len(numbers):
             size -= left
             at, left = at + 1, numbers[at + 1][1]
         left -= min(size, left)
-        yield text, begins, numbers[at][0]
+        yield text, first, numbers[at][0]
+
+
+def _count_visible(text: str) -> int:
+    return len("".join(text.split()))
 
 
 def _join_pieces(pieces: Sequence[_Piece]) -> Chunk:
-    """One passage: the headings that all pieces share are its headings, the others stand before what they head."""
-    above = shared = reduce(_common_prefix, (piece.headings for piece in pieces))
+    """One chunk: headings that all pieces share become its own, the others go before the text below them."""
+    current = shared = reduce(_find_common_prefix, (piece.headings for piece in pieces))
     text = ""
     for piece in pieces:
-        new = piece.headings[len(_common_prefix(above, piece.headings)) :]
-        above = piece.headings
+        new = piece.headings[len(_find_common_prefix(current, piece.headings)) :]
+        current = piece.headings
         before = end_with_full_stop(text) + piece.glue if piece.glue == "\n" else text + piece.glue
         text = (before if text else "") + " ".join(
             [*(re.sub(r"(?<=\w)$", ":", heading) for heading in new), piece.text]
@@ -138,7 +154,7 @@ def _join_pieces(pieces: Sequence[_Piece]) -> Chunk:
     return Chunk(f"{first}-{last}" if last > first else f"{first}", text, shared)
 
 
-def _common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """What both begin with."""
+def _find_common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """The headings that both begin with."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(heading for heading, _ in same)

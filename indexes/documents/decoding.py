@@ -1,4 +1,4 @@
-"""Bytes of a text file as text: UTF-8, what its byte order mark says, or else a guess, which is told."""
+"""Decoding text files: as UTF-8, as their byte order mark says, or by a guess, which the caller learns of."""
 
 import codecs
 import re
@@ -9,24 +9,24 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),  # after those of UTF-32, which begin alike
+    (codecs.BOM_UTF16_LE, "utf-16"),  # after those of UTF-32, which begin with the same bytes
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Of those that fit alike, the first.
-GUESSES = ["cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "euc_kr"]
-SAMPLE_BYTES = 200_000  # bytes that a guess is made from
-CONTROLS = 0.01  # share of control characters from which a file is no text
+# Encodings that are guessed; among equally likely ones, the first is taken.
+GUESSED_ENCODINGS = ["cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "euc_kr"]
+SAMPLE_BYTES = 200_000  # that a guess is made from
+MAX_CONTROL_SHARE = 0.01  # of control characters; a file with more is no text
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def decode_text(data: bytes) -> tuple[str, str]:
-    """The text with `\\n` at its line ends, and the name of the encoding where it had to be guessed, else "".
+    """The text, with `\\n` at its line ends, and the name of the encoding if it was guessed, else "".
 
-    Raises `InvalidInputError` for what is no text.
+    Raises `InvalidInputError` where the bytes are no text.
     """
     text, guessed = _decode_bytes(data)
-    looked_at = text[:SAMPLE_BYTES]
-    if "\0" in text or len(_CONTROL.findall(looked_at)) > CONTROLS * len(looked_at):
+    sample = text[:SAMPLE_BYTES]
+    if "\0" in text or len(_CONTROL.findall(sample)) > MAX_CONTROL_SHARE * len(sample):
         raise InvalidInputError("is no text, whatever its name says")
     return text.replace("\r\n", "\n").replace("\r", "\n"), guessed
 
@@ -40,8 +40,8 @@ def _decode_bytes(data: bytes) -> tuple[str, str]:
             raise InvalidInputError("is no text, whatever its name says") from error
     from charset_normalizer import from_bytes
 
-    found = from_bytes(data[:SAMPLE_BYTES], cp_isolation=GUESSES)
+    found = from_bytes(data[:SAMPLE_BYTES], cp_isolation=GUESSED_ENCODINGS)
     if not found:
         raise InvalidInputError("is text in no encoding that is known here, or no text")
-    best = min(found, key=lambda match: (match.chaos, -match.coherence, GUESSES.index(match.encoding)))
+    best = min(found, key=lambda match: (match.chaos, -match.coherence, GUESSED_ENCODINGS.index(match.encoding)))
     return data.decode(best.encoding, "replace"), best.encoding

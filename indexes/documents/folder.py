@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexes.documents.passage_ids import printable_name
-from indexes.documents.reading import EXPECTED, KINDS
+from indexes.documents.passage_ids import escape_name
+from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The documents below `root`, by their names below it ("recipes/bread.md"), in name order, and what is left out."""
+    """The documents below `root`, by their paths below it ("recipes/bread.md") in order, and the files left out."""
 
     root: Path
     names: tuple[str, ...]
@@ -21,24 +21,26 @@ class Listing:
 
 
 def list_documents(folder: Path) -> Listing:
-    """The documents of a folder and the folders in it, or a single one. Hidden files and folders are not looked at.
+    """The documents of a folder and its subfolders, or a single document. Hidden files and folders are skipped.
 
-    Links are followed; a folder that is reached twice is looked at once. Raises `MissingError` where there is no such
-    folder or file, `InvalidInputError` for a file of another kind.
+    Links are followed; a folder that is reached twice is read once. Raises `MissingError` where there is no such
+    folder or file, `InvalidInputError` for a file that is no document.
     """
     if folder.is_dir():
-        found = list(_list_below(folder, "", {_identity(folder)}))
+        found = list(_list_below(folder, "", {_identify_folder(folder)}))
         names = tuple(sorted(name for name, reason in found if not reason))
-        return Listing(folder, names, tuple(Problem(printable_name(name), reason) for name, reason in found if reason))
+        return Listing(folder, names, tuple(Problem(escape_name(name), reason) for name, reason in found if reason))
     if not folder.exists():
         raise MissingError("no such folder or file", where=str(folder))
-    if folder.suffix.lower() not in KINDS:
-        raise InvalidInputError("is no document that can be read", where=str(folder), remedy=f"Expected {EXPECTED}.")
+    if not has_reader(folder):
+        raise InvalidInputError(
+            "is no document that can be read", where=str(folder), remedy=f"Expected {EXPECTED_SUFFIXES}."
+        )
     return Listing(folder.parent, (folder.name,), ())
 
 
 def _list_below(folder: Path, above: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
-    """Names with the reason why each is left out, "" for documents."""
+    """The files below a folder, each with the reason why it is left out; "" for documents."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -54,7 +56,7 @@ def _list_entry(path: Path, name: str, seen: set[tuple[int, int]]) -> Iterator[t
     try:
         is_folder = path.is_dir()
         missing = path.is_symlink() and not path.exists()
-        identity = _identity(path) if is_folder else (0, 0)
+        identity = _identify_folder(path) if is_folder else (0, 0)
     except OSError as error:
         yield name, f"cannot be read ({error.strerror})"
         return
@@ -62,10 +64,13 @@ def _list_entry(path: Path, name: str, seen: set[tuple[int, int]]) -> Iterator[t
         seen.add(identity)
         yield from _list_below(path, name, seen)
     elif not is_folder:
-        other = "" if path.suffix.lower() in KINDS else f"is of no kind that can be read ({EXPECTED})"
-        yield name, "is a link to nothing" if missing else other
+        yield name, "is a link to nothing" if missing else _explain_unknown_type(path)
 
 
-def _identity(folder: Path) -> tuple[int, int]:
-    found = folder.stat()
-    return found.st_dev, found.st_ino
+def _explain_unknown_type(path: Path) -> str:
+    return "" if has_reader(path) else f"is of no kind that can be read ({EXPECTED_SUFFIXES})"
+
+
+def _identify_folder(folder: Path) -> tuple[int, int]:
+    status = folder.stat()
+    return status.st_dev, status.st_ino

@@ -1,6 +1,6 @@
-"""JSON as passages: an item of a list of objects is one, and so are the other values of an object together.
+"""JSON (.json) as passages: each item of a list of objects is one; the other values of an object are one together.
 
-A value stands with its path below the passage's own: `name: Trowel; maker.city: Harnby; colours: red, green.`
+A value is written with its path below the passage's own: `name: Trowel; maker.city: Harnby; colours: red, green.`
 """
 
 import json
@@ -9,62 +9,55 @@ from collections.abc import Iterator
 from typing import Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop
+from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
-ROOT = "$"
-NOTES = 5  # broken lines that are told one by one
-_PLAIN = re.compile(r"[^\W\d][\w-]*")
+ROOT_PLACE = "$"
+_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
-def chunk_json(text: str, split: SentenceSplitter) -> list[Chunk]:
-    """The passages of a JSON file, their places paths: `items[3]`, `owner.address`, `$` for the whole."""
+def chunk_json(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, list[Chunk]]:
+    """No title, and the passages of a JSON file. Places are paths: `items[3]`, `owner.address`, `$` for the whole."""
     try:
-        return list(_walk(json.loads(text), "", split))
+        return "", list(_chunk_below(json.loads(text), "", split))
     except RecursionError as error:
         raise InvalidInputError("is JSON that is nested too deeply") from error
     except ValueError as error:
         raise InvalidInputError(f"is broken JSON ({error})") from error
 
 
-def chunk_json_lines(text: str, split: SentenceSplitter, notes: list[str]) -> Iterator[Chunk]:
-    """The passages of JSON lines: a line is one. Broken lines are added to `notes`."""
-    broken = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        try:
-            told = _describe_value(json.loads(line)) if line.strip() else ""
-        except (ValueError, RecursionError) as error:
-            broken += 1
-            notes += [f"line {number} is broken JSON ({error})"] if broken <= NOTES else []
-        else:
-            yield from chunk_blocks([Block((Line(number, told),))], split)
-    if broken > NOTES:
-        notes.append(f"{broken - NOTES} further lines are broken JSON")
+def describe_value(value: Any) -> str:
+    """A JSON value as a line of text: its plain values, each with its path."""
+    return end_with_full_stop("; ".join(f"{path}: {text}" if path else text for path, text in _list_leaves(value, "")))
 
 
-def _walk(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chunk]:
-    """An object that is an item of a list, or holds no such list, is one passage if it is short enough."""
+def _chunk_below(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chunk]:
+    """An object that is an item of a list, or holds no list of objects, is one passage if it is short enough."""
     if _is_list_of_objects(value):
         for number, item in enumerate(value):
-            yield from _walk(item, f"{path}[{number}]", split)
-        return
-    if isinstance(value, dict):
-        fits = len(_describe_value(value).split()) <= MAX_WORDS
-        whole = fits and path.endswith("]")
-        inner = [
-            key for key, held in value.items() if not whole and (_holds_objects(held) if fits else _is_nested(held))
-        ]
+            yield from _chunk_below(item, f"{path}[{number}]", split)
+    elif isinstance(value, dict):
+        inner = _find_separate_keys(value, path)
         yield from _chunk_value({key: held for key, held in value.items() if key not in inner}, path, split)
         for key in inner:
-            yield from _walk(value[key], _join_path(path, key), split)
-        return
-    yield from _chunk_value(value, path, split)
+            yield from _chunk_below(value[key], _join_path(path, key), split)
+    else:
+        yield from _chunk_value(value, path, split)
+
+
+def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
+    """The keys of an object whose values become passages of their own."""
+    fits = len(describe_value(value).split()) <= MAX_WORDS
+    if fits and path.endswith("]"):
+        return []
+    return [key for key, held in value.items() if (_contains_objects(held) if fits else _is_nested(held))]
 
 
 def _chunk_value(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chunk]:
-    above = re.sub(r"\[\d+\]", "", path).strip(".")
-    for part in chunk_blocks([Block((Line(1, _describe_value(value)),))], split):
-        yield Chunk(path or ROOT, part.text, (above,) if above else ())
+    heading = re.sub(r"\[\d+\]", "", path).strip(".")
+    for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))], split):
+        yield Chunk(path or ROOT_PLACE, chunk.text, (heading,) if heading else ())
 
 
 def _is_nested(value: Any) -> bool:
@@ -72,26 +65,23 @@ def _is_nested(value: Any) -> bool:
 
 
 def _is_list_of_objects(value: Any) -> bool:
-    """Whether it is a list of more than plain values."""
+    """Whether this is a list with more than plain values."""
     return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
 
 
-def _holds_objects(value: Any) -> bool:
-    return _is_list_of_objects(value) or (isinstance(value, dict) and any(map(_holds_objects, value.values())))
+def _contains_objects(value: Any) -> bool:
+    """Whether this is a list of objects, or an object with one somewhere in it."""
+    return _is_list_of_objects(value) or (isinstance(value, dict) and any(map(_contains_objects, value.values())))
 
 
-def _describe_value(value: Any) -> str:
-    return end_with_full_stop("; ".join(f"{path}: {text}" if path else text for path, text in _leaves(value, "")))
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """All that an object says, with the paths; a list of plain values is one."""
+def _list_leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """The plain values in a value, with their paths; a list of plain values counts as one."""
     if isinstance(value, dict):
         for key, held in value.items():
-            yield from _leaves(held, _join_path(path, key))
+            yield from _list_leaves(held, _join_path(path, key))
     elif _is_list_of_objects(value):
         for number, item in enumerate(value):
-            yield from _leaves(item, f"{path}[{number}]")
+            yield from _list_leaves(item, f"{path}[{number}]")
     elif text := ", ".join(map(_format_scalar, value)) if isinstance(value, list) else _format_scalar(value):
         yield path, text
 
@@ -103,7 +93,10 @@ def _format_scalar(value: Any) -> str:
 
 
 def _join_path(path: str, key: str) -> str:
-    """A key's path; a key that is no plain word is quoted, without the colon that ids are split at."""
-    if not _PLAIN.fullmatch(key):
+    """A key's path. A key that is no plain word is quoted, with its colons escaped: ids are split at colons."""
+    if not _PLAIN_KEY.fullmatch(key):
         return f"{path}[{json.dumps(key, ensure_ascii=False).replace(':', chr(92) + 'u003a')}]"
     return f"{path}.{key}" if path else key
+
+
+READER = DocumentReader((".json",), read_as_text(chunk_json), is_data=True)

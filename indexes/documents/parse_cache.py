@@ -1,7 +1,7 @@
-"""What was read of a folder's files, kept in SQLite: an index is built from it without reading a file again.
+"""A cache of what was read from a folder's files, in SQLite, so that an index is built without reading them again.
 
-A file is kept as soon as it was read, so that nothing is lost when reading is broken off. Several processes may use one
-store; it may be deleted.
+A file is saved as soon as it was read, so that nothing is lost when reading is interrupted. Several processes may use
+one cache, and it may be deleted at any time.
 """
 
 import hashlib
@@ -13,27 +13,27 @@ from pathlib import Path
 
 import msgspec
 
-from indexes.corpora.corpus import Corpus
+from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.reading import FileStamp, ParsedDocument
+from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
-from schemas.records import Passage
 
-FORMAT = 1  # to be raised when files are cut in another way: then all are read again
-PATIENCE = 600  # seconds that a process waits for another one, which may be building the index
+FORMAT = 1  # to be raised when files are cut differently: then all are read again
+WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, parsed BLOB)"
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFile:
-    """What is known of a file without looking into what was read."""
+class CachedFile:
+    """Which version of a file is in the cache."""
 
     stamp: FileStamp
     digest: str  # SHA-256 of its bytes
 
 
 class ParseCache:
-    """The files of one folder. Their names are as ids have them."""
+    """The files of one folder, by their names as ids have them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,52 +47,52 @@ class ParseCache:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        """Close it. What SQLite raised meanwhile (a full disk, say) becomes a `RunError`."""
+        """Close the cache. An error of SQLite, such as a full disk, becomes a `RunError`."""
         self._database.close()
         if isinstance(error, sqlite3.Error):
             raise _unusable_error(self.path, error) from error
 
-    def known(self) -> dict[str, KnownFile]:
-        """Every file that is kept, by name."""
+    def list_files(self) -> dict[str, CachedFile]:
+        """Every file in the cache, by name."""
         rows = self._database.execute("SELECT name, size, mtime_ns, digest FROM files ORDER BY name")
-        return {name: KnownFile(FileStamp(size, mtime_ns), digest) for name, size, mtime_ns, digest in rows}
+        return {name: CachedFile(FileStamp(size, mtime_ns), digest) for name, size, mtime_ns, digest in rows}
 
-    def keep(self, name: str, known: KnownFile, parsed: ParsedDocument) -> None:
-        """Keep what was read of a file, at once."""
-        size, mtime_ns = known.stamp.size, known.stamp.mtime_ns
-        row = (name, size, mtime_ns, known.digest, parsed.reason, msgspec.json.encode(parsed))
+    def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
+        """Save what was read from a file, at once."""
+        size, mtime_ns = version.stamp.size, version.stamp.mtime_ns
+        row = (name, size, mtime_ns, version.digest, parsed.reason, msgspec.json.encode(parsed))
         self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def restamp(self, name: str, stamp: FileStamp) -> None:
-        """A file was written again with the same bytes."""
+    def update_stamp(self, name: str, stamp: FileStamp) -> None:
+        """Note that a file was written again with the same bytes."""
         row = (stamp.size, stamp.mtime_ns, name)
         self._database.execute("UPDATE files SET size = ?, mtime_ns = ? WHERE name = ?", row)
 
-    def forget(self, names: Iterable[str]) -> None:
-        """Files that are no longer there."""
+    def remove_files(self, names: Iterable[str]) -> None:
+        """Remove files from the cache; names that are not in it are ignored."""
         self._database.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
 
-    def parsed(self, name: str) -> ParsedDocument:
-        """What was read of a file; nothing for one that is not kept."""
+    def load_file(self, name: str) -> ParsedDocument:
+        """What was read from a file; an empty document if it is not in the cache."""
         row = self._database.execute("SELECT parsed FROM files WHERE name = ?", (name,)).fetchone()
         return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
 
-    def left_out(self) -> dict[str, str]:
-        """The files that no passage could be made of, with the reasons."""
+    def list_skipped(self) -> dict[str, str]:
+        """The files without passages, with the reasons."""
         return dict(self._database.execute("SELECT name, reason FROM files WHERE reason != '' ORDER BY name"))
 
-    def documents(self) -> dict[str, str]:
-        """The other files, with the digests of their bytes."""
+    def list_documents(self) -> dict[str, str]:
+        """The files with passages, with the digests of their bytes."""
         return dict(self._database.execute("SELECT name, digest FROM files WHERE reason = '' ORDER BY name"))
 
-    def state(self) -> str:
-        """A name for the passages that are kept: another one as soon as any document is another."""
-        held = msgspec.json.encode((FORMAT, ANALYZER, self.documents()))
-        return hashlib.sha256(held).hexdigest()[:16]
+    def compute_state(self) -> str:
+        """A name for all passages in the cache, which changes when any document does."""
+        state = msgspec.json.encode((FORMAT, ANALYZER, self.list_documents()))
+        return hashlib.sha256(state).hexdigest()[:16]
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Nobody else changes the store meanwhile."""
+    def lock_out_writers(self) -> Iterator[None]:
+        """Within the block, no other process changes the cache."""
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -101,16 +101,16 @@ class ParseCache:
 
 
 class CachedCorpus(Corpus):
-    """The same for a store: nothing is read from the files themselves."""
+    """The passages of a parse cache as a corpus; the files themselves are not read."""
 
-    def __init__(self, store: ParseCache, folder: Path) -> None:
+    def __init__(self, cache: ParseCache, folder: Path) -> None:
         super().__init__((folder,), 0)
-        self._store = store
+        self._cache = cache
 
-    def __iter__(self) -> Iterator[tuple[Path, int, Passage | str]]:
-        """File, number of the passage in it (from 1) and passage."""
-        for name in self._store.documents():
-            for number, passage in enumerate(self._store.parsed(name).passages, start=1):
+    def __iter__(self) -> Iterator[Item]:
+        """File, number of the passage in it (from 1), and passage."""
+        for name in self._cache.list_documents():
+            for number, passage in enumerate(self._cache.load_file(name).passages, start=1):
                 yield self.files[0] / name, number, passage
 
 
@@ -120,28 +120,26 @@ def _unusable_error(path: Path, error: Exception) -> RunError:
 
 
 def _open_or_recreate(path: Path) -> sqlite3.Connection:
-    """The database, made again where it is damaged or of another format."""
+    """The database; one that is damaged or of another format is replaced by an empty one."""
     try:
-        return _open_checked(path)
-    except sqlite3.OperationalError:  # locked for too long, or it cannot be written: it is not damaged
+        return _open_current(path)
+    except sqlite3.OperationalError:  # locked for too long, or not writable: it is not damaged
         raise
     except sqlite3.DatabaseError:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).unlink()
-        return _open_checked(path)
+        return _open_current(path)
 
 
-def _open_checked(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+def _open_current(path: Path) -> sqlite3.Connection:
+    database = open_database(path, WAIT_SECONDS, None)
     try:
-        database.execute("PRAGMA journal_mode=WAL")
-        database.execute("PRAGMA synchronous=NORMAL")
         if database.execute("PRAGMA quick_check").fetchone() != ("ok",):
             raise sqlite3.DatabaseError("is damaged")
         if not _is_current(database):
             database.execute("BEGIN IMMEDIATE")
-            if not _is_current(database):  # nobody else made it while this one waited
+            if not _is_current(database):  # unless another process made the table meanwhile
                 database.execute("DROP TABLE IF EXISTS files")
                 database.execute(_TABLE)
                 database.execute(f"PRAGMA user_version = {FORMAT}")

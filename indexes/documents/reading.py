@@ -1,39 +1,29 @@
-"""A person's own files as passages: text, Markdown, HTML, tables, JSON and PDF, each cut as it is made.
+"""Reading a person's own files: bytes from the disk, and passages with ids and titles from the bytes.
 
-`folder.py` finds the files, `store.py` keeps what was read of them.
+`folder.py` finds the files, `readers.py` lists the types, `parse_cache.py` keeps the passages.
 """
 
 import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-from indexes.documents.chunking import Chunk, chunk_blocks
-from indexes.documents.decoding import decode_text
-from indexes.documents.html import read_html_blocks
-from indexes.documents.json_files import chunk_json, chunk_json_lines
-from indexes.documents.passage_ids import printable_name
-from indexes.documents.pdf import chunk_pdf
-from indexes.documents.tables import read_table_rows
-from indexes.documents.text_and_markdown import find_title, read_markdown_blocks, read_text_blocks
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.passage_ids import escape_name
+from indexes.documents.readers import find_reader
 from indexes.text.control_characters import strip_control_characters
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 
-KINDS = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".csv": "table"}
-KINDS |= {".json": "tree", ".jsonl": "lines", ".pdf": "pdf"}
-EXPECTED = ", ".join(kind.removeprefix(".") for kind in KINDS)
-TEXT_BYTES, PDF_BYTES = 50_000_000, 200_000_000  # of a file; a larger one is left out
-
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What tells without reading whether a file is as it was."""
+    """What shows, without reading it, that a file has not changed."""
 
     size: int  # bytes
     mtime_ns: int
@@ -41,11 +31,11 @@ class FileStamp:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """A file's bytes, and its stamp from before they were read."""
+    """A file's bytes, with its stamp from before they were read."""
 
     stamp: FileStamp
     data: bytes
-    changed: bool  # while they were read
+    changed: bool  # whether the file changed while it was read
 
     @property
     def digest(self) -> str:
@@ -55,15 +45,15 @@ class FileContents:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What a file says. Without passages, `reason` says why it is left out; `notes` are oddities of one that is not."""
+    """What came of a file: its passages, or the reason why it has none."""
 
     passages: tuple[Passage, ...] = ()
-    notes: tuple[str, ...] = ()
-    reason: str = ""
+    notes: tuple[str, ...] = ()  # oddities of a file that has passages
+    reason: str = ""  # why a file is left out; "" for one with passages
 
 
 def read_stamp(path: Path) -> FileStamp:
-    """A file's stamp. Raises `MissingError` for one that is not there or cannot be looked at."""
+    """A file's stamp. Raises `MissingError` where the file is not there or may not be looked at."""
     try:
         return _to_stamp(path.stat())
     except OSError as error:
@@ -71,14 +61,14 @@ def read_stamp(path: Path) -> FileStamp:
 
 
 def read_contents(path: Path) -> FileContents:
-    """A file's bytes, if there are not too many.
+    """A document's bytes.
 
-    Raises `MissingError` for a file that is not there or cannot be read, `InvalidInputError` for one that is too large
-    (nothing is read of it) or no plain file.
+    Raises `MissingError` for a file that is not there or cannot be read, and `InvalidInputError` for one that is no
+    plain file, or larger than its reader allows (then nothing is read of it). Neither says where.
     """
-    most = PDF_BYTES if path.suffix.lower() == ".pdf" else TEXT_BYTES
+    most = find_reader(path).max_bytes
     try:
-        if not S_ISREG(path.stat().st_mode):  # before it is opened: to open a pipe is to wait
+        if not S_ISREG(path.stat().st_mode):  # before it is opened: opening a pipe would wait
             raise InvalidInputError("is no plain file")
         with path.open("rb") as file:
             before = _to_stamp(os.fstat(file.fileno()))
@@ -101,63 +91,44 @@ def _unreadable_error(error: OSError) -> MissingError:
 
 
 def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) -> ParsedDocument:
-    """The passages of a file's bytes. `name` is the file's below its folder, as ids have it.
+    """The passages of a document's bytes. `name` is its path below the folder, as ids have it.
 
-    Never raises for what is wrong with the bytes: that is the reason to leave the file out.
+    Never raises for faults of the bytes: they are the reason why the file is left out.
     """
-    notes: list[str] = []
+    if not data:
+        return ParsedDocument(reason="is empty")
     try:
-        title, found = _chunk_by_kind(path.suffix.lower(), data, split, notes)
-        passages = tuple(_to_passages(found, path, name, title))
+        reader = find_reader(path)
+        document = reader.read(data, split)
     except InvalidInputError as error:
         return ParsedDocument(reason=error.what)
+    passages = tuple(_to_passages(document, path, name, reader))
     if not passages:
-        return ParsedDocument(reason="; ".join(["holds no text" if data else "is empty", *notes]))
-    return ParsedDocument(passages, tuple(notes))
+        return ParsedDocument(reason="; ".join(["holds no text", *document.notes]))
+    return ParsedDocument(passages, document.notes)
 
 
-def _chunk_by_kind(suffix: str, data: bytes, split: SentenceSplitter, notes: list[str]) -> tuple[str, Iterable[Chunk]]:
-    """The title that a document gives itself, or "", and its parts. What is odd about it is added to `notes`."""
-    kind = KINDS[suffix]
-    if kind == "pdf" and data:
-        return chunk_pdf(data, split)
-    text, guessed = decode_text(data)
-    if guessed:
-        notes.append(f"is not UTF-8; read as {guessed}, which is a guess")
-    if not text.strip():
-        return "", ()
-    if kind == "tree":
-        return "", chunk_json(text, split)
-    if kind == "lines":
-        return "", chunk_json_lines(text, split, notes)
-    if kind == "table":
-        return "", (part for row in read_table_rows(text, notes) for part in chunk_blocks([row], split))
-    if kind == "html":
-        title, blocks = read_html_blocks(text)
-        return title, chunk_blocks(blocks, split)
-    if kind == "markdown":
-        return find_title(text), chunk_blocks(read_markdown_blocks(text), split)
-    return "", chunk_blocks(read_text_blocks(text), split)
-
-
-def _to_passages(found: Iterable[Chunk], path: Path, name: str, title: str) -> Iterator[Passage]:
-    """Passages with ids and titles. What is in the same place as another is its second passage: `p3`, `p3.2`."""
+def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
+    """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`."""
     times: Counter[str] = Counter()
     uri = path.absolute().as_uri()
-    data = KINDS[path.suffix.lower()] in ("tree", "table")
-    for part in found:
-        text = _clean_text(part.text)
+    for chunk in document.chunks:
+        text = _clean_text(chunk.text)
         if not re.search(r"\w", text):
             continue
-        times[part.place] += 1
-        place = f"{part.place}.{times[part.place]}" if times[part.place] > 1 else part.place
-        called = title or (printable_name(path.name) if data or not part.headings else "")
-        headings = [heading for heading in part.headings if heading not in title]
-        heading = ": ".join([called, *headings] if called else headings)
-        where = f"#page={part.place[1:]}" if path.suffix.lower() == ".pdf" else ""
-        yield Passage(f"{name}:{place}", text, _clean_text(heading), uri + where)
+        times[chunk.place] += 1
+        place = f"{chunk.place}.{times[chunk.place]}" if times[chunk.place] > 1 else chunk.place
+        file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
+        title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
+        yield Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
+
+
+def _join_titles(document_title: str, file_name: str, headings: Sequence[str]) -> str:
+    """The document's title, or else the file's name if there is one, then the headings that the title does not have."""
+    new = [heading for heading in headings if heading not in document_title]
+    return ": ".join(part for part in (document_title or file_name, *new) if part)
 
 
 def _clean_text(text: str) -> str:
-    """Text that can be written as UTF-8, without the characters that steer a terminal."""
+    """The text without control characters and without what cannot be written as UTF-8."""
     return strip_control_characters(text).encode("utf-8", "replace").decode("utf-8").strip()

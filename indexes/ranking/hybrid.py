@@ -9,10 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.passage_index import DECIMALS, PassageIndex, RankedNumbers, WeightedText, searchable_text, weight_stems
+from indexes.passage_index import (
+    DECIMALS,
+    PassageIndex,
+    RankedNumbers,
+    WeightedText,
+    build_searchable_text,
+    weight_stems,
+)
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from schemas.records import Hit, Passage
 
 
@@ -41,7 +48,7 @@ class HybridRetriever:
         ranked: RankedNumbers = []
         for stage in self.stages:
             ranked = stage(request, ranked)
-        return self.index.hits(ranked[:k])
+        return self.index.to_hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id."""
@@ -71,7 +78,7 @@ class RescoringStage:
         weights = weight_stems(request.words)
         texts = read_texts(self.index, ranked)
         return sort_best_first(
-            (number, self.score(weights, stems(text))) for (number, _), text in zip(ranked, texts, strict=True)
+            (number, self.score(weights, extract_stems(text))) for (number, _), text in zip(ranked, texts, strict=True)
         )
 
 
@@ -113,16 +120,16 @@ class CosineStage:
 
 def read_texts(index: PassageIndex, ranked: RankedNumbers) -> list[str]:
     """All that is searched of each passage of a ranking."""
-    return [searchable_text(passage) for passage in index.read(index.ids([number for number, _ in ranked]))]
+    return [build_searchable_text(passage) for passage in index.read(index.get_ids([number for number, _ in ranked]))]
 
 
 def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:
-    """Scores as shares of the best one; log-likelihoods, which may be below 0, from the worst one on."""
+    """Scores as shares of the best one. If some are below 0, as log-likelihoods may be, the worst becomes 0."""
     best = ranked[0][1] if ranked else 1.0
     worst = min(0.0, ranked[-1][1] if ranked else 0.0)
     return [(number, (score - worst) / max(best - worst, 1e-9)) for number, score in ranked]
 
 
 def sort_best_first(scored: Iterable[tuple[int, float]]) -> RankedNumbers:
-    """Best first, ties in corpus order, whatever the last bits of a sum are."""
+    """Sort by rounded score, best first, and ties in corpus order."""
     return sorted(scored, key=lambda pair: (-round(pair[1], DECIMALS), pair[0]))

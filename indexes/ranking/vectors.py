@@ -1,7 +1,7 @@
-"""Vectors of passages: those of a whole small index, kept beside it, and a cache of others by their content.
+"""Vectors of passages: files with those of a whole index, and a cache of vectors by their texts.
 
-A vector is a row of 32-bit floats of length 1; on disk 16 bits are enough. What turns texts into vectors is handed over
-(`Embed`): this package knows no model.
+A vector is a row of 32-bit floats of length 1; on disk 16 bits are enough. The embedding model is passed in: this
+package knows none.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ from indexes.storage.atomic_files import sync_to_disk, write_file_atomically
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, RunError
 
-Vectors = npt.NDArray[np.float32]  # one row a text
+Vectors = npt.NDArray[np.float32]  # one row for each text
 Embed = Callable[[Sequence[str]], Vectors]
 VECTORS_FILE, VECTOR_INFO_FILE = "vectors.f16", "vectors.json"
-CHUNK = 64  # texts embedded between two ticks of a progress bar
+BATCH_TEXTS = 64  # embedded between two calls of `progress`
 
 
-def combine_vectors(embed: Embed, meant: Sequence[tuple[str, float]]) -> Vectors:
-    """Where weighted texts point together: the sum of their vectors, of length 1. Empty texts count nothing."""
-    said = [(text, weight) for text, weight in meant if text.strip()]
-    total = np.asarray([weight for _, weight in said], dtype=np.float32) @ embed([text for text, _ in said])
+def combine_vectors(embed: Embed, weighted_texts: Sequence[tuple[str, float]]) -> Vectors:
+    """The weighted sum of the texts' vectors, scaled to length 1. Empty texts are ignored."""
+    kept = [(text, weight) for text, weight in weighted_texts if text.strip()]
+    total = np.asarray([weight for _, weight in kept], dtype=np.float32) @ embed([text for text, _ in kept])
     return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
 
 
@@ -47,12 +47,12 @@ class Embedder(Protocol):
         """Numbers in a vector."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 a text."""
+        """One row of length 1 for each text."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorInfo:
-    """What `vectors.json` says of the vectors beside it."""
+    """The contents of `vectors.json`, which describes the vectors beside it."""
 
     model: str
     digest: str
@@ -61,30 +61,30 @@ class VectorInfo:
 
 
 def write_vectors(directory: Path, texts: Sequence[str], embedder: Embedder, progress: Callable[[int], None]) -> None:
-    """Embed the texts of an index, in the order of their numbers. The vectors are there whole or not at all.
+    """Embed the texts of an index, in the order of their numbers. The file is written whole or not at all.
 
-    `progress` is told how many texts are done.
+    `progress` is called with the number of texts that are done. Raises `RunError` where the file cannot be written.
     """
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
-            for start in range(0, len(texts), CHUNK):
-                file.write(embedder.embed(texts[start : start + CHUNK]).astype(np.float16).tobytes())
-                progress(min(start + CHUNK, len(texts)))
+            for start in range(0, len(texts), BATCH_TEXTS):
+                file.write(embedder.embed(texts[start : start + BATCH_TEXTS]).astype(np.float16).tobytes())
+                progress(min(start + BATCH_TEXTS, len(texts)))
         sync_to_disk(temporary)
-        (directory / VECTOR_INFO_FILE).unlink(missing_ok=True)  # between one model's and the next there are none
+        (directory / VECTOR_INFO_FILE).unlink(missing_ok=True)  # it describes the old vectors
 
-    about = VectorInfo(embedder.name, embedder.digest, embedder.size, len(texts))
+    info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(texts))
     try:
         write_file_atomically(directory / VECTORS_FILE, write)
-        described = msgspec.json.format(msgspec.json.encode(about))
+        described = msgspec.json.format(msgspec.json.encode(info))
         write_file_atomically(directory / VECTOR_INFO_FILE, lambda temporary: temporary.write_bytes(described))
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
 
 
 def read_vector_info(directory: Path) -> VectorInfo | None:
-    """What is known of an index's vectors; None where it has none."""
+    """What an index's vectors are made with; None if it has none. Raises `InvalidInputError` if the file is damaged."""
     try:
         return msgspec.json.decode((directory / VECTOR_INFO_FILE).read_bytes(), type=VectorInfo)
     except FileNotFoundError:
@@ -94,34 +94,34 @@ def read_vector_info(directory: Path) -> VectorInfo | None:
         raise InvalidInputError(f"has damaged vectors ({error})", where=str(directory), remedy=remedy) from error
 
 
-def read_vectors(directory: Path, about: VectorInfo) -> Vectors:
-    """All vectors of an index, a row a passage, by its number."""
+def read_vectors(directory: Path, info: VectorInfo) -> Vectors:
+    """All vectors of an index: one row for each passage. Raises `InvalidInputError` if some are missing."""
     stored = np.fromfile(directory / VECTORS_FILE, dtype=np.float16)
-    if stored.size != about.passages * about.size:
+    if stored.size != info.passages * info.size:
         remedy = "Make them again with `convagent index embed`."
         raise InvalidInputError("has damaged vectors (their number is wrong)", where=str(directory), remedy=remedy)
-    return stored.reshape(about.passages, about.size).astype(np.float32)
+    return stored.reshape(info.passages, info.size).astype(np.float32)
 
 
 class VectorCache:
-    """An embedding model whose vectors are kept by the content of their texts, exactly as they were."""
+    """An embedding model with a cache of its vectors, which come back exactly as they were computed."""
 
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder, self._cache = embedder, cache
         self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text; only what is not known yet is computed, and kept."""
-        keys = [self._key(text) for text in texts]
-        known = self._cache.get(keys)
-        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in known}:
+        """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""
+        keys = [self._make_key(text) for text in texts]
+        cached = self._cache.get(keys)
+        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}:
             computed = self._embedder.embed(list(new.values()))
-            made = {key: row.tobytes() for key, row in zip(new, computed, strict=True)}
-            self._cache.put(made)
-            known |= made
-        rows = [np.frombuffer(known[key], dtype=np.float32) for key in keys]
+            new_rows = {key: row.tobytes() for key, row in zip(new, computed, strict=True)}
+            self._cache.put(new_rows)
+            cached |= new_rows
+        rows = [np.frombuffer(cached[key], dtype=np.float32) for key in keys]
         return np.stack(rows) if rows else np.zeros((0, self.size), dtype=np.float32)
 
-    def _key(self, text: str) -> bytes:
-        decides = f"{self._embedder.digest}\0{text}".encode("utf-8", "replace")
-        return hashlib.blake2b(decides, digest_size=16).digest()
+    def _make_key(self, text: str) -> bytes:
+        content = f"{self._embedder.digest}\0{text}".encode("utf-8", "replace")
+        return hashlib.blake2b(content, digest_size=16).digest()

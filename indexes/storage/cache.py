@@ -1,50 +1,52 @@
-"""What was computed once and need not be again: values by the hash of all that decides them, in one SQLite file.
+"""A cache of computed values in one SQLite file, by the hash of everything that a value depends on.
 
-Several threads and processes may use a file; it may be deleted at any time. It is a convenience: where it is busy,
-damaged or the disk is full, nothing is known and nothing is kept.
+Several threads and processes may use a file, and it may be deleted at any time. It is a convenience: where it is busy
+or damaged, or the disk is full, it finds nothing and saves nothing.
 """
 
 import logging
 import sqlite3
-import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 
-MOST_BYTES = 1 << 30
-WAIT = 30.0  # seconds for another process that is writing
-DROPPED = 4  # where it is full, the oldest of so many parts makes room
-ATTEMPTS, PAUSE = 50, 0.1  # to open a file, and the seconds between two
+from indexes.storage.database import open_database
+
+MAX_BYTES = 1 << 30
+WAIT_SECONDS = 30.0  # for another process that is writing
+DROPPED_SHARE = 4  # a full cache drops its oldest quarter
+_TABLE = "CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)"
 log = logging.getLogger("convagent")
 
 
 class Cache:
-    """Raises nothing; says once why it cannot be used."""
+    """A cache that raises no errors; it logs once why it cannot be used."""
 
-    def __init__(self, path: Path | None, most_bytes: int = MOST_BYTES) -> None:
-        """Without a path it is in memory, and gone with the process."""
-        self._path, self._most_bytes, self._turn = path, most_bytes, Lock()
+    def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
+        """Without a path the cache is in memory, and lost when the process ends."""
+        self._path, self._max_bytes, self._lock = path, max_bytes, Lock()
         self._database: sqlite3.Connection | None = None
         try:
             if path:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path.touch(mode=0o600)  # what was asked is nobody else's affair
-            self._database = _open_database(path)
+                path.touch(mode=0o600)  # the user's questions are private
+            # IMMEDIATE: a transaction that starts to write later is refused, not made to wait
+            self._database = open_database(path, WAIT_SECONDS, "IMMEDIATE", [_TABLE])
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 
     def get(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """The values of those keys that are known."""
-        with self._turn:
+        """The values of those keys that are in the cache."""
+        with self._lock:
             try:
-                return dict(self._rows(self._database, keys)) if self._database else {}
+                return dict(self._select_rows(self._database, keys)) if self._database else {}
             except sqlite3.Error as error:
                 self._give_up(error)
                 return {}
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
-        """Keep values. Where the file is full the oldest quarter of it makes room."""
-        with self._turn:
+        """Save values. A full file drops its oldest quarter first."""
+        with self._lock:
             try:
                 if self._database:
                     with self._database:
@@ -54,12 +56,12 @@ class Cache:
                 self._give_up(error)
 
     def close(self) -> None:
-        with self._turn:
+        with self._lock:
             if self._database:
                 self._database.close()
                 self._database = None
 
-    def _rows(self, database: sqlite3.Connection, keys: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _select_rows(self, database: sqlite3.Connection, keys: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
         for key in set(keys):
             yield from database.execute("SELECT key, value FROM kept WHERE key = ?", (key,))
 
@@ -67,31 +69,10 @@ class Cache:
         pages, free, size = (
             database.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "freelist_count", "page_size")
         )
-        if (pages - free) * size >= self._most_bytes:
+        if (pages - free) * size >= self._max_bytes:
             oldest, newest = database.execute("SELECT min(rowid), max(rowid) FROM kept").fetchone()
-            database.execute("DELETE FROM kept WHERE rowid <= ?", (oldest + (newest - oldest) // DROPPED,))
+            database.execute("DELETE FROM kept WHERE rowid <= ?", (oldest + (newest - oldest) // DROPPED_SHARE,))
 
     def _give_up(self, error: Exception) -> None:
         log.info("The cache %s cannot be used (%s): going on without it", self._path, error)
         self._database = None
-
-
-def _open_database(path: Path | None) -> sqlite3.Connection:
-    """A connection to the file, which is made if it is not there."""
-    database = sqlite3.connect(
-        path or ":memory:",
-        timeout=WAIT,
-        isolation_level="IMMEDIATE",  # a transaction that begins to write later is refused, not made to wait
-        check_same_thread=False,
-    )
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")  # losing the latest in a power cut costs only time
-            database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)")
-            break
-        except sqlite3.OperationalError:  # whoever makes the file at the same moment is refused at once
-            if attempt == ATTEMPTS:
-                raise
-            time.sleep(PAUSE)
-    return database

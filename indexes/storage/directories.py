@@ -1,18 +1,18 @@
-"""Where files are kept: caches, which may be deleted, and what a person wants kept."""
+"""The user's directories: for caches, which may be deleted, and for data, which may not."""
 
 import os
 from pathlib import Path
 
 
-def cache_directory() -> Path:
-    """Where made files are kept: `CONVAGENT_CACHE`, else the user's cache directory."""
+def find_cache_directory() -> Path:
+    """Where caches are: `CONVAGENT_CACHE`, or else the user's cache directory."""
     from platformdirs import user_cache_path
 
     return Path(os.environ.get("CONVAGENT_CACHE") or user_cache_path("convagent"))
 
 
-def data_directory() -> Path:
-    """Where a person's own data are kept: `CONVAGENT_DATA`, else the user's data directory."""
+def find_data_directory() -> Path:
+    """Where the user's own data are: `CONVAGENT_DATA`, or else the user's data directory."""
     from platformdirs import user_data_path
 
     return Path(os.environ.get("CONVAGENT_DATA") or user_data_path("convagent"))

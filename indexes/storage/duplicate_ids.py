@@ -1,8 +1,9 @@
-"""Which ids of a corpus were there before, in bounded memory however many there are.
+"""Finding duplicate ids in a corpus of any size, in bounded memory.
 
-An id is known by 64 bits of its hash. A filter of two bits an id, in a table of fixed size, tells most new ids at once;
-only what it cannot tell is looked for among all hashes, which lie in sorted runs: the latest in memory, the rest in a
-file. Of a hundred million different ids the filter leaves one in ten to be looked for; of a million, none.
+An id is represented by a digest, 64 bits of its hash. A Bloom filter of fixed size, with two bits for each id,
+recognises most new ids at once. Only those that it does not are searched for among all digests, which are stored in
+sorted runs: the latest in memory, the others in a file. Of a hundred million different ids, one in ten is searched for;
+of a million, none.
 """
 
 import hashlib
@@ -14,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 Digests = npt.NDArray[np.uint64]
-FILTER_BITS = 29  # of a place in the filter: 2**29 bits are 64 MiB
-RUN = 1 << 20  # digests that are sorted into a run of the file: 8 MiB
+FILTER_BITS = 29  # the filter has 2**29 bits: 64 MiB
+RUN_DIGESTS = 1 << 20  # in a run of the file: 8 MiB
 
 
 class SeenIds:
-    """The ids met so far, asked block by block. Keeps a file at `path` while it is open, and deletes it then."""
+    """The ids recorded so far. Uses a file at `path` while it is open, and deletes it at the end."""
 
-    def __init__(self, path: Path, run: int = RUN, filter_bits: int = FILTER_BITS) -> None:
+    def __init__(self, path: Path, run: int = RUN_DIGESTS, filter_bits: int = FILTER_BITS) -> None:
         self._path, self._run, self._shift = path, run, np.uint64(64 - filter_bits)
         self._filter = np.zeros(1 << (filter_bits - 3), dtype=np.uint8)
-        self._latest: list[Digests] = []  # sorted, and in memory
-        self._ends = [0]  # of the runs of the file
+        self._latest: list[Digests] = []  # the runs in memory
+        self._ends = [0]  # of the runs in the file
         self._file = path.open("wb")
 
     def __enter__(self) -> "SeenIds":
@@ -35,37 +36,43 @@ class SeenIds:
         self._file.close()
         self._path.unlink()
 
-    def add(self, ids: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """For each id of a block, whether it was there before: in an earlier block, or earlier in this one."""
-        digests, first = np.unique(_digests(ids), return_index=True)
-        old = np.ones(len(ids), dtype=np.bool_)
-        old[first] = self._known(digests)
-        self._keep(digests[~old[first]])
-        return old
+    def record_ids(self, ids: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Record a block of ids. For each, whether it was there before: in an earlier block, or earlier in this one."""
+        digests, first = np.unique(_hash_ids(ids), return_index=True)
+        is_duplicate = np.ones(len(ids), dtype=np.bool_)
+        is_duplicate[first] = self._find_recorded(digests)
+        self._record_digests(digests[~is_duplicate[first]])
+        return is_duplicate
 
-    def _known(self, digests: Digests) -> npt.NDArray[np.bool_]:
-        known = np.ones(len(digests), dtype=np.bool_)
-        for places in self._places(digests):
-            known &= (self._filter[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8)) & 1 == 1
-        unsure = digests[known]
+    def _find_recorded(self, digests: Digests) -> npt.NDArray[np.bool_]:
+        recorded = self._match_filter(digests)
+        unsure = digests[recorded]
         if unsure.size:
             found = np.zeros(len(unsure), dtype=np.bool_)
-            for run in self._runs():
+            for run in self._read_runs():
                 found |= run[np.minimum(run.searchsorted(unsure), len(run) - 1)] == unsure
-            known[known] = found
-        return known
+            recorded[recorded] = found
+        return recorded
 
-    def _places(self, digests: Digests) -> tuple[Digests, Digests]:
+    def _match_filter(self, digests: Digests) -> npt.NDArray[np.bool_]:
+        """False for digests that are certainly new."""
+        matches = np.ones(len(digests), dtype=np.bool_)
+        for places in self._locate_bits(digests):
+            matches &= (self._filter[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8)) & 1 == 1
+        return matches
+
+    def _locate_bits(self, digests: Digests) -> tuple[Digests, Digests]:
+        """The two bits of each digest in the filter."""
         return digests >> self._shift, (digests << self._shift) >> self._shift
 
-    def _runs(self) -> Iterator[Digests]:
-        """All runs. Those of the file are mapped one at a time, so that what was looked at does not stay in memory."""
+    def _read_runs(self) -> Iterator[Digests]:
+        """All runs. Those of the file are mapped one at a time, so that they do not stay in memory."""
         yield from self._latest
         for start, end in pairwise(self._ends):
             yield np.memmap(self._path, dtype=np.uint64, mode="r", offset=8 * start, shape=(end - start,))
 
-    def _keep(self, digests: Digests) -> None:
-        for places in self._places(digests):
+    def _record_digests(self, digests: Digests) -> None:
+        for places in self._locate_bits(digests):
             bits = np.left_shift(np.uint8(1), (places & np.uint64(7)).astype(np.uint8))
             np.bitwise_or.at(self._filter, places >> np.uint64(3), bits)
         if digests.size:
@@ -78,6 +85,6 @@ class SeenIds:
             self._latest.clear()
 
 
-def _digests(ids: Sequence[str]) -> Digests:
+def _hash_ids(ids: Sequence[str]) -> Digests:
     blake = hashlib.blake2b
     return np.frombuffer(b"".join([blake(id.encode("utf-8", "replace"), digest_size=8).digest() for id in ids]), ">u8")

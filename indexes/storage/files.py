@@ -1,10 +1,11 @@
-"""Files that appear whole or not at all."""
+"""Reading and writing files, with errors that name them."""
 
 import hashlib
 import mmap
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 from indexes.storage.atomic_files import write_file_atomically
 from schemas.errors import MissingError, RunError, UsageError
@@ -12,25 +13,36 @@ from schemas.wire import utf8
 
 
 def read_utf8(path: Path) -> bytes:
-    """A text file's contents without a byte order mark, or an error that names it."""
+    """A text file's contents without a byte order mark. Raises `MissingError` or `InvalidInputError`."""
     return bytes(utf8(read_bytes(path), str(path)))
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's contents, or an error that names it."""
+    """A file's contents. Raises `MissingError` where it cannot be read."""
     try:
         return path.read_bytes()
-    except FileNotFoundError as error:
-        raise MissingError("no such file", where=str(path)) from error
     except OSError as error:
-        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+        raise _make_unreadable_error(path, error) from error
+
+
+def open_to_read(path: Path) -> IO[bytes]:
+    """A file opened for reading. Raises `MissingError` where it cannot be."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise _make_unreadable_error(path, error) from error
+
+
+def _make_unreadable_error(path: Path, error: OSError) -> MissingError:
+    what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+    return MissingError(what, where=str(path))
 
 
 def check_writable(path: Path, overwrite: bool) -> None:
-    """Refuse, before any work is done, an output that is there already or cannot be made."""
+    """Raise an error, before any work is done, if an output file exists already or cannot be made."""
     if path.is_dir():
         raise UsageError("is a directory; an output file is needed", where=str(path))
-    if path.exists() and not path.is_file():  # a device, say, that a file would take the place of
+    if path.exists() and not path.is_file():  # a device, for example, that a file would replace
         raise UsageError("is no ordinary file", where=str(path), remedy="Give another name with -o.")
     if path.exists() and not overwrite:
         raise UsageError("exists already", where=str(path), remedy="Give --overwrite, or another name with -o.")
@@ -41,7 +53,7 @@ def check_writable(path: Path, overwrite: bool) -> None:
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write through a temporary file beside `path`: the old contents stay until the new ones are safely on disk."""
+    """Write a file through a temporary one beside it: the old contents stay until the new ones are safely on disk."""
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
@@ -54,20 +66,18 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def map_file(path: Path) -> memoryview:
-    """A text file's contents without a byte order mark, of which only what is looked at is in memory."""
+    """A text file's contents without a byte order mark, read into memory only where they are used."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except ValueError:  # an empty file cannot be mapped
         return memoryview(b"")
-    except FileNotFoundError as error:
-        raise MissingError("no such file", where=str(path)) from error
     except OSError as error:
-        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
+        raise _make_unreadable_error(path, error) from error
     return memoryview(utf8(data, str(path)))
 
 
-def file_sha256(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """A file's SHA-256, as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A text's words as the index knows them."""
+"""Text analysis: the stems that texts and queries are indexed and searched by."""
 
 from functools import cache
 from importlib import import_module
@@ -9,14 +9,14 @@ import tantivy
 ANALYZER = "english: words, lower case, ASCII, stop words, Snowball stems"
 
 
-def stems(text: str) -> list[str]:
-    """Lower-case stems in order, stop words left out."""
-    return list(analyzer().analyze(text))
+def extract_stems(text: str) -> list[str]:
+    """A text's stems in order, in lower case and without stop words."""
+    return list(build_analyzer().analyze(text))
 
 
 @cache
-def analyzer() -> Any:
-    """The analyzer of passages and of queries."""
+def build_analyzer() -> Any:
+    """The analyzer of passages and queries."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(60))
@@ -29,6 +29,6 @@ def analyzer() -> Any:
 
 
 @cache
-def stop_words(language: str = "en") -> frozenset[str]:
-    """spaCy's, in lower case: more than the index leaves out."""
+def load_stop_words(language: str = "en") -> frozenset[str]:
+    """spaCy's stop words of a language, in lower case. They are more than the index leaves out."""
     return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)

@@ -1,10 +1,8 @@
-"""Text from outside, without what steers a terminal."""
+"""Removing control characters, which could steer a terminal, from text of unknown origin."""
 
-_CONTROL_CHARACTERS = dict.fromkeys(
-    [*range(9), *range(11, 32), *range(127, 160)]
-)  # all control characters but tab and newline
+_CONTROL_CHARACTERS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])  # all but tab and newline
 
 
 def strip_control_characters(text: str) -> str:
-    """The same without control characters."""
+    """The text without control characters."""
     return text.translate(_CONTROL_CHARACTERS)

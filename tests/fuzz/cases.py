@@ -93,7 +93,7 @@ def passages(case: Case) -> Iterator[Step]:
 
 def _whole_index(directory: Path) -> None:
     index = PassageIndex(directory)
-    ids = [index.id(number) for number in range(len(index))]
+    ids = [index.get_id(number) for number in range(len(index))]
     if len(set(ids)) != len(ids):
         raise InvalidInputError("an id is there twice")
     index.read(ids)

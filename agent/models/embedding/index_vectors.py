@@ -6,7 +6,7 @@ from pathlib import Path
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, VectorCache, write_vectors
 from indexes.storage.cache import Cache
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 from schemas.progress import StageProgress
 
@@ -29,7 +29,7 @@ def embed_index(directory: Path, embedder: Embedder | None, progress: StageProgr
         log.info("%s (`convagent index embed %s` makes all vectors)", what, directory)
         return 0
     with progress("embedding", len(index)) as tick:
-        write_vectors(directory, list(index.texts()), embedder, tick)
+        write_vectors(directory, list(index.iterate_texts()), embedder, tick)
     return len(index)
 
 
@@ -37,4 +37,4 @@ def cache_vectors(embedder: Embedder) -> Embedder:
     """The same model, the vectors of texts kept among the user's caches."""
     if isinstance(embedder, VectorCache):
         return embedder
-    return VectorCache(embedder, Cache(cache_directory() / "vectors.sqlite"))
+    return VectorCache(embedder, Cache(find_cache_directory() / "vectors.sqlite"))

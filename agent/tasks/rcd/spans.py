@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from agent.tasks.rcd.topics import Dialogue, Group, RcdTopics, read_topics
 from indexes.storage.files import check_writable, read_utf8, write_atomically
-from indexes.text.analysis import stop_words
+from indexes.text.analysis import load_stop_words
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
@@ -184,4 +184,4 @@ def _compute_features(span: Span, utterance: str, middle: float) -> list[float]:
 def is_stop_word(word: str) -> bool:
     """Whether it is a stop word of spaCy's, alone or before an apostrophe, or a negation such as "don't"."""
     plain = word.lower().replace("’", "'")
-    return plain.partition("'")[0] in stop_words() or plain.endswith("n't")
+    return plain.partition("'")[0] in load_stop_words() or plain.endswith("n't")

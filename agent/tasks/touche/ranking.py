@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.tasks.touche.argument_quality import argument_quality, brevity_penalty
-from indexes.passage_index import PassageIndex, RankedNumbers, WeightedText, searchable_text, weight_stems
+from indexes.passage_index import PassageIndex, RankedNumbers, WeightedText, build_searchable_text, weight_stems
 from indexes.ranking.hybrid import sort_best_first
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
-from indexes.text.analysis import stems
+from indexes.text.analysis import extract_stems
 from schemas.records import Hit, Passage
 
 CANDIDATES = 3000  # arguments scored anew: three times what a run may hold
@@ -47,12 +47,12 @@ class Ranker:
             return self.index.search(query, k)
         weights = weight_stems(query)
         numbers = [number for number, _ in self.index.rank(weights, CANDIDATES)]
-        texts = self.index.read(self.index.ids(numbers))
+        texts = self.index.read(self.index.get_ids(numbers))
         found = dict(zip(numbers, texts, strict=True))
         ranked = sort_best_first((number, self._score(weights, argument)) for number, argument in found.items())
         if self.ways.quality:
             ranked = _promote_quality(ranked, found, QUALITY * sum(weights.values()))
-        return self.index.hits(ranked[:k])
+        return self.index.to_hits(ranked[:k])
 
     def _score(self, weights: Mapping[str, float], argument: Passage) -> float:
         words = boost_fields(argument, CONCLUSION if self.ways.conclusion else 1)
@@ -62,7 +62,7 @@ class Ranker:
 
 def boost_fields(argument: Passage, times: int) -> list[str]:
     """An argument's stems, those of its conclusion `times` times."""
-    return stems(argument.title) * (times - 1) + stems(searchable_text(argument))
+    return extract_stems(argument.title) * (times - 1) + extract_stems(build_searchable_text(argument))
 
 
 def _promote_quality(ranked: RankedNumbers, found: Mapping[int, Passage], most: float) -> RankedNumbers:

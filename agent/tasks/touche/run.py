@@ -15,7 +15,7 @@ from agent.tasks.touche.ranking import Ranker, RankingOptions
 from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index
-from indexes.passage_index import PassageIndex, WeightedText, searchable_text, weight_stems
+from indexes.passage_index import PassageIndex, WeightedText, build_searchable_text, weight_stems
 from indexes.ranking.scorers import StatisticsCounter
 from indexes.storage.atomic_files import scratch_directory
 from indexes.storage.files import check_writable, write_atomically
@@ -85,10 +85,10 @@ def rank_topics(
             index,
             skip_problems=task.skip_problems,
             progress=tick,
-            seen=lambda p: counting.add(searchable_text(p)),
+            on_passage=lambda passage: counting.add_text(build_searchable_text(passage)),
         )
     log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(asked))
-    ranker = Ranker(PassageIndex(index), counting.statistics(), task.ways)
+    ranker = Ranker(PassageIndex(index), counting.statistics, task.ways)
     return ToucheReport(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
 
 

@@ -1,0 +1,124 @@
+"""Markdown (.md, .markdown) as passages: CommonMark with tables, and front matter."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from indexes.documents.block_building import Outline, build_list_block, format_rows
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
+from indexes.documents.document_reader import DocumentReader, read_as_text
+from indexes.documents.html import read_html_blocks
+from indexes.text.segmentation import SentenceSplitter
+
+_FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
+
+
+def chunk_markdown(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+    """The title in the front matter, or "", and the passages."""
+    return _find_title(text), chunk_blocks(_read_blocks(text), split)
+
+
+def _find_title(text: str) -> str:
+    front = _FRONT_MATTER.match(text)
+    found = re.search(r"^title:[ \t]*(.+)$", front[1], re.MULTILINE) if front else None
+    return found[1].strip().strip("\"'") if found else ""
+
+
+def _read_blocks(text: str) -> Iterator[Block]:
+    """Front matter as a list of its lines, then paragraphs, lists, tables and code."""
+    from markdown_it import MarkdownIt
+
+    if front := _FRONT_MATTER.match(text):
+        yield from _read_front_matter(front[1])
+        text = "\n" * front[0].count("\n") + text[front.end() :]
+    outline = Outline()
+    tokens: Iterator[Any] = iter(MarkdownIt("commonmark").enable("table").parse(text))
+    for token in tokens:
+        yield from _read_token(token, tokens, outline)
+    yield from outline.finish()
+
+
+def _read_front_matter(front: str) -> Iterator[Block]:
+    numbered = enumerate(front.split("\n"), start=2)
+    lines = [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("title:")]
+    if lines:
+        yield build_list_block(lines)
+
+
+def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Iterator[Block]:
+    """The blocks of a token and of those that belong to it, which are taken from the tokens that follow."""
+    if token.type == "heading_open":
+        yield from outline.add_heading(int(token.tag[1]), _join_lines(next(following)))
+    elif token.type in ("bullet_list_open", "ordered_list_open"):
+        yield from _read_list(_take_tokens_within(following, token), outline)
+    elif token.type == "table_open":
+        yield from _read_table(_take_tokens_within(following, token), outline)
+    elif token.type in ("fence", "code_block"):
+        start = token.map[0] + (2 if token.type == "fence" else 1)
+        yield from _read_code(token.content, start, outline)
+    elif token.type == "html_block":
+        yield from _read_embedded_html(token.content, token.map[0], outline)
+    elif token.type == "inline" and token.content.strip():
+        yield Block(tuple(_read_lines(token)), outline.headings, outline.take_heading_line())
+
+
+def _take_tokens_within(tokens: Iterator[Any], opening: Any) -> list[Any]:
+    """The tokens up to the one that closes `opening`."""
+    inside: list[Any] = []
+    for token in tokens:
+        if token.level == opening.level and token.type == opening.type.replace("_open", "_close"):
+            break
+        inside.append(token)
+    return inside
+
+
+def _read_list(tokens: Iterable[Any], outline: Outline) -> Iterator[Block]:
+    items = [_join_lines(token) for token in tokens if token.type in ("inline", "fence", "code_block")]
+    items = [Line(item.number, text) for item in items if (text := re.sub(r"^\[[ xX]\] ", "", item.text))]
+    if items:
+        yield build_list_block(items, outline.headings, outline.take_heading_line())
+
+
+def _read_table(tokens: Iterable[Any], outline: Outline) -> Iterator[Block]:
+    rows: list[list[Line]] = []
+    for token in tokens:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append(_join_lines(token))
+    if lines := format_rows(rows):
+        yield Block(tuple(lines), outline.headings, outline.take_heading_line(), prose=False)
+
+
+def _read_code(content: str, start: int, outline: Outline) -> Iterator[Block]:
+    lines = [Line(number, line) for number, line in enumerate(content.split("\n"), start=start) if line.strip()]
+    if lines:
+        yield Block(tuple(lines), outline.headings, outline.take_heading_line(), prose=False)
+
+
+def _read_embedded_html(content: str, lines_before: int, outline: Outline) -> Iterator[Block]:
+    for block in read_html_blocks(content)[1]:
+        lines = tuple(Line(line.number + lines_before, line.text) for line in block.lines)
+        yield Block(lines, (*outline.headings, *block.headings), outline.take_heading_line(), block.prose)
+
+
+def _join_lines(token: Any) -> Line:
+    """The text of a token in one line."""
+    number = token.map[0] + 1
+    if token.type != "inline":
+        return Line(number, " ".join(token.content.split()))
+    return Line(number, " ".join(line.text for line in _read_lines(token)).strip())
+
+
+def _read_lines(token: Any) -> list[Line]:
+    """The lines of an inline token without markup: of a link its text, of an image its description."""
+    lines = [""]
+    for child in token.children:
+        if child.type in ("softbreak", "hardbreak"):
+            lines.append("")
+        elif child.type in ("text", "code_inline", "image"):
+            lines[-1] += child.content
+    return [Line(number, line) for number, line in enumerate(lines, start=token.map[0] + 1)]
+
+
+READER = DocumentReader((".md", ".markdown"), read_as_text(chunk_markdown))
