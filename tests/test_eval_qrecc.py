@@ -168,8 +168,8 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
             r"\$\[0\]: 'Truth_answer' is a required property",
         ),
         (TRUTH, "{", "run.json: is no run"),
-        (TRUTH, TRUTH, "run.json: is no valid run .*\n  `convagent validate`"),
-        (TRUTH, [{"Conversation_no": 1}], "run.json: is no valid run .*`Turn_no`"),
+        (TRUTH, TRUTH, "run.json: is no valid qrecc run .*\n  `convagent validate`"),
+        (TRUTH, [{"Conversation_no": 1}], "run.json: is no valid qrecc run .*`Turn_no`"),
         (
             TRUTH,
             load_edition("ikat-2024").run.example,
