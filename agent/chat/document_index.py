@@ -14,6 +14,7 @@ from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, emb
 from indexes.documents.folder import Listing, list_documents
 from indexes.documents.parse_cache import CachedCorpus, CachedFile, ParseCache
 from indexes.documents.passage_ids import escape_name
+from indexes.documents.readers import EXPECTED_SUFFIXES
 from indexes.documents.reading import parse_document, read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
