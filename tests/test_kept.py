@@ -18,7 +18,8 @@ from schemas.errors import RunError, UsageError
 from tests.conftest import ROOT, needs_embedder, needs_model
 
 REPACK = (
-    "from agent.models.bundled import *; source = find_bundled_gguf(); print(requantise(source, hash_file(source)))"
+    "from agent.models.bundled import *; from indexes.storage.files import hash_file; "
+    "source = find_bundled_gguf(); print(requantise(source, hash_file(source)))"
 )
 
 
