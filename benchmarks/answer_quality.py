@@ -156,7 +156,9 @@ class Nearness:
 def measure_nearness(bed: Bed, found: Sequence[TurnResult], tools: Tools) -> Nearness:
     gold = {id: {hit.id for hit in hits} for id, hits in bed.gold.items()}
     held = subjects(bed.topics)
-    unclaimed = set(map(bed.index.get_id, range(len(bed.index)))).difference(*held.values())  # they may be of any subject
+    unclaimed = set(map(bed.index.get_id, range(len(bed.index)))).difference(
+        *held.values()
+    )  # they may be of any subject
     return Nearness(
         nearness(bed, found, tools, None),
         nearness(bed, found, tools, gold.__getitem__),
