@@ -25,6 +25,7 @@ class Failing:
     """The model that is none, except where it fails."""
 
     generates_text, writes_answers, has_likelihoods, digest = True, False, False, "failing"
+    settings, runs_here = "", False
 
     def __init__(self, listen: Listener, fails: Fails) -> None:
         self.name, self._own, self._fails = "failing", NoModel(listen), fails

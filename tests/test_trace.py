@@ -110,7 +110,9 @@ def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    settings = RunSettings("ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", Plan(), "0")
+    settings = RunSettings(
+        "ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", "", Plan(), "0", ""
+    )
     path = tmp_path / "trace.jsonl"
     begun = new_trace(path, settings)
     with open_for_append(begun), pytest.raises(UsageError, match="another process"), open_for_append(begun):
@@ -152,6 +154,18 @@ def test_a_tuning_constant_is_a_setting(example_index: PassageIndex, run_path: P
     other = replace(settings.plan, tuning=replace(settings.plan.tuning, retrieval=weights))
     with pytest.raises(UsageError, match=r"tuning\.retrieval\.cosine_weight: 4\.0 then, 0\.1 now"):
         resume_trace(trace, replace(settings, plan=other))
+
+
+def test_another_kind_of_processor_is_told_and_no_reason_to_stop(
+    example_index: PassageIndex, run_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer(example_index, run_path)
+    trace = run_path.with_name("run.trace.jsonl")
+    settings = read_trace(trace).settings
+    with caplog.at_level("WARNING", "convagent"):
+        resumed = resume_trace(trace, replace(settings, processor="llama.cpp 0.3, NEON = 1"))
+    assert len(resumed.replies) == settings.turns
+    assert "another kind of processor" in caplog.text
 
 
 def test_a_trace_of_another_version_is_refused_with_what_to_do(example_index: PassageIndex, run_path: Path) -> None:

@@ -16,7 +16,7 @@ from agent.models.context_window import drop_oldest_exchanges, no_room_error
 from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
 from agent.models.protocol import Conversation, Listener, Reply, Task
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
-from agent.models.weights import is_built_with_amx, load_weights
+from agent.models.weights import describe_processor, load_weights
 from schemas.errors import InvalidInputError
 from schemas.records import Call
 
@@ -43,6 +43,14 @@ class LlamaCppModel:
     @property
     def writes_answers(self) -> bool:
         return int(llama_cpp.llama_model_n_params(self._weights.model)) >= WRITER_PARAMETERS
+
+    @property
+    def settings(self) -> str:
+        return decoding_constants()
+
+    @property
+    def runs_here(self) -> bool:
+        return True
 
     @property
     def has_likelihoods(self) -> bool:
@@ -161,8 +169,12 @@ def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener
 
 def decoding_settings() -> str:
     """What decides replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
-    build = f"{llama_cpp.__version__} {llama_cpp.llama_print_system_info().decode()} {is_built_with_amx()}"
-    return f"{build} {(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
+    return f"{describe_processor()} {decoding_constants()}"
+
+
+def decoding_constants() -> str:
+    """Sampling and the shapes of batches, which decide replies on every processor."""
+    return f"{(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
 
 
 def context_size(trained: int) -> int:

@@ -21,6 +21,8 @@ class NoModel:
     listen: Listener
     name: str = "none"
     digest: str = ""
+    settings: str = f"{(NEWEST_WEIGHT, HISTORY_MESSAGES)}"
+    runs_here: bool = False
     generates_text: bool = False
     writes_answers: bool = False
     has_likelihoods: bool = False

@@ -166,6 +166,8 @@ class ServerModel:
     _model: str  # as the server calls it
     _size: int  # tokens that it reads at once
     _takes_json_schema: bool = True
+    settings: str = ""
+    runs_here: bool = False
     generates_text: bool = True
     writes_answers: bool = True
     has_likelihoods: bool = False

@@ -58,6 +58,14 @@ class LanguageModel(Protocol):
         """SHA-256 of the weights, or of whatever else is known to decide the replies."""
 
     @property
+    def settings(self) -> str:
+        """The constants that decide the replies beside weights and prompt, as the trace keeps them."""
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether llama.cpp computes it in this process, so that the last bits hang on the processor."""
+
+    @property
     def generates_text(self) -> bool:
         """Whether it can be asked at all; else `ask` gives an empty reply."""
 

@@ -42,6 +42,8 @@ class ScriptedModel:
     listen: Listener
     name: str = "scripted"
     digest: str = ""
+    settings: str = ""
+    runs_here: bool = False
     generates_text: bool = True
     writes_answers: bool = False
     has_likelihoods: bool = True

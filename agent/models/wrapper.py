@@ -20,6 +20,14 @@ class ModelWrapper:
         return self._llm.digest
 
     @property
+    def settings(self) -> str:
+        return self._llm.settings
+
+    @property
+    def runs_here(self) -> bool:
+        return self._llm.runs_here
+
+    @property
     def generates_text(self) -> bool:
         return self._llm.generates_text
 

@@ -51,13 +51,23 @@ def prepare_run(topics: Topics, sources: Evidence, worker: Worker, mode: Mode, p
         passages=sources.digest,
         model=worker.llm.name,
         model_digest=worker.llm.digest,
+        model_settings=worker.llm.settings,
         embedder=worker.embedder.name if worker.embedder else "",
         embedder_digest=worker.embedder.digest if worker.embedder else "",
         prompts=prompts.digest(),
         plan=plan,
         convagent=version("convagent"),
+        processor=_describe_processor(worker),
     )
     return PreparedRun(shown, given, sources, settings)
+
+
+def _describe_processor(worker: Worker) -> str:
+    if not (worker.llm.runs_here or worker.embedder):
+        return ""
+    from agent.models.weights import describe_processor
+
+    return describe_processor()
 
 
 def _sha256(record: object) -> str:

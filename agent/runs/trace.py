@@ -4,6 +4,7 @@ The first line says what decides the run (`Settings`); a trace is continued only
 at most the turn in hand: a torn last line is cut off on resuming.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from schemas.wire import decode
 
 VERSION = 4  # raised whenever a field of a trace changes
 T = TypeVar("T")
+log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ class RunSettings:
     passages: str  # SHA-256 of the index's own description, or of the passages given
     model: str
     model_digest: str
+    model_settings: str  # its constants: sampling, shapes of batches
     embedder: str  # empty where words alone count
     embedder_digest: str
     prompts: str  # SHA-256
     plan: Plan
     convagent: str
+    processor: str  # what computed: llama.cpp's build and processor features; empty where it computed nothing
     trace_version: int = VERSION
 
 
@@ -152,6 +156,11 @@ def resume_trace(path: Path, settings: RunSettings) -> Trace:
         return new_trace(path, settings)
     found = read_trace(path)
     old, new = _flatten(found.settings), _flatten(settings)
+    if old.pop("processor") != new["processor"]:
+        what = (
+            "%s was begun on another kind of processor: what is answered from here on may differ (docs/reliability.md)"
+        )
+        log.warning(what, path)
     different = [f"  {name}: {old[name]!r} then, {new[name]!r} now" for name in old if old[name] != new[name]]
     if different:
         what = "\n".join(["was made under other settings, so it cannot be resumed:", *different])
