@@ -18,11 +18,7 @@ from schemas.errors import RunError, UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, needs_model
 
 REPACK = (
-<<<<<<< HEAD
     "from agent.models.bundled import find_bundled_gguf, requantise; from indexes.storage.files import hash_file; "
-=======
-    "from agent.models.bundled import *; from indexes.storage.files import hash_file; "
->>>>>>> house-indexes
     "source = find_bundled_gguf(); print(requantise(source, hash_file(source)))"
 )
 
