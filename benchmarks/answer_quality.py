@@ -74,7 +74,7 @@ def tools_of(bed: Bed, llm: LanguageModel, embedder: str, plan: Plan) -> Tools:
     return Tools(llm, searcher.search, searcher.read, plan, opened.embed if opened else None)
 
 
-def answered(bed: Bed, tools: Tools) -> tuple[list[TurnResult], float]:
+def answer_all(bed: Bed, tools: Tools) -> tuple[list[TurnResult], float]:
     """Every turn answered from its gold passages, and the seconds that it took on average."""
     started = perf_counter()
     found = [
@@ -98,7 +98,7 @@ def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passa
     )
 
 
-def cited(found: Sequence[TurnResult]) -> dict[str, tuple[str, Sequence[Passage]]]:
+def read_cited(found: Sequence[TurnResult]) -> dict[str, tuple[str, Sequence[Passage]]]:
     return {
         turn.turn_id: (turn.response.text, [p for p in turn.passages if p.id in turn.response.used]) for turn in found
     }
@@ -217,8 +217,8 @@ def main() -> None:
     for name, embedder in (("--model none --embedder none", "none"), ("--model none", "minilm")):
         print_row(bed, name, *_row(bed, tools_of(bed, none, embedder, plan)))
     tools = tools_of(bed, open_model(options.model), "minilm", plan)
-    found, seconds = answered(bed, tools)
-    print_row(bed, "default: sentences selected", cited(found), seconds)
+    found, seconds = answer_all(bed, tools)
+    print_row(bed, "default: sentences selected", read_cited(found), seconds)
     if options.slow:
         third = replace(bed, gold={id: bed.gold[id] for id in list(bed.gold)[::3]})
         writing = replace(tools, plan=replace(plan, answer="write"))
@@ -230,8 +230,8 @@ def main() -> None:
 
 
 def _row(bed: Bed, tools: Tools) -> tuple[dict[str, tuple[str, Sequence[Passage]]], float]:
-    found, seconds = answered(bed, tools)
-    return cited(found), seconds
+    found, seconds = answer_all(bed, tools)
+    return read_cited(found), seconds
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def _resident(pid: int | None) -> int:
     return total
 
 
-def measured(sizes: Sequence[int]) -> Iterator[Row]:
+def measure_system(sizes: Sequence[int]) -> Iterator[Row]:
     """All systems, the small corpora first. Each row is printed when it is there."""
     made_up = MadeUp()
     queries = made_up.queries()
@@ -317,7 +317,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.png")
     options = parser.parse_args()
-    rows = list(measured(sorted(options.sizes)))
+    rows = list(measure_system(sorted(options.sizes)))
     print_ratios(rows)
     print_growth(rows)
     if options.json:

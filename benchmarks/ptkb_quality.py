@@ -80,7 +80,7 @@ def each_turn(topics: Topics) -> Iterable[tuple[str, Conversation, tuple[Stateme
             yield turn.id, Conversation(system, history), topic.ptkb
 
 
-def weighed(topics: Topics, llm: LanguageModel, calls: list[Call], embedder: Embedder) -> Seen:
+def weigh_turns(topics: Topics, llm: LanguageModel, calls: list[Call], embedder: Embedder) -> Seen:
     """What the selection sees of every turn, with the rewrite that the search had made before it."""
     evidence, spent = {}, []
     for id, conversation, ptkb in each_turn(topics):
@@ -92,7 +92,7 @@ def weighed(topics: Topics, llm: LanguageModel, calls: list[Call], embedder: Emb
     return Seen(evidence, *(mean(column) for column in zip(*spent, strict=True)))
 
 
-def prompted(topics: Topics, llm: LanguageModel, calls: list[Call]) -> Seen:
+def ask_for_choice(topics: Topics, llm: LanguageModel, calls: list[Call]) -> Seen:
     """What the model chooses when it is asked to, the statements enumerated: 1 for one that it names, else 0."""
     evidence, spent = {}, []
     for id, conversation, ptkb in each_turn(topics):
@@ -123,7 +123,7 @@ def _read(calls: Sequence[Call]) -> int:
     return sum(call.tokens_read for call in calls)
 
 
-def fitted(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> StatementClassifier:
+def fit_classifier(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> StatementClassifier:
     """A logistic regression (L2, C 1, on standardised features) over all labelled turns but those of one topic."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
@@ -144,7 +144,7 @@ def fitted(evidence: Mapping[str, Numbers], bed: Bed, without: str = "") -> Stat
 
 def cross_validated(evidence: Mapping[str, Numbers], bed: Bed) -> dict[str, list[float]]:
     """How likely each statement of each turn matters, by a rule that has not seen its topic."""
-    rules = {topic.id: fitted(evidence, bed, topic.id) for topic in bed.topics.topics}
+    rules = {topic.id: fit_classifier(evidence, bed, topic.id) for topic in bed.topics.topics}
     return {id: predict_probabilities(rules[topic_of(id)], found) for id, found in evidence.items()}
 
 
@@ -166,7 +166,7 @@ def ndcg(likely: Likely, bed: Bed, qrels: Qrels) -> float:
     return mean(turn["nDCG@3"] for turn in found.values())
 
 
-def named(likely: Sequence[float]) -> list[int]:
+def name_evidence(likely: Sequence[float]) -> list[int]:
     """A set that stands already: what has 1."""
     return [n for n, p in enumerate(likely) if p == 1.0]
 
@@ -211,10 +211,10 @@ def main() -> None:
     embedder = open_embedder("minilm")
     assert embedder is not None
     calls: list[Call] = []
-    without = weighed(bed.topics, open_model("none", calls.append), calls, embedder)
+    without = weigh_turns(bed.topics, open_model("none", calls.append), calls, embedder)
     llm = open_model(options.model, calls.append)
-    judged = weighed(bed.topics, llm, calls, embedder)
-    asked = prompted(bed.topics, llm, calls)
+    judged = weigh_turns(bed.topics, llm, calls, embedder)
+    asked = ask_for_choice(bed.topics, llm, calls)
     print(
         ", ".join(f"{name}: {len(qrels)} turns" for name, qrels in bed.judged.items()), f"all: {len(bed.own)} turns\n"
     )
@@ -230,7 +230,7 @@ def table(bed: Bed, without: Seen, judged: Seen, asked: Seen) -> None:
     none = {id: [0.0] * len(found) for id, found in bed.ids.items()}
     print_row("always none", none, bed, None, lambda _likely: [])
     print_row("two at random", at_random(bed.ids), bed, None, first_two)
-    print_row("prompted choice", {id: list(e[:, 0]) for id, e in asked.evidence.items()}, bed, asked, named)
+    print_row("prompted choice", {id: list(e[:, 0]) for id, e in asked.evidence.items()}, bed, asked, name_evidence)
     for name, seen, kinds in ROWS:
         likely = cross_validated(columns(without if seen == "none" else judged, *kinds), bed)
         print_row(name, likely, bed, judged if seen == "model" and GAIN in kinds else without)
@@ -250,7 +250,7 @@ def fit(bed: Bed, without: Seen, judged: Seen) -> None:
     print()
     for model, source in ((True, judged), (False, without)):
         for kinds in ((GAIN, COSINE), (GAIN,)):
-            print(f"    {(model, len(kinds) == 2)}: {fitted(columns(source, *kinds), bed)},")
+            print(f"    {(model, len(kinds) == 2)}: {fit_classifier(columns(source, *kinds), bed)},")
     likely = cross_validated(columns(judged, GAIN, COSINE), bed)
     print("\n| sure | labels F1 | all F1 | mean of both |\n|---|---|---|---|")
     for min_probability in (0.0, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):

@@ -43,18 +43,18 @@ class Case:
         return span_features(self.spans, self.group[0])
 
     @cached_property
-    def wanted(self) -> Numbers:
+    def target(self) -> Numbers:
         """How likely each candidate should be."""
         close = [max(measure_span(title, span.text)["Jaccard"] for title in self.titles) ** 2 for span in self.spans]
         return np.asarray(close) / max(sum(close), 1e-9)
 
 
-def fitted(cases: Sequence[Case], columns: Columns) -> SpanRule:
+def fit_rule(cases: Sequence[Case], columns: Columns) -> SpanRule:
     """A rule that weighs these features; the others weigh nothing."""
     from scipy.optimize import minimize
 
     width = np.vstack([case.rows for case in cases]).std(axis=0)[list(columns)] + 1e-9
-    beds = [(case.rows[:, columns] / width, case.wanted) for case in cases if case.wanted.any()]
+    beds = [(case.rows[:, columns] / width, case.target) for case in cases if case.target.any()]
 
     def loss(weights: Numbers) -> tuple[float, Numbers]:
         total, slope = PENALTY * float(weights @ weights) / 2, PENALTY * weights
@@ -74,9 +74,9 @@ def cross_validated(cases: Sequence[Case], columns: Columns, seed: int | None = 
     """The spans of each film, by the rule that the other films teach; with a seed, ties are broken by chance."""
     spans: dict[str, str] = {}
     for film in sorted({case.group[0].movie for case in cases}):
-        rule = fitted([case for case in cases if case.group[0].movie != film], columns)
+        rule = fit_rule([case for case in cases if case.group[0].movie != film], columns)
         score = rule if seed is None else shaken(rule, seed)
-        spans |= chosen([case for case in cases if case.group[0].movie == film], score)
+        spans |= choose_all([case for case in cases if case.group[0].movie == film], score)
     return spans
 
 
@@ -86,13 +86,13 @@ def shaken(rule: SpanRule, seed: int) -> Score:
     return lambda spans, dialogue: list(rule(spans, dialogue) + 1e-6 * chance.random(len(spans)))
 
 
-def chosen(cases: Sequence[Case], score: Score) -> dict[str, str]:
+def choose_all(cases: Sequence[Case], score: Score) -> dict[str, str]:
     pairs = [zip(case.group, choose_spans(case.group, score), strict=True) for case in cases]
     return {dialogue.id: span.text for pair in pairs for dialogue, span in pair}
 
 
 def best(case: Case) -> Score:
-    return lambda spans, dialogue: list(case.wanted)
+    return lambda spans, dialogue: list(case.target)
 
 
 def print_row(name: str, runs: Sequence[Mapping[str, str]], topics: RcdTopics) -> None:
@@ -113,11 +113,11 @@ def main() -> None:
     print(f"| {'':36} | {' | '.join(SPAN_MEASURES)} |\n|---|---|---|")
     table(cases, topics)
     if options.fit:
-        print(f"\nRULES = {{'none': {fitted(cases, ALL)}}}")
+        print(f"\nRULES = {{'none': {fit_rule(cases, ALL)}}}")
 
 
 def table(cases: Sequence[Case], topics: RcdTopics) -> None:
-    perfect = {id: span for case in cases for id, span in chosen([case], best(case)).items()}
+    perfect = {id: span for case in cases for id, span in choose_all([case], best(case)).items()}
     print_row("the best candidate (with the titles)", [perfect], topics)
     print_row("the rule", [cross_validated(cases, ALL)], topics)
     print_row(

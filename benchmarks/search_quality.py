@@ -100,7 +100,7 @@ def only(query: Query, row: Row, seed: int | None) -> Query:
     return query if seed is None else replace(query, hypothetical_answers=query.hypothetical_answers[seed : seed + 1])
 
 
-def searched(
+def search_all(
     bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row, seed: int | None
 ) -> tuple[Scores, float]:
     """The measures of a row, and the seconds that its searches take a turn."""
@@ -115,13 +115,13 @@ def searched(
 
 def costs(asked: Mapping[str, Asked], row: Row) -> tuple[float, float, float]:
     """Tokens read, tokens written and seconds a turn, of the steps that a row needs."""
-    calls = [call for turn in asked.values() for call in _needed(turn.calls, row)]
+    calls = [call for turn in asked.values() for call in _needed_calls(turn.calls, row)]
     n = len(asked)
     read, written = sum(call.tokens_read for call in calls), sum(call.tokens_written for call in calls)
     return read / n, written / n, sum(call.seconds for call in calls) / n
 
 
-def _needed(calls: Iterable[Call], row: Row) -> Iterator[Call]:
+def _needed_calls(calls: Iterable[Call], row: Row) -> Iterator[Call]:
     imagined = 0
     for call in calls:
         imagined += call.step == "hyde"
@@ -137,7 +137,7 @@ def human(bed: Bed) -> dict[str, Asked]:
 def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
     """A line of the table: searched once for each seed's answer, unless they are fused or it has none."""
     numbers = [None] if row.fused or "hyde" not in row.steps else list(range(seeds))
-    results = [searched(bed, llm, asked, row, number) for number in numbers]
+    results = [search_all(bed, llm, asked, row, number) for number in numbers]
     cells = []
     for measure in SHOWN:
         values = [scores.mean(measure) for scores, _ in results]

@@ -117,10 +117,10 @@ def _round(
     sentences: list[EmbeddingPace] = []
     with progress("measuring", len(plan) + len(embedding)) as tick:
         for pace in plan:
-            language.append(_measured(pace))
+            language.append(_measure_pace_of(pace))
             tick(len(language))
         for row in embedding:
-            found = _embedded(row, embedder)
+            found = _measure_embedder(row, embedder)
             if found is None:
                 break
             sentences.append(found)
@@ -153,10 +153,10 @@ def _readable(path: Path) -> Path:
     return path
 
 
-def _measured(pace: Pace) -> Pace:
+def _measure_pace_of(pace: Pace) -> Pace:
     from agent.models.kv_cache import BLOCK
 
-    with _loaded(Path(pace.path), pace.threads) as (context, tokenize, sampler):
+    with _load_context(Path(pace.path), pace.threads) as (context, tokenize, sampler):
         text = tokenize(" ".join(STATEMENTS * 10))[: min(READ, context.size // 2)]
         candidates = [tokenize(f" {statement}") for statement in STATEMENTS]
         context.read(text[:WARMING])  # threads and pages of the file come into being
@@ -169,7 +169,7 @@ def _measured(pace: Pace) -> Pace:
 
 
 @contextmanager
-def _loaded(path: Path, threads: int) -> "Iterator[tuple[KvCache, Callable[[str], list[int]], Any]]":
+def _load_context(path: Path, threads: int) -> "Iterator[tuple[KvCache, Callable[[str], list[int]], Any]]":
     """The context that the agent itself uses, what makes tokens of text, and a greedy sampler."""
     import llama_cpp
 
@@ -207,7 +207,7 @@ def _pace(steps: Iterator[object]) -> float:
     return done / seconds
 
 
-def _embedded(row: EmbeddingPace, name: str | None) -> EmbeddingPace | None:
+def _measure_embedder(row: EmbeddingPace, name: str | None) -> EmbeddingPace | None:
     """None where there is no embedding model."""
     embedder: Any = open_embedder(name, threads=row.threads)
     if embedder is None:

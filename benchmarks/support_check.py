@@ -46,7 +46,7 @@ def read_pairs(path: Path) -> list[Pair]:
     ]
 
 
-def measured(pairs: Sequence[Pair]) -> tuple[float, float]:
+def measure_check(pairs: Sequence[Pair]) -> tuple[float, float]:
     """Precision and recall of taking a sentence for supported."""
     taken = [pair.supported for pair in pairs if not why_unsupported(pair.sentence, pair.passage)]
     right = sum(taken)
@@ -58,7 +58,7 @@ def main() -> None:
     print("| pairs | supported | not | precision | recall |\n|---|---|---|---|---|")
     for part in dict.fromkeys(pair.part for pair in pairs):
         found = [pair for pair in pairs if pair.part == part]
-        precision, recall = measured(found)
+        precision, recall = measure_check(found)
         true = sum(pair.supported for pair in found)
         print(f"| {part} | {true} | {len(found) - true} | {precision:.2f} | {recall:.2f} |")
     print("\n| kind | taken for supported |\n|---|---|")

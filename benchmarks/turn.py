@@ -83,21 +83,21 @@ def naive(topics: Sequence[Topic], index: Path) -> Cost:
             said = [(message.role, message.text) for message in turn.history or ()]
             conversation = [*said, ("user", turn.utterance)]
             started = time.perf_counter()
-            known = _listed(topic.ptkb)
+            known = _list_statements(topic.ptkb)
             rewrite = ask("rewrite", "Rewrite the last question so that it can be understood alone.", conversation)
             ask("statements", f"Which of these statements matter? Reply with numbers.\n{known}", conversation)
             found = passages.read([hit.id for hit in passages.search([(rewrite, 1.0)], SHOWN)])
-            ask("answer", f"Answer from these passages.\n{_quoted(found)}\n{known}", conversation)
+            ask("answer", f"Answer from these passages.\n{_quote_passages(found)}\n{known}", conversation)
             cost.seconds += time.perf_counter() - started
             cost.turns += 1
     return cost
 
 
-def _listed(statements: Sequence[Statement]) -> str:
+def _list_statements(statements: Sequence[Statement]) -> str:
     return "\n".join(f"{statement.id}. {statement.text}" for statement in statements)
 
 
-def _quoted(passages: Sequence[Passage]) -> str:
+def _quote_passages(passages: Sequence[Passage]) -> str:
     return "\n\n".join(f"[{n}] {passage.text}" for n, passage in enumerate(passages, start=1))
 
 
@@ -137,7 +137,7 @@ def ours(topics: Sequence[Topic], index: Path) -> Cost:
 WAYS = {"convagent": ours, "naive chain": naive}
 
 
-def measured(way: str, options: argparse.Namespace) -> Cost:
+def measure_process(way: str, options: argparse.Namespace) -> Cost:
     """The cost of one way, in a process of its own."""
     command = [sys.executable, __file__, str(options.topics), str(options.index), "--every", str(options.every)]
     done = subprocess.run([*command, "--only", way], stdout=subprocess.PIPE, check=True)
@@ -214,7 +214,7 @@ def main() -> None:
         print(json.dumps(asdict(cost)))
         return
     print(f"{len(topics)} conversations, {sum(len(topic.turns) for topic in topics)} turns\n", flush=True)
-    costs = {way: measured(way, options) for way in WAYS}
+    costs = {way: measure_process(way, options) for way in WAYS}
     print_costs(costs)
     repeated = print_repeated(options)
     if options.json:

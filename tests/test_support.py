@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from agent.turn.attribution import supporting_ids, why_unsupported
-from benchmarks.support_check import PAIRS, Pair, measured, read_pairs
+from benchmarks.support_check import PAIRS, Pair, measure_check, read_pairs
 from schemas.records import Passage
 
 BREAD = "Rice bread keeps for two days in a tin. Freezing, which harms no loaf, keeps it fresh for 4,500 hours."
@@ -24,7 +24,7 @@ def test_the_table_has_pairs_of_every_kind(pairs: list[Pair]) -> None:
 @pytest.mark.parametrize("part", ["rules", "held out"])
 def test_what_it_takes_for_supported_is(pairs: list[Pair], part: str) -> None:
     """Precision is what a reader relies on; recall is what a writing model loses. The second set shaped no rule."""
-    precision, recall = measured([pair for pair in pairs if pair.part == part])
+    precision, recall = measure_check([pair for pair in pairs if pair.part == part])
     assert precision == 1.0
     assert recall >= {"rules": 0.45, "held out": 0.45}[part]
 

@@ -28,7 +28,7 @@ class ChatRequest:
 def start_chat(request: ChatRequest) -> bool:
     """Open all that is needed, and talk. Whether everything went well (which matters where lines come through a pipe).
 
-    Raises `UsageError` or `MissingError` for a conversation that cannot be gone on with, and what opening store,
+    Raises `UsageError` or `MissingError` for a conversation that cannot be continued, and what opening store,
     passages and models raises.
     """
     if request.incognito and (request.continue_last or request.chat is not None):
