@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import OFFLINE, ROOT, own_settings_left_out
+from tests.conftest import OFFLINE, PATIENCE, ROOT, own_settings_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Server:
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
 
 def command(*arguments: str | Path) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from indexes.passages import PassageIndex
-from tests.conftest import ROOT, needs_embedder
+from tests.conftest import PATIENCE, ROOT, needs_embedder
 from tests.serving import Server, serving
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
@@ -25,7 +25,6 @@ BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="no browser (apt-get install chromium chromium-driver)"
 )
-WAIT = 120  # seconds for an answer on a busy machine
 DESKTOP, PHONE = (1280, 860), (360, 740)
 SHADE = "Which plants grow well in pots on a shady balcony?"
 
@@ -93,7 +92,7 @@ class Page:
         return str(self.driver.execute_script("return document.activeElement.id || document.activeElement.className"))
 
     def until(self, holds: Callable[[], object]) -> None:
-        WebDriverWait(self.driver, WAIT, ignored_exceptions=[Exception]).until(lambda _: holds())
+        WebDriverWait(self.driver, PATIENCE, ignored_exceptions=[Exception]).until(lambda _: holds())
 
     def ask(self, question: str) -> None:
         answers = len(self.all(".answer"))

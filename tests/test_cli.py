@@ -20,7 +20,7 @@ COMMAND = Path(sys.executable).with_name("convagent")
 
 def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command; the checkout is not on its path."""
-    env, command = own_settings_left_out() | environment, [COMMAND, *map(str, arguments)]
+    env, command = own_settings_left_out() | environment, [str(COMMAND), *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 

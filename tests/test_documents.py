@@ -25,7 +25,7 @@ from indexes.passages import PassageIndex
 from indexes.vectors import Embedder, Vectors
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES, ROOT, needs_embedder
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
 
 OWN = EXAMPLES / "documents"
 Meanwhile = Callable[[], object]
@@ -456,7 +456,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROCESS, str(folder), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=ROOT) for _ in range(3)]
-    said = [process.communicate(timeout=120)[0].decode().strip() for process in started]
+    said = [process.communicate(timeout=PATIENCE)[0].decode().strip() for process in started]
     assert [process.returncode for process in started] == [0, 0, 0]
     assert said == [str(len(passages(opened(folder, tmp_path))))] * 3
     assert len([*(tmp_path / "cache" / "documents").glob("*/*index-*")]) == 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from agent.flow import Tools, answer_topic
 from agent.llm.around import Around
@@ -90,10 +90,13 @@ def test_a_task_before_the_conversation_would_be_noticed(example_index: PassageI
 
 
 @needs_model
-def test_the_embedded_model_reads_no_more_than_that(smollm2: Any, example_index: PassageIndex) -> None:
+def test_the_embedded_model_reads_no_more_than_that(example_index: PassageIndex) -> None:
+    from agent.llm import open_model
+
     calls: list[Call] = []
     topic = read_topics(EXAMPLES / "topics.json").topics[0]
     searcher = Searcher.over(Finder(example_index), Plan(k=10))
-    smollm2.listen = calls.append
-    list(answer_topic(topic, Tools(smollm2, searcher.search, searcher.read, Plan(k=10))))
+    model = open_model("smollm2", calls.append)
+    list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
+    model.close()
     assert sum(call.tokens_read for call in calls) / len(topic.turns) < 330

@@ -408,12 +408,12 @@ def test_a_run_over_the_tracks_own_topics(edition: str, mode: Mode, public_bed: 
     given = json.loads(shared_file(*TRACK_FILES[edition]).read_text())
     cut = [row for row in given if row["Conversation_no"] <= 2] if edition == "qrecc" else beginnings(given[:2])
     topics_file = write(tmp_path / "topics.json", cut)
-    origin = Origin(public_bed.directory)
+    origin = Origin(public_bed.directory, embedder="none")
     for made in ("automatic", mode) if mode == "only-response" else (mode,):
         outputs = Outputs.choose(topics_file, tmp_path / f"{made}.json", None, resume=False, overwrite=False)
         report = answer_file(Request(topics_file, origin, "none", Plan(k=20), made), outputs, turn_progress)
         assert report.problems == ()
-        origin = Origin(public_bed.directory, ranking=outputs.run)
+        origin = Origin(public_bed.directory, ranking=outputs.run, embedder="none")
     assert_refused(edition, decoded(edition, outputs.run.read_bytes()), read_topics(topics_file))
 
 

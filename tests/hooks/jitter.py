@@ -88,12 +88,6 @@ def patch(module: ModuleType) -> None:
             setattr(cls, method, wrap(getattr(cls, method)))
 
 
-def install() -> None:
-    """In this process, where the modules may be imported now."""
-    for name in dict.fromkeys(name for name, *_ in PATCHES):
-        patch(importlib.import_module(name))
-
-
 class _Patching(importlib.abc.MetaPathFinder):
     """Patches a module as it is imported."""
 
@@ -114,6 +108,8 @@ class _Patching(importlib.abc.MetaPathFinder):
         return spec
 
 
-def install_on_import() -> None:
-    """In a process that has not imported anything yet, and may never need a model."""
+def install() -> None:
+    """From now on, in this process: the modules are patched as they are imported, if ever."""
+    if any(name in sys.modules for name, *_ in PATCHES):
+        raise RuntimeError("the models are imported already")
     sys.meta_path.insert(0, _Patching())

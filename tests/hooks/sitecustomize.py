@@ -16,4 +16,4 @@ if os.environ.get("FAULT_AT"):
 if os.environ.get("JITTER", "0") != "0":
     import jitter
 
-    jitter.install_on_import()
+    jitter.install()
