@@ -39,9 +39,11 @@ def serving(index: Path, data: Path, *arguments: str) -> Iterator[Server]:
     called = command("--index", index, "--port", "0", *arguments)
     with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
-        said = process.stderr.readline()
-        found = re.search(r"http://\S+", said)
-        assert found, said + process.stderr.read()
+        said = ""
+        while not (found := re.search(r"http://\S+", said)):  # a model may be prepared first, which is told
+            line = process.stderr.readline()
+            assert line, said
+            said += line
         try:
             yield Server(found[0], process)
         finally:

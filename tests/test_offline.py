@@ -4,6 +4,7 @@ The servers of `test_serve.py` and `test_browser.py` run behind the same guard.
 """
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -35,12 +36,14 @@ def test_the_guard_guards(offline: dict[str, str]) -> None:
 
 
 def test_index_search_and_answer_stay_here(offline: dict[str, str], tmp_path: Path) -> None:
-    index = str(tmp_path / "index")
+    index, topics = str(tmp_path / "index"), tmp_path / "topics.json"
+    first, *_ = json.loads((EXAMPLES / "topics.json").read_text())
+    topics.write_text(json.dumps([first | {"turns": first["turns"][:2]}]))
     for arguments in (
         ("index", "build", str(EXAMPLES / "passages.jsonl"), "-o", index),
         ("search", index, "plants that cats may eat"),
-        ("answer", str(EXAMPLES / "topics.json"), "-i", index, "-m", "none", "-o", str(tmp_path / "run.json")),
-        ("validate", str(tmp_path / "run.json"), "-t", str(EXAMPLES / "topics.json")),
+        ("answer", str(topics), "-i", index, "-m", "none", "-o", str(tmp_path / "run.json")),
+        ("validate", str(tmp_path / "run.json"), "-t", str(topics)),
         ("model", "list"),
         ("doctor", "-m", "none"),
     ):
