@@ -1,7 +1,7 @@
 """Shared fixtures: the bundled example, and the real data where it is at hand."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ OFFLINE = HOOKS | {"NO_NETWORK": "1"}  # such a process ends when it tries to re
 STORY_JITTERS = (1, 2, 3)  # what a story is told under
 DATA = ROOT.parent / "shared" / "data"
 SHARED = DATA / "ikat"
+NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
 PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
 
 
@@ -77,8 +78,17 @@ def shared_file(*parts: str) -> Path:
     """A file of the tracks' own, which are not part of the project; a test that needs it is skipped without."""
     path = DATA.joinpath(*parts)
     if not path.exists():
-        pytest.skip("the tracks' own files are not at hand (../shared/data)")
+        pytest.skip(NOT_AT_HAND)
     return path
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What is skipped for want of the tracks' files is one line of the summary, wherever it was asked for."""
+    report = yield
+    if isinstance(report.longrepr, tuple) and report.longrepr[2].endswith(NOT_AT_HAND):
+        report.longrepr = (str(ROOT / "tests" / "conftest.py"), 1, report.longrepr[2])
+    return report
 
 
 @pytest.fixture(scope="session")
