@@ -1,17 +1,19 @@
 """Shared fixtures: the bundled example, and the real data where it is at hand."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.embedders import open_embedder
 from agent.llm import _gguf
 from agent.llm.seam import Listener, unheard
 from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex, build_index
+from indexes.vectors import Embedder
 from tests.hooks import jitter as jitter_hook
 
 ROOT = Path(__file__).parent.parent
@@ -19,7 +21,10 @@ EXAMPLES = ROOT / "examples"
 HOOKS = {"PYTHONPATH": str(ROOT / "tests" / "hooks")}  # for a process that a test starts: jitter, where it is asked for
 OFFLINE = HOOKS | {"NO_NETWORK": "1"}  # such a process ends when it tries to reach more than loopback
 STORY_JITTERS = (1, 2, 3)  # what a story is told under
-SHARED = ROOT.parent / "shared" / "data" / "ikat"
+DATA = ROOT.parent / "shared" / "data"
+SHARED = DATA / "ikat"
+NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
+PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,12 +74,27 @@ def example_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
     return PassageIndex(directory)
 
 
+def shared_file(*parts: str) -> Path:
+    """A file of the tracks' own, which are not part of the project; a test that needs it is skipped without."""
+    path = DATA.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(NOT_AT_HAND)
+    return path
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What is skipped for want of the tracks' files is one line of the summary, wherever it was asked for."""
+    report = yield
+    if isinstance(report.longrepr, tuple) and report.longrepr[2].endswith(NOT_AT_HAND):
+        report.longrepr = (str(ROOT / "tests" / "conftest.py"), 1, report.longrepr[2])
+    return report
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The tracks' own files, which are not part of the project."""
-    if not SHARED.is_dir():
-        pytest.skip("the tracks' files are not at hand (../shared/data/ikat)")
-    return SHARED
+    """The folder of iKAT's own files."""
+    return shared_file("ikat")
 
 
 @pytest.fixture(scope="session")
@@ -95,6 +115,29 @@ def bare_model(listen: Listener = unheard) -> Any:
     """The embedded model itself, without what remembers its replies and asks again."""
     opened, _way = _gguf("smollm2", None)
     return opened(listen)
+
+
+@pytest.fixture(scope="session")
+def opened_model(caches: Path) -> Iterator[Any]:
+    """The bare embedded model, opened once for all tests; `smollm2` lends it to one."""
+    opened = bare_model()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def smollm2(opened_model: Any) -> Iterator[Any]:
+    """The bare embedded model. Whoever wants to know of its calls sets `listen`, for the test's time."""
+    yield opened_model
+    opened_model.listen = unheard
+
+
+@pytest.fixture(scope="session")
+def minilm(caches: Path) -> Embedder:
+    """The bundled embedding model, opened once for all tests."""
+    opened = open_embedder("minilm")
+    assert opened is not None
+    return opened
 
 
 needs_embedder = pytest.mark.skipif(

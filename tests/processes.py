@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT, own_settings_left_out
+from tests.conftest import PATIENCE, ROOT, own_settings_left_out
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -39,7 +39,7 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """The command, finished."""
     with start(*arguments, before=before, **more) as process:
-        out, error = process.communicate(timeout=300)
+        out, error = process.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(process.args, process.returncode, out, error)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import OFFLINE, ROOT, own_settings_left_out
+from tests.conftest import OFFLINE, PATIENCE, ROOT, own_settings_left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Server:
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -39,9 +39,11 @@ def serving(index: Path, data: Path, *arguments: str) -> Iterator[Server]:
     called = command("--index", index, "--port", "0", *arguments)
     with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
-        said = process.stderr.readline()
-        found = re.search(r"http://\S+", said)
-        assert found, said + process.stderr.read()
+        said = ""
+        while not (found := re.search(r"http://\S+", said)):  # a model may be prepared first, which is told
+            line = process.stderr.readline()
+            assert line, said
+            said += line
         try:
             yield Server(found[0], process)
         finally:

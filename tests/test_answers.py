@@ -7,7 +7,6 @@ import pytest
 from agent.answering import Outputs, Request, answer_file
 from agent.aversions import ruled_out, speaks_of
 from agent.console import turn_progress
-from agent.embedders import open_embedder
 from agent.flow import Tools
 from agent.llm import Conversation, open_model
 from agent.llm.scripted import Script, ScriptedModel
@@ -21,7 +20,7 @@ from agent.sources import Origin, Texts
 from agent.support import unsupported
 from agent.tracks.runs import RunPassage, RunResponse, RunTurn
 from indexes.passages import PassageIndex
-from indexes.vectors import Embed
+from indexes.vectors import Embed, Embedder
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Chosen, Hit, Message, Passage, Plan, Query, Statement
 from tests.conftest import EXAMPLES, needs_embedder, needs_model
@@ -34,13 +33,12 @@ BREAD = Passage(
 MUSIC = Passage("music:1", "The trumpet is made of brass and has three valves. A beginner should practise every day.")
 
 
-@pytest.fixture(scope="session")
-def embed() -> Embed:
-    found = open_embedder("minilm")
-    assert found is not None
-    return found.embed
+@pytest.fixture
+def embed(minilm: Embedder) -> Embed:
+    return minilm.embed
 
 
+@pytest.mark.story
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
@@ -49,6 +47,7 @@ def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> Non
     assert select(asked, (), [BREAD], None, Most(tokens=24)).text != text  # words alone do not find it
 
 
+@pytest.mark.story
 @needs_embedder
 def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
     response = select(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, Most())
@@ -60,6 +59,7 @@ def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) ->
     )
 
 
+@pytest.mark.story
 @needs_embedder
 def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
     asked = Query("How many valves has a trumpet?")

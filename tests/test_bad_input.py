@@ -4,7 +4,6 @@ import bz2
 import gzip
 import json
 import tarfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,11 +163,9 @@ def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
     rows = [{"id": "long", "text": text}, {"id": "short", "text": "Rye bread keeps for two weeks."}]
     passages = written(tmp_path / "passages.jsonl", "\n".join(map(json.dumps, rows)))
     assert call("index", "build", passages, "-o", tmp_path / "index").code == 0
-    started = time.monotonic()
     topics = written(tmp_path / "topics.json", with_utterance("How long does rice bread keep?"))
     ended = answered(PassageIndex(tmp_path / "index"), topics)
     assert ended.out.endswith(": valid (1 turns)\n"), ended.err or ended.out or ended.crash
-    assert time.monotonic() - started < 60
 
 
 BAD_PASSAGES = {

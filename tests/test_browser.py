@@ -5,15 +5,17 @@ With `CONVAGENT_SCREENSHOTS=1` the pictures of the README are made anew.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from indexes.passages import PassageIndex
-from tests.conftest import ROOT, needs_embedder
+from tests.conftest import PATIENCE, ROOT, needs_embedder
 from tests.serving import Server, serving
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
@@ -25,16 +27,28 @@ BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="no browser (apt-get install chromium chromium-driver)"
 )
-WAIT = 120  # seconds for an answer on a busy machine
 DESKTOP, PHONE = (1280, 860), (360, 740)
 SHADE = "Which plants grow well in pots on a shady balcony?"
 
 
-@pytest.fixture
-def server(request: pytest.FixtureRequest, tmp_path: Path, example_index: PassageIndex) -> Iterator[Server]:
-    embedder = getattr(request, "param", "none")
-    with serving(example_index.directory, tmp_path, "--model", "none", "--embedder", embedder) as running:
+@pytest.fixture(scope="module")
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex
+) -> Iterator[Server]:
+    """One for all tests that want the same; `page` forgets what an earlier test said."""
+    embedder, data = getattr(request, "param", "none"), tmp_path_factory.mktemp("data")
+    with serving(example_index.directory, data, "--model", "none", "--embedder", embedder) as running:
         yield running
+
+
+def forget(address: str) -> None:
+    """All conversations and statements."""
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
+        page = client.get("/").text
+        for chat in set(re.findall(r"/chats/(\d+)", page)):
+            client.post(f"/chats/{chat}/delete")
+        for statement in set(re.findall(r"/statements/(\w+)", page)):
+            client.post(f"/statements/{statement}", data={"do": "forget"})
 
 
 with_embedder = pytest.mark.parametrize("server", ["minilm"], indirect=True)
@@ -57,6 +71,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, server: Server) -> Iterator["Page"]:
     """The page of a new conversation; afterwards: nothing in the console, and no request to elsewhere."""
     browser.get("about:blank")
+    forget(server.address)
     for log in ("browser", "performance"):
         browser.get_log(log)  # what an earlier page left there
     opened = Page(browser, server.address)
@@ -93,7 +108,7 @@ class Page:
         return str(self.driver.execute_script("return document.activeElement.id || document.activeElement.className"))
 
     def until(self, holds: Callable[[], object]) -> None:
-        WebDriverWait(self.driver, WAIT, ignored_exceptions=[Exception]).until(lambda _: holds())
+        WebDriverWait(self.driver, PATIENCE, ignored_exceptions=[Exception]).until(lambda _: holds())
 
     def ask(self, question: str) -> None:
         answers = len(self.all(".answer"))

@@ -16,6 +16,7 @@ from agent.llm.seam import Conversation, Listener, R, Task
 from indexes.cache import Cache
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Message
+from tests.conftest import PATIENCE
 
 TALK = Conversation("Be brief.", (Message("user", "Which bread can I eat?"),))
 IMAGINE = Task("imagine", max_tokens=20)
@@ -91,7 +92,7 @@ def test_two_processes_use_one_file(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     calls = ([sys.executable, "-c", writes, str(path), name] for name in ("a", "b"))
     started = [subprocess.Popen(call, stderr=pipe, text=True) for call in calls]
-    assert [process.communicate(timeout=60)[1] for process in started] == ["", ""]
+    assert [process.communicate(timeout=PATIENCE)[1] for process in started] == ["", ""]
     cache = Cache(path)
     assert all(
         cache.get([key]) == {key: name * 100}

@@ -1,4 +1,7 @@
-"""The command line as a person meets it: the installed command, run from another directory."""
+"""The command line as a person meets it: the installed command, run from another directory.
+
+What only its parsing and its messages decide is tried within this process.
+"""
 
 import json
 import shutil
@@ -9,17 +12,21 @@ from pathlib import Path
 import pytest
 
 from indexes.passages import PassageIndex
-from tests.conftest import EXAMPLES, ROOT, own_settings_left_out
+from tests import within
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
 
 COMMAND = Path(sys.executable).with_name("convagent")
 
 
 def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command; the checkout is not on its path."""
-    env = own_settings_left_out()
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], cwd=cwd, env=env | environment, capture_output=True, text=True, timeout=300
-    )
+    env, command = own_settings_left_out() | environment, [str(COMMAND), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
+
+
+def quick(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same within this process, by words alone."""
+    return within.convagent(*arguments, cwd=cwd, CONVAGENT_EMBEDDER="none", **environment)
 
 
 @pytest.fixture
@@ -32,10 +39,10 @@ def place(tmp_path: Path, example_index: PassageIndex) -> Path:
 
 def test_the_example_from_passages_to_a_valid_run(tmp_path: Path) -> None:
     steps = [
-        ("index", "build", EXAMPLES / "passages.jsonl", "-o", "index"),
+        ("index", "build", EXAMPLES / "passages.jsonl", "-o", "index", "--embedder", "none"),
         ("index", "info", "index"),
-        ("search", "index", "gluten free bread", "-k", "3"),
-        ("answer", EXAMPLES / "topics.json", "--model", "none"),
+        ("search", "index", "gluten free bread", "-k", "3", "--embedder", "none"),
+        ("answer", EXAMPLES / "topics.json", "--model", "none", "--embedder", "none"),
         ("validate", "topics.run.json", "--topics", EXAMPLES / "topics.json"),
         ("show", "topics.run.trace.jsonl", "--topic", "1"),
     ]
@@ -64,7 +71,7 @@ def test_a_run_in_every_form(place: Path) -> None:
         ("export", "only.trace.jsonl", "--format", "ikat-2025", "--team", "us", "-o", "only.jsonl"),
         ("validate", "only.jsonl", "-t", "topics.json", "--format", "ikat-2025", "--collection", "clueweb22"),
     ]
-    said = [convagent(*step, cwd=place) for step in steps]
+    said = [quick(*step, cwd=place) for step in steps]
     assert [result.returncode for result in said] == [0, 0, 0, 0, 0, 5], [result.stderr for result in said]
     assert "found.trec: 15 turns" in said[1].stderr
     assert json.loads(said[3].stdout) == {"valid": True, "run": "only.json", "turns": 15, "problems": []}
@@ -73,27 +80,27 @@ def test_a_run_in_every_form(place: Path) -> None:
     run = json.loads((place / "only.json").read_text())
     run["turns"][0]["responses"][0]["rank"] = 2
     (place / "broken.json").write_text(json.dumps(run))
-    mended = convagent("validate", "broken.json", "-t", "topics.json", "--repair", "mended.json", cwd=place)
+    mended = quick("validate", "broken.json", "-t", "topics.json", "--repair", "mended.json", cwd=place)
     assert "ranks counted from 1" in mended.stderr
     assert mended.stdout == "mended.json: valid (15 turns)\n"
 
 
 def test_the_run_goes_to_stdout_when_asked(place: Path) -> None:
-    result = convagent("-q", "answer", "topics.json", "-m", "none", "-o", "-", cwd=place)
+    result = quick("-q", "answer", "topics.json", "-m", "none", "-o", "-", cwd=place)
     assert len(json.loads(result.stdout)["turns"]) == 15
     assert result.stderr == ""
 
 
 def test_a_run_in_another_editions_form(place: Path) -> None:
     form = ("--format", "ikat-2025")
-    assert convagent("answer", "topics.json", "-m", "none", *form, "-o", "run.jsonl", cwd=place).returncode == 0
+    assert quick("answer", "topics.json", "-m", "none", *form, "-o", "run.jsonl", cwd=place).returncode == 0
     assert len((place / "run.jsonl").read_text().splitlines()) == 15
-    checked = convagent("validate", "run.jsonl", "-t", "topics.json", *form, cwd=place)
+    checked = quick("validate", "run.jsonl", "-t", "topics.json", *form, cwd=place)
     assert checked.stdout == "run.jsonl: valid (15 turns)\n"
 
 
 def test_search_as_json(place: Path) -> None:
-    result = convagent("search", "index", "tomatoes on a balcony", "-k", "2", "--json", cwd=place)
+    result = quick("search", "index", "tomatoes on a balcony", "-k", "2", "--json", cwd=place)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["rank"] for row in rows] == [1, 2]
     assert rows[0]["score"] > rows[1]["score"]
@@ -131,7 +138,7 @@ def test_a_mistake_is_named_and_nothing_is_written(call: str, code: int, message
     (place / "taken.json").write_text("{}")
     (place / "broken.json").write_text("{oops")
     before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
-    result = convagent(*call.split(), cwd=place)
+    result = quick(*call.split(), cwd=place)
     assert message in result.stderr
     assert result.returncode == code
     assert "Traceback" not in result.stderr
@@ -139,12 +146,12 @@ def test_a_mistake_is_named_and_nothing_is_written(call: str, code: int, message
 
 
 def test_a_broken_run_lists_all_its_problems(place: Path) -> None:
-    convagent("answer", "topics.json", "-m", "none", cwd=place)
+    quick("answer", "topics.json", "-m", "none", cwd=place)
     run = json.loads((place / "topics.run.json").read_text())
     run["turns"][0]["turn_id"] = "9_9"
     run["turns"][1]["responses"][0]["text"] = ""
     (place / "broken.json").write_text(json.dumps(run))
-    result = convagent("validate", "broken.json", "-t", "topics.json", cwd=place)
+    result = quick("validate", "broken.json", "-t", "topics.json", cwd=place)
     assert result.returncode == 5
     assert "turn 0_1: is missing" in result.stdout
     assert "turn 9_9 $.turns[0]: is not a turn" in result.stdout
@@ -154,17 +161,17 @@ def test_a_broken_run_lists_all_its_problems(place: Path) -> None:
 def test_settings_come_from_the_environment_and_from_a_file(place: Path) -> None:
     (place / "convagent.toml").write_text('[answer]\nmodel = "none"\nrun_name = "from-the-file"\n')
     (place / "index").rename(place / "elsewhere")
-    result = convagent("answer", "topics.json", cwd=place, CONVAGENT_INDEX="elsewhere")
+    result = quick("answer", "topics.json", cwd=place, CONVAGENT_INDEX="elsewhere")
     assert result.returncode == 0, result.stderr
     assert json.loads((place / "topics.run.json").read_text())["run_name"] == "from-the-file"
     (place / "convagent.toml").write_text("oops")
-    assert convagent("index", "info", "elsewhere", cwd=place).returncode == 5
+    assert quick("index", "info", "elsewhere", cwd=place).returncode == 5
 
 
 def test_prompts_of_ones_own(place: Path) -> None:
     (place / "mine").mkdir()
     (place / "mine" / "context.txt").write_text("Tell me of {{ nothing_such }}.")
-    result = convagent("answer", "topics.json", "-m", "none", cwd=place, CONVAGENT_PROMPTS="mine")
+    result = quick("answer", "topics.json", "-m", "none", cwd=place, CONVAGENT_PROMPTS="mine")
     assert result.returncode == 5
     assert "mine/context.txt: does not render ('nothing_such' is undefined)" in result.stderr
 
@@ -175,7 +182,7 @@ COMMANDS += ["search", "serve", "show", "validate"]
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_there_for_every_command(command: str, tmp_path: Path) -> None:
-    result = convagent(*command.split(), "--help", cwd=tmp_path)
+    result = within.convagent(*command.split(), "--help", cwd=tmp_path)
     assert result.returncode == 0
     assert "Usage: convagent" in result.stdout
 

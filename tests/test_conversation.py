@@ -8,10 +8,9 @@ from typing import Any
 import pexpect
 import pytest
 
-from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model, own_settings_left_out
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model, own_settings_left_out
 
 DOCUMENTS = EXAMPLES / "documents"
-PATIENCE = 120  # seconds for one answer, on a machine that is busy
 PROMPT = r"> .*\Z"
 
 
@@ -62,6 +61,7 @@ def terminals() -> Iterator[list[Terminal]]:
         terminal.end()
 
 
+@pytest.mark.story
 @needs_model
 @needs_embedder
 def test_questions_a_source_a_statement_and_another_day(person: dict[str, str], terminals: list[Terminal]) -> None:

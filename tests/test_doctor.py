@@ -19,7 +19,7 @@ from agent.llm.embedded import embedded_gguf, repacked_path, sha256
 from agent.speed import EmbeddingPace, Pace
 from cli import app
 from schemas.errors import UsageError
-from tests.conftest import ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
+from tests.conftest import PATIENCE, ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
     path = os.pathsep.join((*filter(None, [environment.pop("FIRST", "")]), str(ROOT)))
     command = [sys.executable, str(ROOT / "cli.py"), "doctor", *arguments]
     env |= {"PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"} | environment
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @needs_model

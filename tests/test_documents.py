@@ -17,16 +17,15 @@ import pypdf
 import pytest
 
 from agent.documents import Documents, open_documents
-from agent.embedders import open_embedder
 from agent.search import open_finder
 from indexes.documents.cutting import MOST
 from indexes.documents.names import written
 from indexes.documents.store import Store
 from indexes.passages import PassageIndex
-from indexes.vectors import Vectors
+from indexes.vectors import Embedder, Vectors
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES, ROOT, needs_embedder
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
 
 OWN = EXAMPLES / "documents"
 Meanwhile = Callable[[], object]
@@ -457,7 +456,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROCESS, str(folder), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=ROOT) for _ in range(3)]
-    said = [process.communicate(timeout=120)[0].decode().strip() for process in started]
+    said = [process.communicate(timeout=PATIENCE)[0].decode().strip() for process in started]
     assert [process.returncode for process in started] == [0, 0, 0]
     assert said == [str(len(passages(opened(folder, tmp_path))))] * 3
     assert len([*(tmp_path / "cache" / "documents").glob("*/*index-*")]) == 1
@@ -495,9 +494,8 @@ def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
 
 
 @needs_embedder
-def test_meaning_finds_what_words_do_not(tmp_path: Path) -> None:
+def test_meaning_finds_what_words_do_not(minilm: Embedder, tmp_path: Path) -> None:
     folder = own(tmp_path, {name: (OWN / name).read_bytes() for name in ("contacts.csv", "books.json")})
-    embedder = open_embedder("minilm")
-    finder = open_finder(open_documents(folder, tmp_path / "cache", embedder, quiet).index, embedder)
+    finder = open_finder(open_documents(folder, tmp_path / "cache", minilm, quiet).index, minilm)
     asked = [("My tooth hurts", 1.0)]
     assert finder.find(asked, asked, 1)[0].id == "contacts.csv:2"

@@ -19,7 +19,7 @@ from indexes.finder import COSINE, Finder
 from indexes.passages import PassageIndex, build_index
 from indexes.vectors import Embedder, VectorCache, Vectors, read_about
 from schemas.errors import InvalidInputError, MissingError, UsageError
-from tests.conftest import SHARED, needs_embedder
+from tests.conftest import needs_embedder, shared_file
 
 WORDS = ("bread", "fern", "trumpet")
 
@@ -37,13 +37,6 @@ class Counted:
         rows = [[*(float(word in text.lower()) for word in WORDS), 0.01] for text in texts]
         vectors = np.array(rows, dtype=np.float32)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
-@pytest.fixture(scope="module")
-def minilm() -> Embedder:
-    embedder = open_embedder("minilm")
-    assert embedder is not None
-    return embedder
 
 
 @pytest.fixture
@@ -64,9 +57,7 @@ def index(tmp_path: Path) -> PassageIndex:
 
 @needs_embedder
 def test_vectors_agree_with_the_reference(minilm: Embedder) -> None:
-    reference = SHARED.parent / "minilm_reference.json"
-    if not reference.is_file():
-        pytest.skip("the reference vectors are not at hand (../shared/data/minilm_reference.json)")
+    reference = shared_file("minilm_reference.json")
     known = json.loads(reference.read_text())
     expected = np.array(known["vectors"], dtype=np.float32)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)

@@ -1,10 +1,8 @@
 """Measures of SCAI-QReCC: cases computed by hand, which turns count, and what is said of files that do not fit."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,8 +11,12 @@ from agent.measures.answers import Given, evaluate_answers
 from agent.measures.qrecc import ANSWER, EXACT, F1, MEASURES, REWRITE, RR, Counted, answer_measures, evaluate_qrecc
 from agent.tracks import ikat_2024
 from schemas.errors import InvalidInputError, MissingError
-from tests.conftest import ROOT, SHARED
+from tests.conftest import shared_file
 from tests.test_topics import QRECC, write
+from tests.within import convagent
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 QUESTION, LATER = "Which bread can I eat?", "How long does rice bread keep?"
 TRUTH: list[dict[str, Any]] = [
@@ -205,21 +207,20 @@ def test_the_command(tmp_path: Path) -> None:
     assert set(as_json["mean"]) == {EXACT, F1, ANSWER}
 
 
-def rows_of(result: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
+def rows_of(result: "CompletedProcess[str]") -> dict[str, list[str]]:
     """The columns of a table, by measure."""
     return {line[:18].strip(): line[18:].split() for line in result.stdout.splitlines()}
 
 
-def evaluate(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, str(ROOT / "cli.py"), "eval", "qrecc", *arguments, "--truth", "truth"]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
+def evaluate(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
+    result = convagent("eval", "qrecc", *arguments, "--truth", "truth", cwd=cwd)
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 def test_real_questions_answered_with_the_truth_are_right(tmp_path: Path) -> None:
     """The organisers' form of a file, with 216 turns of 16 conversations, 34 of them without passages."""
-    path = SHARED.parent / "qrecc" / "ground-truth.json"
-    if not path.is_file():
-        pytest.skip("the questions' truth is not at hand (../shared/data/qrecc)")
+    path = shared_file("qrecc", "ground-truth.json")
     rows = json.loads(path.read_text())
     kept = {"Conversation_no": "Conversation_no", "Turn_no": "Turn_no", "Truth_rewrite": "Model_rewrite"}
     run = [

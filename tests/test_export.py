@@ -33,7 +33,9 @@ TOPICS = EXAMPLES / "topics.json"
 def finished(example_index: PassageIndex, tmp_path: Path) -> Path:
     """A directory with a finished run of 2024 and its trace."""
     outputs = Outputs.choose(TOPICS, tmp_path / "run.json", None, resume=False, overwrite=False)
-    answer_file(Request(TOPICS, Origin(example_index.directory), "none", Plan(k=50)), outputs, turn_progress)
+    answer_file(
+        Request(TOPICS, Origin(example_index.directory, embedder="none"), "none", Plan(k=50)), outputs, turn_progress
+    )
     return tmp_path
 
 
@@ -57,7 +59,9 @@ def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
 ) -> None:
     topics = write(tmp_path / "topics.json", EDITIONS["ikat-2023"])
     outputs = Outputs.choose(topics, tmp_path / "other.json", None, resume=False, overwrite=False)
-    answer_file(Request(topics, Origin(example_index.directory), "none", Plan(k=5)), outputs, turn_progress)
+    answer_file(
+        Request(topics, Origin(example_index.directory, embedder="none"), "none", Plan(k=5)), outputs, turn_progress
+    )
     for edition in ("ikat-2024", "qrecc"):
         with pytest.raises(InvalidInputError, match=f"turn 9-1_1: {edition} cannot express it"):
             export_trace(outputs.trace, edition, tmp_path / "out", "ours", "us", overwrite=False)

@@ -1,5 +1,6 @@
 """Full disks, closed directories, Ctrl-C, SIGTERM and closed pipes: what was there before is there afterwards."""
 
+import json
 import os
 import resource
 import shutil
@@ -17,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from indexes.passages import PassageIndex
-from tests.conftest import EXAMPLES, ROOT, needs_embedder
+from tests import within
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
 from tests.processes import environment, names, run, signalled, start, write_passages
 from tests.test_rcd import TOPICS
 
@@ -70,13 +72,15 @@ EVERY = pytest.mark.parametrize(
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the commands read, and (in `before`) what stands where they write."""
     here = tmp_path_factory.mktemp("here")
-    shutil.copy(EXAMPLES / "topics.json", here)
+    (here / "topics.json").write_text(json.dumps(json.loads((EXAMPLES / "topics.json").read_text())[:1]))
     shutil.copytree(EXAMPLES / "touche", here / "touche")
     (here / "dialogues.xml").write_text(TOPICS)
     write_passages(here / "birch.jsonl", "birch", 400)
     before = here / "before"
     before.mkdir()
-    run("index", "build", EXAMPLES / "passages.jsonl", "-o", here / "index", "--embedder", EMBEDDER or "none")
+    few = here / "few.jsonl"  # every third of the example's
+    few.write_text("".join((EXAMPLES / "passages.jsonl").read_text().splitlines(keepends=True)[::3]))
+    run("index", "build", few, "-o", here / "index", "--embedder", EMBEDDER or "none")
     shutil.copytree(here / "index", before / "index")
     answered = COMMANDS["answer"].arguments(here, here)
     assert run(*answered).returncode == 0
@@ -180,7 +184,7 @@ def test_a_directory_in_the_way(command: Command, here: Path, out: Path) -> None
     output = out / command.output
     output.unlink()
     (output / "kept").mkdir(parents=True)
-    result = run(*command.arguments(here, out))
+    result = within.convagent(*command.arguments(here, out))
     assert result.returncode == (6 if command is COMMANDS["embed"] else 2), result.stderr
     assert "Traceback" not in result.stderr
     assert (output / "kept").is_dir()
@@ -213,7 +217,7 @@ def test_a_signal_while_answering_costs_one_turn_at_most(sent: int, code: int, h
             assert process.poll() is None
             time.sleep(0.001)
         process.send_signal(sent)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "what was answered is kept, and the same command with --resume goes on" in error
     assert "Traceback" not in error
@@ -266,7 +270,7 @@ def test_nobody_reads_on(call: str, here: Path, tmp_path: Path) -> None:
     for stdout, code, told in ((writing, 0, ""), (os.open("/dev/full", os.O_WRONLY), 6, "No space left on device")):
         (tmp_path / "trace.jsonl").unlink(missing_ok=True)
         result = subprocess.run(
-            command, env=environment(), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+            command, env=environment(), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False
         )
         os.close(stdout)
         assert (result.returncode, told in result.stderr) == (code, True), result.stderr

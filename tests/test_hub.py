@@ -19,7 +19,7 @@ from agent.llm.embedded import embedded_gguf, sha256
 from agent.models import Kind, _kind, kind_of
 from indexes.passages import PassageIndex
 from schemas.errors import UsageError
-from tests.conftest import needs_embedder, needs_model
+from tests.conftest import PATIENCE, needs_embedder, needs_model
 from tests.processes import heed_ctrl_c
 from tests.test_cli import COMMAND, convagent
 
@@ -65,7 +65,7 @@ class Hub(BaseHTTPRequestHandler):
         if body and self.breaks and kind == "application/octet-stream":
             self.wfile.write(data[start : len(data) // 2])
             self.halfway.set()
-            self.breaks.pop(0).wait(60)
+            self.breaks.pop(0).wait(PATIENCE)
             self.close_connection = True
         elif body:
             self.wfile.write(data[start:])
@@ -117,9 +117,6 @@ def test_a_model_is_downloaded_once_and_then_used_offline(
     assert (again, text) == (code, said)
     assert search("hf:us/mini:f16", HF_HUB_OFFLINE="1") == (code, said)
     assert downloads() == [""]
-    code, text = search("hf:us/other")
-    assert code == 4
-    assert "hf:us/other cannot be had" in text
     code, text = search("hf:us/mini:q2")
     assert code == 2
     assert f".gguf files: {FILE}" in text
@@ -172,12 +169,12 @@ def test_an_interrupted_download_is_gone_on_with_by_the_next(home: dict[str, str
     command = [str(COMMAND), "model", "pull", "hf:us/mini"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | home, stderr=pipe, preexec_fn=heed_ctrl_c) as process:
-        assert Hub.halfway.wait(60)
+        assert Hub.halfway.wait(PATIENCE)
         kept = tmp_path / "hf/hub/models--us--mini/blobs" / f"{Hub.etag}.convagent.incomplete"
         while not kept.stat().st_size:
             pass
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(PATIENCE)
         released.set()
     assert process.returncode == 130
     part = kept.stat().st_size

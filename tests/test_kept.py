@@ -13,7 +13,7 @@ from agent.llm import open_model, physical_cores, threads_to_use
 from agent.llm.embedded import embedded_gguf, repacked, repacked_path, sha256
 from indexes.whole import make_whole
 from schemas.errors import RunError, UsageError
-from tests.conftest import ROOT, needs_embedder, needs_model
+from tests.conftest import PATIENCE, ROOT, needs_embedder, needs_model
 
 REPACK = "from agent.llm.embedded import *; source = embedded_gguf(); print(repacked(source, sha256(source)))"
 
@@ -54,7 +54,7 @@ def test_a_copy_is_made_once_with_a_message_and_takes_the_place_of_older_ones(
 
 
 @needs_model
-@pytest.mark.parametrize("left", [0, 3, 100_000, -1])
+@pytest.mark.parametrize("left", [0, -1, *(pytest.param(left, marks=pytest.mark.soak) for left in (3, 100_000))])
 def test_a_torn_copy_of_the_language_model_is_made_anew(
     left: int, cache: Path, sound: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
 @needs_model
 def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, sound: bytes) -> None:
     calls = [subprocess.Popen([sys.executable, "-c", REPACK], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    said = [call.communicate(timeout=300)[0].decode().strip() for call in calls]
+    said = [call.communicate(timeout=PATIENCE)[0].decode().strip() for call in calls]
     source = embedded_gguf()
     target = repacked_path(source, sha256(source))
     assert said == [str(target)] * 2

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from indexes.passages import PassageIndex
-from tests.conftest import EXAMPLES, needs_model
+from tests.conftest import EXAMPLES, PATIENCE, needs_model
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
 FEW_OR_MANY = [3, pytest.param(20, marks=pytest.mark.soak)]
@@ -170,7 +170,7 @@ def test_two_processes_on_one_trace_are_one_too_many(example_index: PassageIndex
         first.send_signal(signal.SIGSTOP)  # SIGSTOP: it holds the trace for as long as is needed
         second = run(*task.call("--resume"))
         first.send_signal(signal.SIGCONT)
-        first.communicate(timeout=120)
+        first.communicate(timeout=PATIENCE)
     assert second.returncode == 2
     assert "run.trace.jsonl: another process is writing this trace\n  Wait for it" in second.stderr
     assert first.returncode == 0

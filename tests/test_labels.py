@@ -90,7 +90,11 @@ def test_an_automatic_run_with_a_model_never_sees_a_label(example_index: Passage
     for name, topic in (("given", first), ("relabelled", relabelled)):
         path = write(tmp_path / f"{name}.json", [topic])
         outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
-        answer_file(Request(path, Origin(example_index.directory), "smollm2", Plan(k=100)), outputs, turn_progress)
+        answer_file(
+            Request(path, Origin(example_index.directory, embedder="none"), "smollm2", Plan(k=100)),
+            outputs,
+            turn_progress,
+        )
         runs.append(outputs.run.read_bytes())
     assert runs[0] == runs[1]
 
@@ -105,7 +109,7 @@ def test_a_manual_run_does_see_them(field: str, example_index: PassageIndex, tmp
     for name, now in (("given", turns), ("changed", changed)):
         path = write(tmp_path / f"{name}.json", [{**TOPIC, "turns": now}])
         outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
-        request = Request(path, Origin(example_index.directory), "none", Plan(k=100), "manual")
+        request = Request(path, Origin(example_index.directory, embedder="none"), "none", Plan(k=100), "manual")
         answer_file(request, outputs, turn_progress)
         runs.append(outputs.run.read_bytes())
     assert runs[0] != runs[1]

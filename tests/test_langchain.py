@@ -26,7 +26,7 @@ from agent.search import PassageSearch
 from indexes.passages import PassageIndex
 from schemas.errors import MissingError, UsageError
 from schemas.records import Call, Message
-from tests.conftest import EXAMPLES, ROOT, needs_model
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_model
 
 QUESTION = "How much psyllium husk does gluten-free dough need?"
 SEARCHES = {"tool": "passage_search", "arguments": {"query": "psyllium husk dough", "k": 2}}
@@ -276,7 +276,7 @@ def test_the_embedded_model_keeps_to_the_forms(search: PassageSearch) -> None:
 def run(example: str, *arguments: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(EXAMPLES / example), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

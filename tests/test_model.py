@@ -48,31 +48,33 @@ class Choice(msgspec.Struct):
     why: Annotated[str, msgspec.Meta(max_length=40)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def calls() -> list[Call]:
     return []
 
 
+@pytest.fixture
+def model(smollm2: Any, calls: list[Call]) -> Any:
+    smollm2.listen = calls.append
+    return smollm2
+
+
 @pytest.fixture(scope="module")
-def model(calls: list[Call]) -> Iterator[Any]:
-    opened = bare_model(calls.append)
+def opened_small() -> Iterator[Any]:
+    from agent.llm import llama_cpp
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llama_cpp, "MAX_CONTEXT", 1024)
+        opened = bare_model()
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def small(calls: list[Call], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def small(opened_small: Any, calls: list[Call]) -> Any:
     """One that reads 1,024 tokens at once."""
-    from agent.llm import llama_cpp
-
-    monkeypatch.setattr(llama_cpp, "MAX_CONTEXT", 1024)
-    opened = bare_model(calls.append)
-    yield opened
-    opened.close()
-
-
-def fresh() -> Any:
-    return bare_model()
+    opened_small.listen = calls.append
+    return opened_small
 
 
 @needs_model
@@ -130,22 +132,20 @@ def test_what_was_talked_about_becomes_likelier(model: LLM) -> None:
 
 
 @needs_model
-def test_a_shared_prefix_is_read_once(calls: list[Call]) -> None:
+def test_a_shared_prefix_is_read_once(model: LLM, calls: list[Call]) -> None:
     long = Conversation(TALK.system, (Message("user", "Tell me of bread. " * 60), *TALK.messages[1:]))
-    model = bare_model(calls.append)
     model.ask(long, Task("imagine", max_tokens=5), str)
     first = calls[-1].tokens_read
     model.score(long, Task("context", "What is it about?", "It is"), ["bread", "cars"])
     assert first > 300
     assert calls[-1].tokens_read < 128
-    model.close()
 
 
 @needs_model
 def test_what_was_asked_before_changes_nothing(model: LLM) -> None:
     """The same question gives the same bytes, whatever is in the cache: a resumed run equals an uninterrupted one."""
     task, candidates = Task("context", "What is it about?", "It is"), ["bread", "cars", "rye bread"]
-    other: Any = fresh()
+    other = bare_model()
     cold = other.score(TALK, task, candidates), other.ask(TALK, Task("imagine", max_tokens=24), str)
     other.close()
     grown = Conversation(TALK.system, (*TALK.messages, Message("assistant", "A week."), Message("user", "And rye?")))

@@ -54,7 +54,7 @@ def test_a_manual_run_is_handed_what_people_wrote(edition: str, tmp_path: Path) 
 
 
 def test_a_manual_run_says_so_and_searches_the_human_rewrite(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, Origin(example_index.directory), Plan(k=50), mode="manual")
+    report = answer(run, Origin(example_index.directory, embedder="none"), Plan(k=50), mode="manual")
     assert report.problems == ()
     assert json.loads(run.read_text())["run_type"] == "manual"
     labels = read_topics(TOPICS).labels
@@ -70,7 +70,7 @@ def test_a_manual_run_says_so_and_searches_the_human_rewrite(example_index: Pass
 def test_a_manual_run_needs_the_labels(run: Path, tmp_path: Path, example_index: PassageIndex) -> None:
     topics = write(tmp_path / "topics.json", QRECC)
     with pytest.raises(InvalidInputError, match="no human rewrite of turn 1_1, 1_2"):
-        answer(run, Origin(example_index.directory), Plan(), topics, mode="manual")
+        answer(run, Origin(example_index.directory, embedder="none"), Plan(), topics, mode="manual")
     assert not run.exists()
 
 
@@ -78,11 +78,11 @@ def test_a_manual_run_needs_the_labels(run: Path, tmp_path: Path, example_index:
 def test_only_responses_cite_nothing_but_the_given_ranking(
     model: str, example_index: PassageIndex, run: Path, tmp_path: Path
 ) -> None:
-    answer(tmp_path / "found.json", Origin(example_index.directory), Plan(k=4))
+    answer(tmp_path / "found.json", Origin(example_index.directory, embedder="none"), Plan(k=4))
     given = [{p["id"] for p in found[0]["passage_provenance"]} for found in responses(tmp_path / "found.json")]
     topics = json.loads(TOPICS.read_text())
     few = write(tmp_path / "topics.json", topics if model == "none" else topics[:1])
-    origin = Origin(example_index.directory, ranking=tmp_path / "found.json", on_error="skip")
+    origin = Origin(example_index.directory, embedder="none", ranking=tmp_path / "found.json", on_error="skip")
     report = answer(run, origin, Plan(), few, model=model)
     assert report.problems == ()
     assert json.loads(run.read_text())["run_type"] == "only_response"
@@ -97,7 +97,7 @@ def test_gold_passages_make_the_run_one_of_labels(example_index: PassageIndex, r
     for topic in topics:
         topic["number"] = f"{topic['number']}-1"  # as 2023 numbers them, which has no type for such a run
     file = write(tmp_path / "topics.json", topics)
-    report = answer(run, Origin(example_index.directory, ranking=file), Plan(), file)
+    report = answer(run, Origin(example_index.directory, embedder="none", ranking=file), Plan(), file)
     assert report.problems == ()
     assert json.loads(run.read_text())["run_type"] == "manual"
     metadata = yaml.safe_load(run.with_name("run.ir_metadata.yml").read_text())
@@ -119,7 +119,7 @@ def test_what_cannot_be_meant_is_refused(origin: Origin, mode: Any, message: str
 
 
 def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, Origin(example_index.directory), Plan(k=50, parts=Parts(answer=False)))
+    report = answer(run, Origin(example_index.directory, embedder="none"), Plan(k=50, parts=Parts(answer=False)))
     assert report.problems == ()
     assert json.loads(run.read_text())["eval_response"] is False
     for line in read_trace(report.trace).lines():
@@ -129,7 +129,7 @@ def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run
 
 
 def test_several_responses_are_ranked_short_and_from_different_passages(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, Origin(example_index.directory), Plan(k=50, responses=3))
+    report = answer(run, Origin(example_index.directory, embedder="none"), Plan(k=50, responses=3))
     assert report.problems == ()
     for found in responses(run):
         assert [response["rank"] for response in found] == [1, 2, 3]
@@ -155,7 +155,7 @@ def test_what_is_left_out_is_not_done(
     parts: Parts, steps: set[str], fields: list[str], example_index: PassageIndex, run: Path, tmp_path: Path
 ) -> None:
     topics = write(tmp_path / "topics.json", QRECC)
-    report = answer(run, Origin(example_index.directory), Plan(k=50, parts=parts), topics)
+    report = answer(run, Origin(example_index.directory, embedder="none"), Plan(k=50, parts=parts), topics)
     assert report.problems == ()
     assert [list(row)[2:] for row in json.loads(run.read_text())] == [fields] * 2
     lines = list(read_trace(report.trace).lines())

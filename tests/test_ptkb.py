@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.embedders import open_embedder
 from agent.flow import Tools
-from agent.llm import Conversation, open_model
+from agent.llm import LLM, Conversation, open_model
 from agent.ptkb import AT_MOST, RULES, Rule, best_set, choose_statements, features, weigh
 from agent.tracks import usual_sureness
+from indexes.vectors import Embedder
 from schemas.records import Message, Plan, Query, Statement
 from tests.conftest import needs_embedder, needs_model
 
@@ -73,32 +73,32 @@ def test_more_evidence_is_never_worth_less(model: bool, embedding: bool) -> None
     assert rule.constant < 0  # a statement that nothing speaks for does not matter
 
 
-def chosen(model: str, embedder: str, utterance: str = ASKED, *, sure: float = 0.0) -> list[str]:
+def chosen(model: LLM, embedder: Embedder | None, utterance: str = ASKED, *, sure: float = 0.0) -> list[str]:
     """What is chosen of `PERSON`, best first."""
-    found = open_embedder(embedder)
-    tools = Tools(
-        open_model(model),
-        lambda _query, _personal: (),
-        lambda _hits: (),
-        Plan(sure=sure),
-        found.embed if found else None,
-    )
+    embed = embedder.embed if embedder else None
+    tools = Tools(model, lambda _query, _personal: (), lambda _hits: (), Plan(sure=sure), embed)
     conversation = Conversation("You are a helpful assistant.", (Message("user", utterance),))
     return [found.statement.id for found in choose_statements(conversation, Query(utterance), PERSON, tools)]
 
 
-@pytest.mark.parametrize("embedder", ["none", pytest.param("minilm", marks=needs_embedder)])
-@pytest.mark.parametrize("model", ["none", pytest.param("smollm2", marks=needs_model)])
-def test_what_matters_is_found_with_every_kind_of_evidence(model: str, embedder: str) -> None:
+@pytest.mark.story
+@pytest.mark.parametrize("embedding", [None, pytest.param("minilm", marks=needs_embedder)])
+@pytest.mark.parametrize("language", [None, pytest.param("smollm2", marks=needs_model)])
+def test_what_matters_is_found_with_every_kind_of_evidence(
+    language: str | None, embedding: str | None, request: pytest.FixtureRequest
+) -> None:
+    model = request.getfixturevalue(language) if language else open_model("none")
+    embedder = request.getfixturevalue(embedding) if embedding else None
     assert chosen(model, embedder, "Which trumpet suits a brass band?")[0] == "1"
-    if embedder != "none":  # that coeliac disease and gluten have to do with each other
+    if embedder:  # that coeliac disease and gluten have to do with each other
         assert chosen(model, embedder, ASKED)[0] == "2"
 
 
+@pytest.mark.story
 @needs_model
 @needs_embedder
-def test_nothing_is_chosen_where_nothing_is_sure() -> None:
-    assert chosen("smollm2", "minilm", "What is seven times eight?", sure=Plan().sure) == []
+def test_nothing_is_chosen_where_nothing_is_sure(smollm2: LLM, minilm: Embedder) -> None:
+    assert chosen(smollm2, minilm, "What is seven times eight?", sure=Plan().sure) == []
 
 
 def test_without_statements_no_model_is_asked() -> None:
@@ -106,15 +106,14 @@ def test_without_statements_no_model_is_asked() -> None:
     assert choose_statements(Conversation("", (Message("user", "Hello"),)), Query("Hello"), (), tools) == ()
 
 
+@pytest.mark.story
 @needs_embedder
-def test_the_rewrite_counts_like_the_utterance() -> None:
+def test_the_rewrite_counts_like_the_utterance(minilm: Embedder) -> None:
     """`How long does it keep?` is about nothing; with what it stands for it is about bread."""
-    found = open_embedder("minilm")
-    assert found is not None
     told = Conversation("", (Message("user", "How long does it keep?"),))
     ptkb = (Statement("1", "I bake bread every week."), Statement("2", "My car is red."))
     plain, rewritten = (
-        weigh(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), found.embed)[:, 1]
+        weigh(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), minilm.embed)[:, 1]
         for rewrite in ("", "How long does rye bread keep?")
     )
     assert rewritten[0] > plain[0]

@@ -19,12 +19,11 @@ from indexes.corpus import find_corpus
 from indexes.passages import PassageIndex, build_index
 from schemas.errors import ConvagentError, InvalidInputError, UsageError
 from schemas.records import Passage
-from tests.conftest import ROOT
+from tests.conftest import shared_file
 from tests.test_index import PACKERS
 from tests.test_topics import write
 
 RULE = RULES["none"]
-TRAINING = ROOT.parent / "shared" / "data" / "rcd" / "train_topics.xml"
 BAKER = """\
 <desc>
 <p>Good morning.</p>
@@ -63,9 +62,7 @@ TOPICS = f"""\
 @pytest.fixture
 def training() -> Path:
     """The released training topics, which are not part of the project."""
-    if not TRAINING.is_file():
-        pytest.skip("the training topics are not at hand (../shared/data/rcd)")
-    return TRAINING
+    return shared_file("rcd", "train_topics.xml")
 
 
 @pytest.fixture

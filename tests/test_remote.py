@@ -29,7 +29,8 @@ from agent.ptkb import choose_statements
 from indexes.passages import PassageIndex
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement
-from tests.conftest import EXAMPLES, OFFLINE, ROOT, needs_model, own_settings_left_out
+from tests import within
+from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, needs_model, own_settings_left_out
 
 TALK = Conversation(
     "Be brief.",
@@ -75,7 +76,7 @@ class StandIn(BaseHTTPRequestHandler):
         self.headers_seen.append(self.headers.get("Authorization", ""))
         reply = self.replies.pop(0) if self.replies else (200, self._usual(body))
         if reply == WORKING:
-            self.closed.wait(60)
+            self.closed.wait(PATIENCE)
         if reply in (WORKING, GONE):
             self.close_connection = True
         else:
@@ -131,7 +132,7 @@ def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> "subproc
     """The command line, where it cannot reach more than loopback."""
     command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
     env = own_settings_left_out() | environment | OFFLINE
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def free_port() -> int:
@@ -422,15 +423,15 @@ def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path
     StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
     arguments = ("answer", topics, "-i", example_index.directory, "--embedder", "none", "-o", "run.json", "--no-cache")
     asked = (*arguments, "-m", f"{address}#big", "--answer", "select")
-    result = convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="1")
+    result = within.convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="1")
     assert result.returncode == 0, result.stderr
     lines = [json.loads(line)["answered"] for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]]
     failed = [line["turn_id"] for line in lines if line["without_model"]]
     assert failed
     assert f"{len(failed)} of them without the model, which failed (turn {failed[0]}" in result.stderr
-    assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).returncode == 0
+    assert within.convagent("validate", "run.json", "-t", topics, cwd=tmp_path).returncode == 0
     StandIn.replies = []
-    again = convagent(*asked, "--resume", cwd=tmp_path)
+    again = within.convagent(*asked, "--resume", cwd=tmp_path)
     assert "without the model" not in again.stderr
     assert f"2 turns answered ({2 - len(failed)} of them from the trace)" in again.stderr
 

@@ -37,21 +37,9 @@ def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: P
 
     first = answered("first", "cache")
     cached = answered("cached", "cache")
-    alone = answered("alone", "another", "--no-cache")
     two = answered("two", "another", "--no-cache", "--jobs", "2")
-    assert len({path.read_bytes() for path in (first, cached, alone, two)}) == 1
+    assert len({path.read_bytes() for path in (first, cached, two)}) == 1
+    assert answered("sown", "cache", "--seed", "1").read_bytes() != first.read_bytes()  # what is sampled does show
     assert all(call["known"] and not call["tokens_read"] for call in calls(cached))
     assert not any(call["known"] for call in calls(two) if call["step"] == "imagine")
     assert not (tmp_path / "another" / "replies.sqlite").exists()
-
-
-@needs_model
-def test_another_seed_gives_other_bytes(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
-    """The comparison above is not blind: what is sampled does reach the run."""
-    runs = []
-    for seed in ("0", "1"):
-        output = tmp_path / f"seed{seed}.json"
-        call = ("answer", topics, "-i", example_index.directory, "-o", output, "--seed", seed, "--embedder", "none")
-        assert run(*call).returncode == 0
-        runs.append(output.read_bytes())
-    assert runs[0] != runs[1]

@@ -18,6 +18,7 @@ from agent.serve.asking import WAITING, BusyError, Desk, StoppedError
 from agent.tracks import read_topics
 from indexes.passages import PassageIndex
 from schemas.records import Answered, Call, Hit, Passage, Query, Response, Sentence, Statement
+from tests.conftest import PATIENCE
 from tests.serving import Server, command, environment, serving
 from tests.test_topics import write
 
@@ -33,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex
 
 @pytest.fixture
 def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.address, follow_redirects=True, timeout=60, trust_env=False) as opened:
+    with httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as opened:
         yield opened
 
 
@@ -171,7 +172,7 @@ def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path, example_index: PassageIn
     arguments = ("--model", "none", "--embedder", "none", "--incognito")
     with serving(example_index.directory, tmp_path, *arguments) as running:
         running.process.terminate()
-        assert running.process.wait(30) == 0
+        assert running.process.wait(PATIENCE) == 0
         assert running.process.stderr
         assert "Traceback" not in running.process.stderr.read()
 
@@ -320,7 +321,7 @@ def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_i
     script = write(tmp_path / "script.json", "{}")
     arguments = ("--model", f"scripted:{script}", "--embedder", "none", "--incognito")
     with serving(example_index.directory, tmp_path / "data", *arguments) as running:
-        client = httpx.Client(base_url=running.address, follow_redirects=True, timeout=60)
+        client = httpx.Client(base_url=running.address, follow_redirects=True, timeout=PATIENCE)
         page = ask(client, SHADE)
         assert "The script has no ask number 1" in page.text
         assert f">{SHADE}</textarea>" in page.text
@@ -340,7 +341,7 @@ def test_a_port_in_use_is_an_error_before_a_model_is_opened(tmp_path: Path, exam
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         called = command("--index", example_index.directory, "--model", "nowhere.gguf", "--port", str(port))
-        result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=60)
+        result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 6
     assert f"127.0.0.1:{port}: is in use\n  Give --port another number" in result.stderr
 
@@ -353,22 +354,22 @@ def test_questions_wait_and_can_be_broken_off() -> None:
 
     def work(listen: Any) -> str:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE)
         listen(Call("search", "search", "bread", "2 passages"))
         return "done"
 
     with Desk() as desk:
         first, *others = [desk.submit(work) for _ in range(WAITING)]
-        begun.wait(10)
+        begun.wait(PATIENCE)
         with pytest.raises(BusyError, match=f"{WAITING} questions are waiting already"):
             desk.submit(work)
         first.stop()
         others[0].stop()
         go_on.set()
-        assert others[1].future.result(10) == "done"
+        assert others[1].future.result(PATIENCE) == "done"
         assert others[1].steps == ["searched for “bread”, 2 passages"]
         assert others[0].future.cancelled()
-        assert isinstance(first.future.exception(10), StoppedError)
+        assert isinstance(first.future.exception(PATIENCE), StoppedError)
 
 
 SELF = [

@@ -27,7 +27,7 @@ def run_path(tmp_path: Path) -> Path:
 
 def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> Report:
     outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
-    request = Request(EXAMPLES / "topics.json", Origin(index.directory), "none", Plan(k=k))
+    request = Request(EXAMPLES / "topics.json", Origin(index.directory, embedder="none"), "none", Plan(k=k))
     return answer_file(request, outputs, turn_progress)
 
 

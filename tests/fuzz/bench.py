@@ -16,7 +16,7 @@ import typer.main
 
 import cli
 
-PATIENCE = 20  # seconds until a case counts as one that hangs
+PATIENCE = 120  # seconds until a case counts as one that hangs
 SETTINGS = {"CONVAGENT_MODEL": "none", "CONVAGENT_EMBEDDER": "none", "NO_COLOR": "1", "COLUMNS": "200"}
 
 

@@ -1,10 +1,10 @@
 """Another processor, simulated: the bundled models' numbers and samples differ as they do between machines.
 
-llama.cpp's kernels differ by processor, so likelihoods and vectors differ in their last bits, and a sampled text, sooner
-or later, in its words. Here every likelihood is multiplied by 1 + e, e is added to every component of a vector (e normal,
-standard deviation `E`: far more than processors differ by), and a sampled reply gets another seed. The environment
-variable JITTER is the seed of all this; 0 or none changes nothing. The same text has the same noise every time, as on one
-machine. The product knows nothing of it: the classes are patched from outside.
+llama.cpp's kernels differ by processor, so likelihoods and vectors differ in their last bits, and a sampled text,
+sooner or later, in its words. Here every likelihood is multiplied by 1 + e, e is added to every component of a vector
+(e normal, standard deviation `E`: far more than processors differ by), and a sampled reply gets another seed. The
+environment variable JITTER is the seed of all this; 0 or none changes nothing. The same text has the same noise every
+time, as on one machine. The product knows nothing of it: the classes are patched from outside.
 """
 
 import hashlib

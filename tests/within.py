@@ -1,0 +1,25 @@
+"""The command line within this process: what it says and how it ends, without what it costs a process to begin."""
+
+import io
+import os
+import sys
+from contextlib import chdir
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.fuzz.bench import call
+
+
+def convagent(*arguments: str | Path, cwd: Path | None = None, text: str = "", **more: str) -> CompletedProcess[str]:
+    """As a process of its own would end in that directory, with `text` on its stdin and no settings of a person's."""
+    own = [name for name in os.environ if name.startswith("CONVAGENT_") and name != "CONVAGENT_CACHE"]
+    with pytest.MonkeyPatch.context() as patch, chdir(cwd or Path.cwd()):
+        for name in own:
+            patch.delenv(name)
+        for name, value in more.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "stdin", io.StringIO(text))
+        ended = call(*arguments)
+    return CompletedProcess(arguments, ended.code, ended.out, ended.err + ended.crash)
