@@ -5,9 +5,9 @@
 A row is a way of answering, over all turns with gold passages in the index: ROUGE F with the canonical reply, the share
 of sentences that a cited passage supports, words, and the share of answers that say the passages have none. `--slow`
 adds free writing by the model, at every third turn. The second table has the cosine of the nearest sentence
-(`agent/turn/extractive_answer.py`) below which an answer says so: wrongly, with the gold passages given; and rightly, when they are
-withheld and the next best are shown, or when all passages of the subject are (topics of iKAT 2023 with the same
-first number share one). `--plot` draws it for every threshold.
+(`agent/turn/extractive_answer.py`) below which an answer says so: wrongly, with the gold passages given; and rightly,
+when they are withheld and the next best are shown, or when all passages of the subject are (topics of iKAT 2023 with
+the same first number share one). `--plot` draws it for every threshold.
 """
 
 import argparse

@@ -3,9 +3,10 @@
     python benchmarks/jitter.py [--jitters 10] [--model M] [--topics TOPICS --index INDEX [--every 4]]
 
 The examples are the fifteen turns of `examples/topics.json` and the questions over `examples/documents` of
-`tests/cases/document_questions.json`. Compared with the unjittered answer, over all turns and jitters: how often the first
-cited sentence is another one, how much of the first ten passages is the same; and in how many answers the asked-for fact
-stands, anywhere or in the first sentence. With topics and an index, nDCG@5 by the topics' own passages, too.
+`tests/cases/document_questions.json`. Compared with the unjittered answer, over all turns and jitters: how often the
+first cited sentence is another one, how much of the first ten passages is the same; and in how many answers the
+asked-for fact stands, anywhere or in the first sentence. With topics and an index, nDCG@5 by the topics' own passages,
+too.
 """
 
 import argparse
@@ -139,9 +140,8 @@ def on_documents(asked: argparse.Namespace, llm: LanguageModel, embedder: Embedd
     runs = list(under_jitters(lambda: answer(topics, llm, index, embedder, PLAN), asked.jitters))
     compare("examples/documents", runs)
     found = [facts(run, questions) for run in runs]
-    print(
-        f"  fact in the answer, of {len(questions)}: {[every for every, _ in found]}; in its first sentence: {[first for _, first in found]}"
-    )
+    print(f"  fact in the answer, of {len(questions)}: {[anywhere for anywhere, _ in found]}")
+    print(f"  in its first sentence: {[first for _, first in found]}")
     for answered, question in zip(runs[0], questions, strict=True):
         if asked.verbose or question.fact not in answered.response.text:
             print(f"  {question.ask} [{question.fact}]\n    {answered.response.text}")

@@ -28,7 +28,10 @@ from schemas.records import Passage, Statement, Topic
 
 CONTEXT = 8192  # tokens, of both
 SHOWN = 5  # passages
-PREPARE = "import agent.models.registry as l, agent.models.embedding.registry as e; l.open_model('smollm2'); e.open_embedder('minilm')"  # copies
+PREPARE = (  # the copies in the cache
+    "from agent.models.registry import open_model; from agent.models.embedding.registry import open_embedder; "
+    "open_model('smollm2'); open_embedder('minilm')"
+)
 MOST = {"rewrite": 64, "statements": 32, "answer": 250}  # tokens of the naive chain's replies
 
 

@@ -205,8 +205,8 @@ Scorer = Literal["bm25", "dirichlet"]
 class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
-    context: the rewrite, or phrases of the conversation. hyde: hypothetical answers (Gao et al., ACL 2023). previous: the
-    reply that the utterance follows.
+    context: the rewrite, or phrases of the conversation. hyde: hypothetical answers (Gao et al., ACL 2023). previous:
+    the reply that the utterance follows.
     """
 
     k: int = 1000  # passages of the ranking

@@ -45,6 +45,6 @@ def is_built_with_amx() -> bool:
 
 
 def describe_processor() -> str:
-    """This build of llama.cpp and the features of the processor that it uses: what the last bits of a number hang on."""
+    """This build of llama.cpp and the processor features that it uses: what the last bits of a number hang on."""
     features = llama_cpp.llama_print_system_info().decode().strip(" |")
     return f"llama.cpp {llama_cpp.__version__}, {features}{', plain weights' if is_built_with_amx() else ''}"

@@ -186,7 +186,7 @@ def _is_empty_or_torn(path: Path) -> bool:
 
 
 def _flatten(settings: RunSettings) -> dict[str, object]:
-    """Every setting by its name, those of the plan and its tuning too: `k`, `parts.answer`, `tuning.query.hyde_tokens`."""
+    """Every setting by its name, those of the plan too: `k`, `parts.answer`, `tuning.query.hyde_tokens`."""
     fields: dict[str, object] = asdict(settings)
     plan = fields.pop("plan")
     return fields | dict(_leaves(plan))

@@ -38,9 +38,8 @@ def generate_responses(
     """
     if not plan.parts.answer:
         return ()
-    limit = LengthLimit(
-        plan.words, MAX_TOKENS // max(1, plan.responses)
-    )  # iKAT 2025 counts a turn's responses together
+    tokens = MAX_TOKENS // max(1, plan.responses)  # iKAT 2025 counts a turn's responses together
+    limit = LengthLimit(plan.words, tokens)
     responses: list[Response] = []
     not_found = Response(())
     left = list(passages)

@@ -2,7 +2,8 @@
 
 How much likelier the conversation makes a statement needs no instruction-following, so a 135M model tells it as well as
 a prompted 8B one (docs/log.md). A logistic regression weighs it together with the cosine of an embedding model, and the
-set with the highest expected F1 is chosen. `benchmarks/ptkb_quality.py --fit` derives the classifiers (schemas/tuning.py).
+set with the highest expected F1 is chosen. `benchmarks/ptkb_quality.py --fit` derives the classifiers
+(schemas/tuning.py).
 """
 
 from collections.abc import Sequence

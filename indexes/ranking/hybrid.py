@@ -1,7 +1,7 @@
 """Retrieval as a list of stages: the first finds passages by their words, the others rescore and rerank them.
 
-A stage gets the request and the ranking so far, and returns the next one. `agent/turn/open_retriever.py` has the list; a
-reranker is one more stage in it.
+A stage gets the request and the ranking so far, and returns the next one. `agent/turn/open_retriever.py` has the list;
+a reranker is one more stage in it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ from schemas.records import Hit, Passage
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is looked for: texts with what their words weigh, and with what their vectors weigh in a common direction."""
+    """What is looked for: texts with what their words weigh, and texts with what their vectors weigh in their sum."""
 
     words: tuple[WeightedText, ...]
     meaning: tuple[WeightedText, ...]
