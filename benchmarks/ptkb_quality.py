@@ -5,7 +5,8 @@
 `LABELS` judge turns for which some statement matters; TOPICS judge all turns by their own choice. Every rule is learned
 from the labels of the other topics (leave one out). nDCG@3 is that of the ranking of all statements; macro F1 that of
 the set chosen, `min_probability` 0 for the labels, 0 and `Plan().min_probability` for all turns. Tokens and seconds
-are those of the selection alone, after a search has read the conversation. `--fit` prints the classifiers of `schemas/tuning.py`.
+are those of the selection alone, after a search has read the conversation. `--fit` prints the classifiers of
+`schemas/tuning.py`.
 """
 
 import argparse
