@@ -8,7 +8,7 @@ import pytest
 
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Listener, Reply, Task
-from agent.runs import answer_topics
+from agent.runs import worker
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import read_trace
@@ -65,7 +65,7 @@ def run(example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyP
         def opened(_name: str, listen: Listener, **_: object) -> Failing:
             return Failing(listen, fails)
 
-        monkeypatch.setattr(answer_topics, "open_model", opened)
+        monkeypatch.setattr(worker, "open_model", opened)
         topics = EXAMPLES / "topics.json"
         outputs = Outputs.choose(topics, tmp_path / f"{name}.json", None, resume=resume, overwrite=False)
         origin = EvidenceFiles(example_index.directory, embedder="none")
