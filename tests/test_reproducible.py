@@ -40,6 +40,6 @@ def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: P
     two = answered("two", "another", "--no-cache", "--jobs", "2")
     assert len({path.read_bytes() for path in (first, cached, two)}) == 1
     assert answered("sown", "cache", "--seed", "1").read_bytes() != first.read_bytes()  # what is sampled does show
-    assert all(call["known"] and not call["tokens_read"] for call in calls(cached))
-    assert not any(call["known"] for call in calls(two) if call["step"] == "hyde")
+    assert all(call["from_cache"] and not call["tokens_read"] for call in calls(cached))
+    assert not any(call["from_cache"] for call in calls(two) if call["step"] == "hyde")
     assert not (tmp_path / "another" / "replies.sqlite").exists()

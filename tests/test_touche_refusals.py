@@ -52,7 +52,7 @@ def test_all_that_is_wrong_with_topics_is_listed(tmp_path: Path) -> None:
 BAD_ARGUMENTS: list[tuple[str, Any, str]] = [
     # what, an argument between two good ones, what must be said
     ("an id seen before", argument("a"), "debateorg.json:2: the id 'a' was seen before"),
-    ("no id", {"premises": []}, "argument 2 is not of the form of args.me: Object missing required field `id`"),
+    ("no id", {"premises": []}, "argument 2 is not in the format of args.me: Object missing required field `id`"),
     ("white space in the id", argument("x y"), "argument 2 has an id that a run cannot name: 'x y'"),
     ("no premises", argument("x") | {"premises": []}, "argument x has no premise"),
     ("premises left out", {"id": "x", "conclusion": "Zoos"}, "argument x has no premise"),
