@@ -72,7 +72,7 @@ def test_questions_a_source_a_statement_and_another_day(person: dict[str, str], 
     assert "plumber" in first.type("What is the phone number of the plumber?", r"contacts\.csv:4")
     assert "Rosa Tamm" in first.type("/open 1", r"file://\S+")
 
-    dinner = "What can I eat tonight?"
+    dinner = "Which meal should I eat in Harnby?"
     assert "mackerel" in first.type(dinner, r"\n +\[1\] ")
     first.type("/about-me add I am vegetarian.", "1  I am vegetarian.")
     shown = first.type(dinner, r"\n +\[1\] ")
