@@ -31,7 +31,7 @@ class Statement:
 class Turn:
     """What a run may see of a turn: the utterance, and what was said *before* it.
 
-    `heard` holds the track's canonical conversation up to this utterance, or None where the track gives none and the
+    `history` holds the track's canonical conversation up to this utterance, or None where the track gives none and the
     agent's own replies are the history. The canonical reply to this turn is a label and lives in `TurnLabels`.
     """
 

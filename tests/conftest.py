@@ -113,13 +113,13 @@ needs_model = pytest.mark.skipif(
 
 
 def bare_model(listen: Listener = ignore_call) -> Any:
-    """The embedded model itself, without what remembers its replies and asks again."""
+    """The bundled model itself, without what remembers its replies and asks again."""
     return find_gguf("smollm2", None).open(listen)
 
 
 @pytest.fixture(scope="session")
 def opened_model(caches: Path) -> Iterator[Any]:
-    """The bare embedded model, opened once for all tests; `smollm2` lends it to one."""
+    """The bare bundled model, opened once for all tests; `smollm2` lends it to one."""
     opened = bare_model()
     yield opened
     opened.close()
@@ -127,7 +127,7 @@ def opened_model(caches: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def smollm2(opened_model: Any) -> Iterator[Any]:
-    """The bare embedded model. Whoever wants to know of its calls sets `listen`, for the test's time."""
+    """The bare bundled model. Whoever wants to know of its calls sets `listen`, for the test's time."""
     yield opened_model
     opened_model.listen = ignore_call
 

@@ -1,4 +1,4 @@
-"""The copies of the embedded models that are kept in the cache: whole, of this source, and no others for ever."""
+"""The copies of the bundled models that are kept in the cache: whole, of this source, and no others for ever."""
 
 import logging
 import subprocess

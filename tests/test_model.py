@@ -1,4 +1,4 @@
-"""The seam: each backend keeps the promise of the two verbs. The embedded model is the real one."""
+"""The protocol: each backend keeps the promise of the two verbs. The bundled model is the real one."""
 
 import re
 import struct

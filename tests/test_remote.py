@@ -481,7 +481,7 @@ def test_a_run_whose_server_is_not_there(tmp_path: Path, example_index: PassageI
 
 @pytest.fixture
 def real_server(tmp_path: Path) -> Iterator[str]:
-    """The embedded model behind llama-cpp-python's own server."""
+    """The bundled model behind llama-cpp-python's own server."""
     port, source = free_port(), find_bundled_gguf()
     gguf = requantise(source, hash_file(source))
     command = [sys.executable, "-m", "llama_cpp.server", "--model", str(gguf), "--model_alias", "smollm2"]

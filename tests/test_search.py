@@ -59,7 +59,7 @@ def test_the_previous_reply_can_be_left_out(example_index: PassageIndex) -> None
 
 
 class Watched:
-    """A finder that notes whether LangChain would trace the call."""
+    """A retriever that notes whether LangChain would trace the call."""
 
     def __init__(self, retriever: HybridRetriever) -> None:
         self.retriever, self.traced = retriever, list[object]()

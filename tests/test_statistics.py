@@ -42,7 +42,7 @@ def test_a_weight_counts_like_a_word_said_again() -> None:
     )
 
 
-def test_a_finder_ranks_by_what_it_is_given(example_index: PassageIndex) -> None:
+def test_a_retriever_ranks_by_what_it_is_given(example_index: PassageIndex) -> None:
     texts = list(example_index.iterate_texts())
     score = Dirichlet(CollectionStatistics.count(texts))
     words = [("rice bread", 1.0)]
