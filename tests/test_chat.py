@@ -229,7 +229,8 @@ def test_a_question_through_a_pipe(person: dict[str, str], example_index: Passag
     assert "Which survive frost? (" in again.stdout
     assert "2  " in convagent(person, "chats", "frost").stdout
     assert "There are no conversations." in convagent(person, "chats", "submarine").stdout
-    hidden = convagent(person, "chat", "-i", index, "-m", "none", "--incognito", text="What do bees need?\n")
+    quick = ("-m", "none", "--embedder", "none")
+    hidden = convagent(person, "chat", "-i", index, *quick, "--incognito", text="What do bees need?\n")
     assert hidden.returncode == 0
     assert "bees" not in convagent(person, "chats").stdout
     assert convagent(person, "chats", "--forget", "1").returncode == 0

@@ -298,6 +298,7 @@ def test_the_example_of_an_agent_runs(tmp_path: Path) -> None:
     assert answered == f"answer    {ANSWERS['answer']}"
 
 
+@pytest.mark.soak
 @needs_langchain
 @needs_model
 def test_an_agent_with_a_model_that_is_too_small_ends() -> None:
