@@ -26,7 +26,7 @@ def threads_to_use() -> int:
     if not wanted:
         return physical_cores()
     if not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= MAX_THREADS):
-        remedy = "Unset it for one thread a physical core; `convagent doctor --bench` measures others."
+        remedy = "Unset it for one thread a physical core; `convagent doctor` says how many that are."
         raise UsageError(f"{THREADS}={wanted!r} is no number from 1 to {MAX_THREADS}", remedy=remedy)
     return int(wanted)
 
