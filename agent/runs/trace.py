@@ -1,7 +1,7 @@
 """The trace: one line a turn, flushed at once, from which any run file can be made again without asking a model.
 
-The first line says what decides the run (`RunSettings`); a trace is continued only under the same settings. A crash costs
-at most the turn in hand: a torn last line is cut off on resuming.
+The first line says what decides the run (`RunSettings`); a trace is continued only under the same settings. A crash
+costs at most the turn in hand: a torn last line is cut off on resuming.
 """
 
 import logging
