@@ -24,6 +24,7 @@ import re
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -80,6 +81,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     asks: str = ""  # what for: number, date, duration, place, person, reason, how-to, definition, list, correction ...
     first: tuple[str, ...] = ()  # all of them in the first sentence
     anywhere: tuple[str, ...] = ()  # all of them in the answer; those of `first`, where there are none
+    partly: tuple[str, ...] = ()  # any of them makes an answer partly right; so do those of `first` and `anywhere`
     source: tuple[str, ...] = ()  # files that must be cited; "a.md|b.md": one of them
     answer: Literal["", "yes", "no"] = ""  # an answer that opens with the opposite is wrong
     wrong: tuple[str, ...] = ()  # none of them in the answer
@@ -241,14 +243,15 @@ def grade(question: Question, answer: Answer) -> Verdict:
     wrong = find_fault(question, answer)
     if wrong:
         return Verdict(wrong=wrong, false=answer.not_found, words=answer.words)
-    found = [has(pattern, answer.text) for pattern in question.wanted]
-    right = all(found) and all(has_source(source, answer.cited) for source in question.source)
+    right = all(has(pattern, answer.text) for pattern in question.wanted)
+    right = right and all(has_source(source, answer.cited) for source in question.source)
     sourced = not question.source or any(has_source(source, answer.cited_first) for source in question.source)
     first = sourced and all(has(pattern, answer.first) for pattern in question.first)
-    if not any(found) and not answer.not_found:
+    partly = any(has(pattern, answer.text) for pattern in (*question.first, *question.anywhere, *question.partly))
+    if not (right or partly or answer.not_found):
         return Verdict(wrong="is about something else", words=answer.words)
-    partly = any(found) and not right
-    return Verdict(right and first and not answer.not_found, right, partly, "", False, answer.not_found, answer.words)
+    first = right and first and not answer.not_found
+    return Verdict(first, right, partly and not right, false=answer.not_found, words=answer.words)
 
 
 def find_fault(question: Question, answer: Answer) -> str:
@@ -295,7 +298,7 @@ def count(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 def tabulate(graded: Sequence[Graded]) -> dict[str, dict[str, float]]:
     """The counts by kind, and in total."""
-    kinds = dict.fromkeys(one.question.kind for one in graded)
+    kinds: dict[str, None] = dict.fromkeys(one.question.kind for one in graded)
     rows = {kind: count([one.verdict for one in graded if one.question.kind == kind]) for kind in kinds}
     return {**rows, "total": count([one.verdict for one in graded])}
 
@@ -309,6 +312,12 @@ def print_table(rows: dict[str, dict[str, float]]) -> None:
     total = rows["total"]
     shares = " / ".join(f"{total[name] / total['questions']:.2f}" for name in ("first", "right", "wrong"))
     print(f"first sentence answers / right anywhere / wrong: {shares}")
+
+
+def print_reasons(graded: Sequence[Graded]) -> None:
+    """How many answers are wrong for which reason, without its pattern."""
+    reasons = Counter(one.verdict.wrong.split(" '")[0] for one in graded if one.verdict.wrong)
+    print(f"wrong: {', '.join(f'{number} {reason}' for reason, number in reasons.most_common()) or 'none'}")
 
 
 def print_answer(graded: Graded) -> None:
@@ -356,6 +365,7 @@ def main() -> None:
             if asked.verbose:
                 print_answer(one)
     print_table(tabulate(graded))
+    print_reasons(graded)
     print(f"{(time.perf_counter() - start) / len(graded):.2f} seconds a question")
     if asked.json:
         write_json(asked.json, asked, graded)

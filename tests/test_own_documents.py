@@ -1,0 +1,141 @@
+"""The benchmark of own documents: its questions can be answered from its documents, and its verdicts are fair."""
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from benchmarks.own_documents import (
+    DOCUMENTS,
+    Conversation,
+    Question,
+    Verdict,
+    grade,
+    has,
+    join_cut_sentences,
+    plain,
+    read_answer,
+    read_conversations,
+)
+from indexes.documents.reading import parse_document
+from indexes.text.sentences import split_sentences
+from schemas.records import Response, Sentence
+
+CONVERSATIONS = read_conversations()
+QUESTIONS = [question for conversation in CONVERSATIONS for question in conversation.turns]
+ANSWERABLE = [question for question in QUESTIONS if question.kind not in ("not-there", "small-talk")]
+CONCLUDED = ("sum", "count", "difference")  # what no document says in so many words
+
+
+def files(question: Question) -> list[str]:
+    return [file for source in question.source for file in source.split("|")]
+
+
+@cache
+def read_lines(file: str) -> tuple[str, ...]:
+    """The lines of a document, as the program reads it."""
+    path = DOCUMENTS / file
+    passages = parse_document(path, file, path.read_bytes(), split_sentences).passages
+    return tuple(line for passage in passages for line in passage.text.split("\n"))
+
+
+def test_there_are_150_questions_with_ids_of_their_own() -> None:
+    assert len({question.id for question in QUESTIONS}) == len(QUESTIONS) == 150
+    assert len({conversation.id for conversation in CONVERSATIONS}) == len(CONVERSATIONS)
+
+
+def count_kinds(conversations: tuple[Conversation, ...]) -> Counter[str]:
+    return Counter(question.kind for conversation in conversations for question in conversation.turns)
+
+
+def test_both_halves_have_as_many_questions_of_each_kind() -> None:
+    opened, kept = count_kinds(read_conversations("open")), count_kinds(read_conversations("kept"))
+    assert opened.total() == kept.total()
+    assert {kind: abs(opened[kind] - kept[kind]) <= 2 for kind in opened | kept} == dict.fromkeys(opened | kept, True)
+
+
+@pytest.mark.parametrize("question", ANSWERABLE, ids=lambda question: question.id)
+def test_the_source_has_what_an_answer_must_have(question: Question) -> None:
+    lines = [line for file in files(question) for line in read_lines(file)]
+    text = plain(" ".join(lines))
+    if question.asks in CONCLUDED:
+        assert any(has(pattern, text) for pattern in question.partly)
+        return
+    wanted = {*question.first, *question.wanted, *question.warning}
+    assert wanted
+    assert [pattern for pattern in wanted if not has(pattern, text)] == []
+    sentences = [plain(one) for line in lines for one in join_cut_sentences(split_sentences(line))]
+    unwanted = (*question.wrong, *question.wrong_first, *question.excluded)
+    fitting = [one for one in sentences if all(has(pattern, one) for pattern in question.first)]
+    assert [one for one in fitting if not any(has(pattern, one) for pattern in unwanted)], "no sentence can be first"
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)
+def test_what_is_not_there_has_no_pattern_and_small_talk_no_source(question: Question) -> None:
+    if question.kind == "not-there":
+        assert (question.wanted, question.source) == ((), ())
+    if question.kind == "small-talk":
+        assert question.first
+        assert not question.source
+
+
+BREAD = Question("1", "fact", "How long does it keep?", first=("nine days|9 days",), source=("bread.md",))
+WARNED = Question("2", "personal", "Satay?", first=("peanut",), source=("satay.md",), warning=("dangerous",))
+DINNER = Question("3", "personal", "Dinner?", first=("soup",), excluded=("satay", "peanut"), source=("soup.md",))
+DOGS = Question("4", "yes-no", "A dog?", first=("permission",), source=("lease.txt",), answer="no")
+PRICES = Question(
+    "5", "fact", "Price?", first=("12 EUR",), wrong_first=("9 EUR",), anywhere=("12 EUR", "hour"), source=("new.md",)
+)
+BOTH = Question("6", "comparison", "Which?", first=("87",), anywhere=("87", "118"), source=("a.md", "b.md|c.md"))
+NOWHERE = Question("7", "not-there", "Code?")
+HELLO = Question("8", "small-talk", "hi", first=("hello",))
+METERS = Question("9", "fact", "Wann?", first=(r"3\. Mai",), source=("brief.txt",))
+LIST = Question("10", "fact", "What?", first=("apples", "pears"), source=("list.md",))
+NONE = "I found no answer to this in the passages. What comes nearest:"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        (BREAD, [("It keeps for nine days.", "bread.md:3")], "first right"),
+        (BREAD, [("**Nine days.**", ""), ("In a cloth it keeps for nine days.", "bread.md:3-9")], "first right"),
+        (BREAD, [("**Nine days.** It keeps well in a cloth.", "bread.md:3")], "first right"),
+        (BREAD, [("Bake it hot.", "bread.md:1"), ("It keeps for nine days.", "bread.md:3")], "right"),
+        (BREAD, [("It keeps for nine days.", "jam.md:3")], "partly"),
+        (BREAD, [("Jam keeps for a year.", "jam.md:3")], "wrong"),
+        (BREAD, [(NONE, ""), ("It keeps for nine days.", "bread.md:3")], "right false"),
+        (BREAD, [(NONE, ""), ("Jam keeps for a year.", "jam.md:3")], "false"),
+        (BREAD, [], "false"),
+        (BREAD, [("Jam.", "jam.md:1"), ("Also nearby:", ""), ("It keeps for nine days.", "bread.md:3")], "wrong"),
+        (WARNED, [("Roast the peanuts.", "satay.md:2")], "wrong"),
+        (WARNED, [("Peanuts: dangerous for you.", "satay.md:1"), ("Roast them.", "satay.md:2")], "first right"),
+        (DINNER, [("Make the soup.", "soup.md:1")], "first right"),
+        (DINNER, [("Make the soup.", "soup.md:1"), ("Satay is quick.", "satay.md:1")], "wrong"),
+        (
+            DINNER,
+            [("You told me of your allergy, so I left out the satay.", ""), ("Make the soup.", "soup.md:1")],
+            "first right",
+        ),
+        (DOGS, [("**No.** Only with written permission.", "lease.txt:6")], "first right"),
+        (DOGS, [("**Yes.** Only with written permission.", "lease.txt:6")], "wrong"),
+        (DOGS, [("No dogs without permission.", "lease.txt:6")], "first right"),
+        (PRICES, [("It costs 9 EUR.", "old.md:1"), ("An hour costs 12 EUR.", "new.md:1")], "wrong"),
+        (PRICES, [("It costs 12 EUR.", "new.md:1")], "partly"),
+        (PRICES, [("It costs 12 EUR.", "new.md:1"), ("An hour was 9 EUR.", "old.md:1")], "first right"),
+        (BOTH, [("A room was 87 EUR.", "a.md:1"), ("The other was 118 EUR.", "c.md:1")], "first right"),
+        (BOTH, [("A room was 87 EUR, not 118.", "a.md:1")], "partly"),
+        (NOWHERE, [(NONE, ""), ("The key hangs at the door.", "keys.txt:1")], "first right honest"),
+        (NOWHERE, [("The documents do not say what the code is.", "")], "first right honest"),
+        (NOWHERE, [("The key hangs at the door.", "keys.txt:1")], "wrong"),
+        (HELLO, [("Hello! Ask me about your documents.", "")], "first right"),
+        (HELLO, [("Hello Kitty is a cat.", "cat.txt:1")], "wrong"),
+        (METERS, [("Wir kommen am 3. Mai um 8 Uhr.", "brief.txt:4")], "first right"),
+        (METERS, [("Wir kommen am 3. Juni. Nicht am 3. Mai.", "brief.txt:4")], "right"),
+        (LIST, [("You need:\n- apples\n- pears\nThen cook.", "list.md:1")], "first right"),
+    ],
+)
+def test_verdicts(question: Question, answer: list[tuple[str, str]], expected: str) -> None:
+    response = Response(tuple(Sentence(text, (id,) if id else ()) for text, id in answer))
+    verdict: Verdict = grade(question, read_answer(response))
+    names = ("first", "right", "partly", "wrong", "honest", "false")
+    assert " ".join(name for name in names if getattr(verdict, name)) == expected
