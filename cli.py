@@ -126,7 +126,7 @@ def answer(
     responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
     query: Annotated[
         str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous.")
-    ] = "context,hyde,previous",
+    ] = "context,previous",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "bm25",
     answers: Annotated[
         Literal["auto", "extract", "write"],

@@ -161,6 +161,12 @@ def rows() -> list[Row]:
         Row("raw utterance, with MiniLM", words, meaning=True),
         Row("+ previous reply, with MiniLM", replace(words, query=("previous",)), meaning=True),
         Row("+ phrases, with MiniLM", replace(words, query=("context",)), meaning=True, steps=context),
+        Row(
+            "+ phrases, previous reply, with MiniLM",
+            replace(words, query=("context", "previous")),
+            meaning=True,
+            steps=context,
+        ),
         Row("+ answer, with MiniLM", replace(words, query=("hyde",)), meaning=True, steps=answer),
         Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=both),
         Row("default, all seeds' answers at once", DEFAULT, meaning=True, steps=both, fused=True),

@@ -205,8 +205,8 @@ Scorer = Literal["bm25", "dirichlet"]
 class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
-    context: the rewrite, or phrases of the conversation. hyde: hypothetical answers (Gao et al., ACL 2023). previous:
-    the reply that the utterance follows.
+    context: the rewrite, or phrases of the conversation. previous: the reply that the utterance follows. hyde:
+    hypothetical answers (Gao et al., ACL 2023), which with the bundled model gain nothing (docs/log.md).
     """
 
     k: int = 1000  # passages of the ranking
@@ -215,7 +215,7 @@ class Plan:
     parts: Parts = Parts()
     hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
-    query: tuple[QueryPart, ...] = ("context", "hyde", "previous")
+    query: tuple[QueryPart, ...] = ("context", "previous")
     scorer: Scorer = "bm25"
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.models.embedding.registry import open_embedder
+from agent.models.hardware import THREADS
 from agent.models.protocol import Listener, ignore_call
 from agent.models.registry import find_gguf
 from indexes.corpora.corpus import find_corpus
@@ -25,6 +26,7 @@ STORY_JITTERS = (1, 2, 3)  # what a story is told under
 DATA = ROOT.parent / "shared" / "data"
 SHARED = DATA / "ikat"
 NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
+SESSION_SETTINGS = {"CONVAGENT_CACHE", THREADS}  # of the processes that a test starts, too
 PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
 
 
@@ -33,6 +35,7 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Caches of this session alone, also in the processes that it starts: nothing is known that it did not compute."""
     folder = tmp_path_factory.mktemp("caches")
     os.environ["CONVAGENT_CACHE"] = str(folder)
+    os.environ.setdefault(THREADS, "1")  # on a busy machine two threads of a model wait for each other most of the time
     jitter_hook.install()
     return folder
 
@@ -63,7 +66,7 @@ def jitter(request: pytest.FixtureRequest, caches: Path) -> Iterator[int]:
 
 def own_settings_left_out() -> dict[str, str]:
     """The environment for a process that a test starts: nothing of a person's settings, and this session's caches."""
-    own = {name for name in os.environ if name.startswith(("CONVAGENT_", "PYTHONPATH"))} - {"CONVAGENT_CACHE"}
+    own = {name for name in os.environ if name.startswith(("CONVAGENT_", "PYTHONPATH"))} - SESSION_SETTINGS
     return {name: value for name, value in os.environ.items() if name not in own} | HOOKS
 
 

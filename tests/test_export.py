@@ -91,7 +91,7 @@ def test_the_metadata_say_how_the_run_was_made(finished: Path) -> None:
         "personal statements",
     ]
     assert told["data"]["test collection"]["turns"] == 15
-    assert set(told["method"]["generation"]["prompts"]) >= {"system", "hyde", "statements"}
+    assert set(told["method"]["generation"]["prompts"]) >= {"system", "context", "statements"}
     assert len(told["data"]["passages"]["sha256"]) == 64
     seconds = told["resources"]["wall time in seconds"]
     assert sum(spent for step, spent in seconds.items() if step != "all turns") == pytest.approx(

@@ -44,6 +44,9 @@ SCRIPT = Script(
 )
 
 
+PLAN = Plan(k=10, context_passages=2, query=("context", "hyde", "previous"))  # every part that a query can have
+
+
 @pytest.fixture
 def calls() -> list[Call]:
     return []
@@ -54,8 +57,8 @@ def turns(tmp_path: Path, calls: list[Call]) -> list[TurnResult]:
     (tmp_path / "passages.jsonl").write_text(PASSAGES)
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
-    searcher = Searcher.over(open_retriever(PassageIndex(tmp_path / "index"), None), Plan(k=10))
-    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, Plan(context_passages=2))
+    searcher = Searcher.over(open_retriever(PassageIndex(tmp_path / "index"), None), PLAN)
+    tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, PLAN)
     return list(answer_topic(CONVERSATION, tools))
 
 

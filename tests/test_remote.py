@@ -436,7 +436,7 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     """The whole example; the key is nowhere, and a written sentence that no passage supports gives way."""
     topics, index = str(EXAMPLES / "topics.json"), str(example_index.directory)
     arguments = ("answer", topics, "-i", index, "-m", f"{address}#big", "--embedder", "none", "-o", "run.json")
-    result = convagent(*arguments, cwd=tmp_path, CONVAGENT_API_KEY=KEY)
+    result = convagent(*arguments, "--query", "context,hyde", cwd=tmp_path, CONVAGENT_API_KEY=KEY)
     assert result.returncode == 0, result.stderr
     assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).stdout == "run.json: valid (15 turns)\n"
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
@@ -511,8 +511,8 @@ def test_a_real_server(real_server: str, tmp_path: Path, example_index: PassageI
     (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
     topics = tmp_path / "topics.json"
     topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
-    arguments = ("-m", real_server, "--embedder", "none", "--answer", "extract", "-o", "run.json")
-    result = convagent("answer", topics, "-i", example_index.directory, *arguments, cwd=tmp_path)
+    arguments = ("-m", real_server, "--embedder", "none", "--answer", "extract", "--query", "context,hyde")
+    result = convagent("answer", topics, "-i", example_index.directory, *arguments, "-o", "run.json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert convagent("validate", "run.json", "-t", topics, cwd=tmp_path).stdout == "run.json: valid (2 turns)\n"
     settings, *lines = [json.loads(line) for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()]

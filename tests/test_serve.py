@@ -219,6 +219,7 @@ def openai(server: Server) -> Iterator[Any]:
 
 
 USER = {"role": "user", "content": SHADE}
+ASSISTANT = {"role": "assistant", "content": "Hostas and ferns grow well in shade."}
 
 
 def test_openais_client_gets_an_answer_with_its_citations(openai: Any, client: httpx.Client) -> None:
@@ -324,13 +325,15 @@ def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_i
     arguments = ("--model", f"scripted:{script}", "--embedder", "none", "--incognito")
     with serving(example_index.directory, tmp_path / "data", *arguments) as running:
         client = httpx.Client(base_url=running.address, follow_redirects=True, timeout=PATIENCE)
+        client.post("/statements", data={"text": "I have a balcony."})
         page = ask(client, SHADE)
-        assert "The script has no ask number 1" in page.text
+        assert "The script has no score number 1" in page.text
         assert f">{SHADE}</textarea>" in page.text
-        reply = client.post("/v1/chat/completions", json={"model": "convagent", "messages": [USER]})
+        follow_up = {"model": "convagent", "messages": [USER, ASSISTANT, {"role": "user", "content": "Which of them?"}]}
+        reply = client.post("/v1/chat/completions", json=follow_up)
         assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
-        streamed = client.post("/v1/chat/completions", json={"model": "convagent", "messages": [USER], "stream": True})
-        assert "the script has no ask number 1" in streamed.text
+        streamed = client.post("/v1/chat/completions", json=follow_up | {"stream": True})
+        assert "the script has no score number 1" in streamed.text
         assert "[DONE]" not in streamed.text
         client.close()
         assert running.interrupt() == 0

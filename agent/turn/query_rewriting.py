@@ -1,4 +1,4 @@
-"""The turn made searchable: what the utterance leaves unsaid, and a hypothetical answer.
+"""The turn made searchable: what the utterance leaves unsaid, and where it is wanted a hypothetical answer.
 
 A small model cannot rewrite a question, but it knows by likelihood which phrase of the conversation the question
 refers to; so it chooses among the phrases that are there. A larger one rewrites in its own words (docs/log.md has the
@@ -29,7 +29,7 @@ class RewriteReply(Struct):
 def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, human_rewrite: str = "") -> Query:
     """What to search for. Parts that the model cannot give are empty; the person's own words are always there.
 
-    With a human rewrite (a manual run) only the hypothetical answer is left to the model.
+    With a human rewrite (a manual run) at most the hypothetical answer is left to the model.
     """
     *history, last = conversation.messages
     wants_hyde = "hyde" in plan.query and plan.retrieval_depth

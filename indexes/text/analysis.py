@@ -1,7 +1,9 @@
 """Text analysis: the stems that texts and queries are indexed and searched by."""
 
+import runpy
 from functools import cache
-from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import tantivy
@@ -30,5 +32,12 @@ def build_analyzer() -> Any:
 
 @cache
 def load_stop_words(language: str = "en") -> frozenset[str]:
-    """spaCy's stop words of a language, in lower case. They are more than the index leaves out."""
-    return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)
+    """spaCy's stop words of a language, in lower case. They are more than the index leaves out.
+
+    The module is run by itself: importing it as a part of `spacy.lang` compiles the language's tokenizer, too, which
+    takes two seconds for French.
+    """
+    spacy = find_spec("spacy")
+    assert spacy and spacy.submodule_search_locations
+    words = runpy.run_path(str(Path(spacy.submodule_search_locations[0]) / "lang" / language / "stop_words.py"))
+    return frozenset(words["STOP_WORDS"])
