@@ -69,7 +69,11 @@ def run(example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyP
         topics = EXAMPLES / "topics.json"
         outputs = Outputs.choose(topics, tmp_path / f"{name}.json", None, resume=resume, overwrite=False)
         origin = EvidenceFiles(example_index.directory, embedder="none")
-        return answer_file(RunRequest(topics, origin, "failing", Plan(k=20, query=("context", "hyde", "previous")), jobs=jobs), outputs, turn_progress)
+        return answer_file(
+            RunRequest(topics, origin, "failing", Plan(k=20, query=("context", "hyde", "previous")), jobs=jobs),
+            outputs,
+            turn_progress,
+        )
 
     return answer
 

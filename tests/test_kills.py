@@ -33,8 +33,8 @@ class Task:
     def call(self, *more: str, name: str = "run.json") -> Sequence[str | Path]:
         (self.place / name).parent.mkdir(exist_ok=True)
         given = (EXAMPLES / "topics.json", "-i", self.index, "-m", self.model, "--embedder", "none", "-k", "50")
-        given = (*given, "--query", "context,hyde,previous")  # every step that a model has
-        return ("answer", *given, "--no-cache", "-o", self.place / name, *more)
+        steps = ("--query", "context,hyde,previous")  # every step that a model has
+        return ("answer", *given, *steps, "--no-cache", "-o", self.place / name, *more)
 
     def kill(self, kills: int, shortest: float, longest: float) -> None:
         """Kill and resume until it was killed so often, then finish. What is finished before is begun anew."""

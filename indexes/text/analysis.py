@@ -38,6 +38,6 @@ def load_stop_words(language: str = "en") -> frozenset[str]:
     takes two seconds for French.
     """
     spacy = find_spec("spacy")
-    assert spacy and spacy.submodule_search_locations
-    words = runpy.run_path(str(Path(spacy.submodule_search_locations[0]) / "lang" / language / "stop_words.py"))
+    assert spacy is not None
+    words = runpy.run_path(str(Path(str(spacy.origin)).parent / "lang" / language / "stop_words.py"))
     return frozenset(words["STOP_WORDS"])
