@@ -458,17 +458,22 @@ def eval_search(
     runs: Runs,
     qrels: Qrels = None,
     topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own passage lists.")] = None,
+    rel_level: Annotated[
+        int, typer.Option(min=1, help="The level from which a label counts as relevant, save in nDCG.")
+    ] = 1,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
-    """How good the rankings of a run are: nDCG, reciprocal rank, recall, average precision.
+    """How good the rankings of a run are, as `trec_eval -c` has it: nDCG, precision, recall, AP (MAP), RR (MRR).
 
     [bold]convagent eval search topics.run.json --topics topics.json[/]
     [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
+    [bold]convagent eval search topics.run.json --qrels qrels.txt --rel-level 2[/] takes labels of 1 for irrelevant.
     """
-    from agent.evaluation.search import MEASURES, evaluate_search
+    from agent.evaluation.search import evaluate_search, name_measures
 
-    reports.show_measures(evaluate_search(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+    scores = evaluate_search(runs, qrels, topics, rel_level)
+    reports.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("ptkb")
@@ -479,7 +484,9 @@ def eval_ptkb(
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
-    """How well a run chooses personal statements: precision, recall, macro F1, nDCG, and none where none is needed.
+    """How well a run chooses personal statements: precision, recall, F1, AP (MAP), nDCG, and none where none is needed.
+
+    Labels of 2025 (`ptkb-1-1-15`, numbered from 0) are understood.
 
     [bold]convagent eval ptkb topics.run.json --topics topics.json[/]
     [bold]convagent eval ptkb ours.json theirs.json --qrels ptkb.qrels[/] compares them by a paired t-test.

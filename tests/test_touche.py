@@ -304,14 +304,14 @@ RUN = """\
 
 
 def test_ndcg_by_hand(tmp_path: Path) -> None:
-    """What is no argument gains nothing and costs nothing but its place. 2 has nothing good, 3 is not in the run."""
+    """What is no argument gains nothing and costs nothing but its place. 2 has nothing good, 3 is not in the run: 0."""
     (tmp_path / "run").write_text(RUN)
     (tmp_path / "qrels").write_text(LABELS)
     [scores] = evaluate_touche([tmp_path / "run"], tmp_path / "qrels", None)
     ideal = 3 / math.log2(2) + 1 / math.log2(3)
     assert scores.turns["1"] == {RELEVANCE: pytest.approx((3 / math.log2(3) + 1 / math.log2(5)) / ideal)}
-    assert scores.turns["3"] == {RELEVANCE: 0.0}
-    assert set(scores.turns) == {"1", "3"}
+    assert scores.turns["2"] == scores.turns["3"] == {RELEVANCE: 0.0}
+    assert set(scores.turns) == {"1", "2", "3"}
     assert scores.missing == 1
 
 

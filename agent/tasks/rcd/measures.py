@@ -106,7 +106,7 @@ def share_labels(judged: Qrels, groups: Sequence[Group]) -> Qrels:
     found: dict[str, dict[str, int]] = {}
     for group in groups:
         relevant = {id: 1 for topic in group for id, level in judged.get(topic.id, {}).items() if level > 0}
-        found |= {topic.id: relevant for topic in group}
+        found |= {topic.id: dict.fromkeys(judged.get(topic.id, {}), 0) | relevant for topic in group}
     return found
 
 
