@@ -71,6 +71,12 @@ RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
 Runs = Annotated[list[Path], typer.Argument(help="One run file, or two to compare; a ranking may be a TREC run.")]
 Qrels = Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")]
+Equivalence = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Lines of topic numbers that share a scene.", show_default="topics with the same dialogue"
+    ),
+]
 PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
 MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
 
@@ -552,16 +558,19 @@ def eval_qrecc(
 def eval_rcd_spans(
     spans: Annotated[list[Path], typer.Argument(help="One file of num<TAB>span, or two to compare.")],
     topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their titles.")],
+    equivalence: Equivalence = None,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
-    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by group of topics.
+    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by scene.
 
     [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
+    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml --equivalence scenes.txt[/]
     """
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
-    reports.show_measures(evaluate_spans(spans, topics), SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+    scores = evaluate_spans(spans, topics, equivalence)
+    reports.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("rcd-passages")
@@ -569,8 +578,9 @@ def eval_rcd_passages(
     runs: Runs,
     qrels: Annotated[Path, typer.Option(help="Relevance labels: num 0 id level.")],
     topics: Annotated[
-        Path | None, typer.Option("--topics", "-t", help="Topics; those with the same dialogue share their labels.")
+        Path | None, typer.Option("--topics", "-t", help="Topics; those of one scene share their labels.")
     ] = None,
+    equivalence: Equivalence = None,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
@@ -580,7 +590,7 @@ def eval_rcd_passages(
     """
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
-    scores = evaluate_passages(runs, qrels, topics)
+    scores = evaluate_passages(runs, qrels, topics, equivalence)
     reports.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
