@@ -75,14 +75,12 @@ def test_a_file_with_ties_is_measured_by_its_scores(relevant: str, place: int, t
     assert found.mean("RR") == pytest.approx(1 / place)
 
 
-@pytest.mark.parametrize(
-    ("written", "level"), [("2", 2), ("4.0", 4), ("-2.0", -2), ("1.7", 1), ("-0.5", 0), ("1e1", 10), ("+1", 1)]
-)
+@pytest.mark.parametrize(("written", "level"), [("2", 2), ("4.0", 4), ("-2.0", -2), ("1.7", 1), ("-0.5", 0), ("+1", 1)])
 def test_a_level_is_read_as_trec_eval_reads_it(written: str, level: int, tmp_path: Path) -> None:
     assert read_qrels(write(tmp_path / "qrels", f"1_1\t0\ta\t{written}\r\n")) == {"1_1": {"a": level}}
 
 
-@pytest.mark.parametrize("written", ["high", "nan", "inf", "-inf", "1001", "1e400", "0x1", ""])
+@pytest.mark.parametrize("written", ["high", "nan", "inf", "-inf", "1001", "1e3", "0x1", ".", ""])
 def test_a_level_that_is_none_is_refused(written: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="qrels:1: is not `turn 0 id level`"):
         read_qrels(write(tmp_path / "qrels", f"1_1 0 a {written}\n"))

@@ -1,6 +1,6 @@
 """What the measures of all tasks have in common: labels, scores by turn, means and a significance test."""
 
-import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +16,7 @@ from schemas.errors import InvalidInputError
 Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
 RankedScores = Mapping[str, Mapping[str, float]]  # by turn id: passage or statement id to score
 MAX_LEVEL = 1000  # level of a label
+LEVEL = re.compile(r"([+-]?\d+)(?:\.\d*)?", re.ASCII)  # and the fraction that does not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,10 @@ def read_qrels(path: Path) -> Qrels:
 
 def _parse_level(text: str) -> int:
     """A level; trec_eval makes room for every level up to the highest."""
-    level = float(text)
-    if not abs(level) <= MAX_LEVEL:  # nor is it nan
+    found = LEVEL.fullmatch(text)
+    if not found or abs(level := int(found[1])) > MAX_LEVEL:
         raise ValueError("a level that no labels have")
-    return math.trunc(level)
+    return level
 
 
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
