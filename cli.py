@@ -413,7 +413,9 @@ def touche(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
-    quality: Annotated[bool, typer.Option(help="Move well-written arguments up.")] = True,
+    conclusion: Annotated[bool, typer.Option("--conclusion", help="Count the conclusion's words twice.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Push down what is too short for an argument.")] = False,
+    quality: Annotated[bool, typer.Option("--quality", help="Move well-written arguments up.")] = False,
     expand: Annotated[bool, typer.Option("--expand", help="Search with the model's own answer too.")] = False,
     model: ModelOption = "smollm2",
     run_name: RunName = "convagent",
@@ -422,14 +424,17 @@ def touche(
 ) -> None:
     """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
 
+    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
+
     [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche -i INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
     [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
     """
     from agent.tasks.touche.ranking import RankingOptions
     from agent.tasks.touche.run import ToucheTask, write_run
 
-    asked = model if expand else None
-    task = ToucheTask(directory, RankingOptions(quality=quality), k, run_name, asked, skip_problems=on_error == "skip")
+    asked, ways = model if expand else None, RankingOptions(conclusion=conclusion, short=short, quality=quality)
+    task = ToucheTask(directory, ways, k, run_name, asked, skip_problems=on_error == "skip")
     reports.show_touche_run(write_run(task, output, progress.byte_progress, overwrite=overwrite), task, output)
 
 

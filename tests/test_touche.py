@@ -35,7 +35,7 @@ from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from cli import app
 from indexes.corpora.args_me import find_arguments
 from indexes.index_builder import build_index
-from indexes.passage_index import PassageIndex, build_searchable_text
+from indexes.passage_index import PassageIndex, build_searchable_text, weight_stems
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsCounter
 from indexes.text.analysis import extract_stems
 from schemas.errors import InvalidInputError
@@ -173,7 +173,7 @@ def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
     small, large = many(300), many(3000)
     assert (large / "debateorg.json").stat().st_size > 30_000_000
     peak(small)  # what is imported and cached once
-    assert peak(large) < peak(many(301)) + 1_500_000
+    assert peak(large) < peak(many(301)) + 2_000_000
 
 
 # What counts in the ranking
@@ -225,17 +225,17 @@ def test_a_score_by_hand(tmp_path: Path) -> None:
     def likelihood(words: list[str]) -> float:
         return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
 
-    short, long = ["zoo", "zoo", "i", "agre"], extract_stems(f"Cages Cages {LONG}")
+    short, long = ["zoo", "i", "agre"], extract_stems(f"Cages {LONG}")
     for ways, expected in (
         (
-            RankingOptions(),
+            RankingOptions(short=True, quality=True),
             {
                 "a": -2 * SHORT * 23 / 25 + 2 * WRITING * argument_quality("I agree."),
                 "b": 2 * WRITING * argument_quality(LONG),
             },
         ),
-        (RankingOptions(quality=False), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
-        (RankingOptions(quality=False, short=False), {"a": 0.0, "b": 0.0}),
+        (RankingOptions(short=True), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
+        (RankingOptions(), {"a": 0.0, "b": 0.0}),
     ):
         found = {hit.id: hit.score for hit in Ranker(index, known, ways).rank([("zoos in cages", 1.0)], 10)}
         assert found["a"] == pytest.approx(likelihood(short) + expected["a"], abs=1e-4)
@@ -270,14 +270,38 @@ def ranking(ways: RankingOptions, place: Path) -> ToucheReport:
     return rank_topics(asked, find_arguments(FIXTURE), ToucheTask(FIXTURE, ways), place, bar)
 
 
+ALL = RankingOptions(conclusion=True, short=True, quality=True)
+
+
+def test_the_default_is_query_likelihood_over_the_whole_text(tmp_path: Path) -> None:
+    """The organisers' baseline: Dirichlet smoothing with mu 2000, the conclusion's words like all others."""
+    made = ranking(RankingOptions(), tmp_path / "index")
+    index = PassageIndex(tmp_path / "index")
+    score = Dirichlet(CollectionStatistics.count(index.iterate_texts()), 2000.0)
+    for question in read_questions(FIXTURE / "topics.xml"):
+        hits = made.hits[question.number]
+        texts = map(build_searchable_text, index.read([hit.id for hit in hits]))
+        weights = weight_stems([(question.title, 1.0)])
+        expected = [score(weights, extract_stems(text)) for text in texts]
+        assert [hit.score for hit in hits] == pytest.approx(expected, abs=2e-3)  # equal scores are set apart
+
+
 @pytest.mark.parametrize("part", ["likelihood", "conclusion", "short", "quality"])
-def test_every_part_can_be_left_out_and_then_counts_nothing(part: str, tmp_path: Path) -> None:
-    whole, without = (
-        ranking(RankingOptions(), tmp_path / "whole"),
-        ranking(replace(RankingOptions(), **{part: False}), tmp_path / "part"),
+def test_every_part_can_be_switched_and_then_counts(part: str, tmp_path: Path) -> None:
+    default, other = (
+        ranking(RankingOptions(), tmp_path / "default"),
+        ranking(replace(RankingOptions(), **{part: part != "likelihood"}), tmp_path / "part"),
     )
-    assert whole.hits != without.hits
-    assert {hit.id for hit in whole.hits["1"]} == {hit.id for hit in without.hits["1"]}
+    assert default.hits != other.hits
+    assert {hit.id for hit in default.hits["1"]} == {hit.id for hit in other.hits["1"]}
+
+
+@pytest.mark.parametrize("part", ["conclusion", "short", "quality"])
+def test_every_part_has_its_flag(part: str, tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path / "out"), f"--{part}"])
+    assert made.exit_code == 0, made.output
+    expected = ranking(replace(RankingOptions(), **{part: True}), tmp_path / "index").hits
+    assert read_ranking(tmp_path / "out" / "run.txt").hits == expected
 
 
 def test_what_is_no_argument_ranks_below_what_is_one(tmp_path: Path) -> None:
@@ -288,7 +312,7 @@ def test_what_is_no_argument_ranks_below_what_is_one(tmp_path: Path) -> None:
         return sum(judged[hit.id] == -2 for hits in ranking(ways, place).hits.values() for hit in hits[:3])
 
     assert worthless(RankingOptions(likelihood=False), tmp_path / "words") > 6
-    assert worthless(RankingOptions(), tmp_path / "default") == 0
+    assert worthless(ALL, tmp_path / "all") == 0
 
 
 # The measure
@@ -317,14 +341,14 @@ def test_ndcg_by_hand(tmp_path: Path) -> None:
 
 def test_both_measures_and_a_comparison(tmp_path: Path) -> None:
     runs = []
-    for name, ways in (("words", RankingOptions(likelihood=False)), ("default", RankingOptions())):
+    for name, ways in (("words", RankingOptions(likelihood=False)), ("all", ALL)):
         run(ToucheTask(FIXTURE, ways), tmp_path / name)
         runs.append(tmp_path / name / "run.txt")
-    words, default = evaluate_touche(runs, RELEVANT, WRITTEN)
-    assert set(default.turns["1"]) == {RELEVANCE, QUALITY}
+    words, all_parts = evaluate_touche(runs, RELEVANT, WRITTEN)
+    assert set(all_parts.turns["1"]) == {RELEVANCE, QUALITY}
     for measure in (RELEVANCE, QUALITY):
-        assert default.mean(measure) > words.mean(measure) + 0.2
-        assert p_value(words, default, measure) < 0.05
+        assert all_parts.mean(measure) > words.mean(measure) + 0.2
+        assert p_value(words, all_parts, measure) < 0.05
 
 
 def test_a_ranking_is_measured_as_its_file_is(tmp_path: Path) -> None:
@@ -365,8 +389,8 @@ def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
         ],
     )
     [scores] = json.loads(told.stdout)
-    assert scores["mean"][RELEVANCE] > 0.85
-    assert scores["mean"][QUALITY] > 0.8
+    assert scores["mean"][RELEVANCE] > 0.65
+    assert scores["mean"][QUALITY] > 0.5
     again = call(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path)])
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
 
