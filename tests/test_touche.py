@@ -2,10 +2,7 @@
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -40,7 +37,7 @@ from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsC
 from indexes.text.analysis import extract_stems
 from schemas.errors import InvalidInputError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES, ROOT
+from tests.conftest import EXAMPLES
 
 FIXTURE = EXAMPLES / "touche"
 RELEVANT, WRITTEN = FIXTURE / "relevance.qrels", FIXTURE / "quality.qrels"
@@ -399,18 +396,3 @@ def test_a_topic_for_which_nothing_is_found_is_told(tmp_path: Path) -> None:
     odd = given(tmp_path / "in", argument("a"), topics=topics(ONE.replace("Why", "Xyzzy"), ONE.replace("1", "2")))
     said = CliRunner().invoke(app, ["touche", "-i", str(odd), "-o", str(tmp_path / "out")])
     assert "topic 1: nothing found, it is not in the run" in said.stderr
-
-
-def test_the_script_for_tira(tmp_path: Path) -> None:
-    """Two directories in the shell's hands, and bad arguments are no reason to stop."""
-    command = tmp_path / "bin" / "convagent"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT / "cli.py"}" "$@"\n')
-    command.chmod(0o755)
-    directory = given(tmp_path / "in", argument("a"), argument("a"), argument("b"))
-    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-    for _ in range(2):
-        subprocess.run(
-            ["sh", EXAMPLES / "touche.sh", directory, tmp_path / "out"], env=os.environ | {"PATH": path}, check=True
-        )
-    assert [hit.id for hit in read_ranking(tmp_path / "out" / "run.txt").hits["1"]] == ["a", "b"]
