@@ -30,6 +30,7 @@ GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
 Scorer = Literal["bm25", "dirichlet"]
 OnError = Literal["stop", "skip"]
+Sentences = Literal["auto", "senter", "rule"]
 ModelOption = Annotated[
     str,
     typer.Option(
@@ -212,6 +213,13 @@ def index_build(
             help="Documents: cut their first 10,000 characters into windows of ten sentences.",
         ),
     ] = False,
+    sentences: Annotated[
+        Sentences,
+        typer.Option(
+            help="What finds the sentences of --segment: senter, as in the track's script (en_core_web_sm must be "
+            "installed), or a rule; auto: senter where it is installed."
+        ),
+    ] = "auto",
     embedder: EmbedderOption = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -219,14 +227,15 @@ def index_build(
 
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
+    [bold]convagent index build documents.jsonl --segment --sentences senter -o index[/] cuts them as iKAT does.
     """
     from agent.models.embedding.index_vectors import MAX_UNASKED, embed_index
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
     from indexes.index_builder import build_index
-    from indexes.text.sentences import segment_document
+    from indexes.text.senter import choose_segmentation
 
-    corpus = find_corpus(passages, segment_document if segment else None)
+    corpus = find_corpus(passages, choose_segmentation(sentences, segment=segment))
     model = open_embedder(embedder)
     with progress.byte_progress(corpus) as on_block:
         built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=on_block)
