@@ -132,6 +132,12 @@ def test_spans_of_one_scene_are_judged_as_one(lines: str, topics: Path, tmp_path
     assert joined.by_turn("Jaccard") == {"1+3": 1.0, "2": 1.0}
 
 
+def test_levels_with_a_fraction_are_read(tmp_path: Path) -> None:
+    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", "1 0 10-0 2.0\n1 0 11-3 -1.0\n")
+    [found] = evaluate_passages([run], qrels, None)
+    assert found.by_turn("RR") == {"1": 1 / 3}
+
+
 @pytest.mark.parametrize("with_topics", [True, False])
 def test_passages_of_one_scene_share_their_labels(with_topics: bool, topics: Path, tmp_path: Path) -> None:
     """3 has no relevant passage of its own; with 1 it has that of 1, which its ranking lacks."""

@@ -336,6 +336,16 @@ def test_ndcg_by_hand(tmp_path: Path) -> None:
     assert scores.missing == 1
 
 
+def test_labels_with_a_fraction_are_read(tmp_path: Path) -> None:
+    """As they were published: `4.0`, `-2.0`."""
+    (tmp_path / "run").write_text(RUN)
+    (tmp_path / "whole").write_text(LABELS)
+    (tmp_path / "fraction").write_text(re.sub(r"(-?\d)$", r"\1.0", LABELS, flags=re.MULTILINE))
+    assert "spam -2.0\n" in (tmp_path / "fraction").read_text()
+    [whole], [fraction] = (evaluate_touche([tmp_path / "run"], tmp_path / n, None) for n in ("whole", "fraction"))
+    assert fraction.turns == whole.turns
+
+
 def test_both_measures_and_a_comparison(tmp_path: Path) -> None:
     runs = []
     for name, ways in (("words", RankingOptions(likelihood=False)), ("all", ALL)):
