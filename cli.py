@@ -479,7 +479,7 @@ def eval_search(
     qrels: Qrels = None,
     topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own passage lists.")] = None,
     rel_level: Annotated[
-        int, typer.Option(min=1, help="The level from which a label counts as relevant, save in nDCG.")
+        int, typer.Option(min=1, max=1000, help="The level from which a label counts as relevant, save in nDCG.")
     ] = 1,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,

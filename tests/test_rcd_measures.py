@@ -110,8 +110,8 @@ def test_passage_measures_by_hand(topics: Path, tmp_path: Path) -> None:
     ("lines", "scenes"),
     [
         ("27 28\n36,37,43\n", (("27", "28"), ("36", "37", "43"))),
-        ("36 37\n1\n37 43\n", (("1",), ("36", "37", "43"))),  # lines with a number in common
-        ("1 2\n3 4\n4 1\n", (("1", "2", "3", "4"),)),
+        ("36 37\n1\n37 43\n", (("36", "37", "43"), ("1",))),  # lines with a number in common
+        ("1 2\n3 4\n4 1\n", (("3", "4", "1", "2"),)),
         ("2 1\n1 2\n", (("2", "1"),)),
     ],
 )

@@ -8,6 +8,7 @@ one scene, and a topic in no line stands alone.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from indexes.storage.files import read_utf8
@@ -22,12 +23,12 @@ def read_equivalence(path: Path) -> tuple[Scene, ...]:
     listed = [line.replace(",", " ").split() for line in lines if not line.lstrip().startswith("#")]
     if not any(listed):
         raise InvalidInputError("holds no topic number", where=str(path), remedy="A line is `27 28` or `27,28`.")
-    scenes: list[list[str]] = []
-    for numbers in filter(None, listed):
-        apart = [scene for scene in scenes if not {*scene} & {*numbers}]
-        joined = [number for scene in scenes if scene not in apart for number in scene]
-        scenes = [*apart, [*joined, *numbers]]
-    return tuple(tuple(dict.fromkeys(scene)) for scene in scenes)
+    scene_of: dict[str, Scene] = {}
+    for numbers in listed:
+        met = dict.fromkeys(scene_of[number] for number in numbers if number in scene_of)
+        scene = tuple(dict.fromkeys((*chain.from_iterable(met), *numbers)))
+        scene_of |= dict.fromkeys(scene, scene)
+    return tuple(dict.fromkeys(scene_of.values()))
 
 
 def group_numbers(numbers: Iterable[str], scenes: Iterable[Scene]) -> list[Scene]:

@@ -60,7 +60,8 @@ def _group_topics(topics: RcdTopics, equivalence: Path | None) -> list[Scene]:
 def _check_scenes_known(numbers: Sequence[str], scenes: Sequence[Scene], path: Path) -> None:
     """Raise `InvalidInputError` where no topic is in any scene; warn where only some are."""
     listed = [number for scene in scenes for number in scene]
-    unknown = [number for number in listed if number not in numbers]
+    known = set(numbers)
+    unknown = [number for number in listed if number not in known]
     if len(unknown) == len(listed):
         what = f"has no number of a topic here: it has {unknown[0]!r}, the topics have {next(iter(numbers), '-')!r}"
         raise InvalidInputError(what, where=str(path))
