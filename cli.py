@@ -30,6 +30,7 @@ GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
 Scorer = Literal["bm25", "dirichlet"]
 OnError = Literal["stop", "skip"]
+Sentences = Literal["auto", "senter", "rule"]
 ModelOption = Annotated[
     str,
     typer.Option(
@@ -71,6 +72,12 @@ RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
 Runs = Annotated[list[Path], typer.Argument(help="One run file, or two to compare; a ranking may be a TREC run.")]
 Qrels = Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")]
+Equivalence = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Lines of topic numbers that share a scene.", show_default="topics with the same dialogue"
+    ),
+]
 PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
 MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
 
@@ -206,6 +213,13 @@ def index_build(
             help="Documents: cut their first 10,000 characters into windows of ten sentences.",
         ),
     ] = False,
+    sentences: Annotated[
+        Sentences,
+        typer.Option(
+            help="What finds the sentences of --segment: senter, as in the track's script (en_core_web_sm must be "
+            "installed), or a rule; auto: senter where it is installed."
+        ),
+    ] = "auto",
     embedder: EmbedderOption = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -213,14 +227,15 @@ def index_build(
 
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
+    [bold]convagent index build documents.jsonl --segment --sentences senter -o index[/] cuts them as iKAT does.
     """
     from agent.models.embedding.index_vectors import MAX_UNASKED, embed_index
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
     from indexes.index_builder import build_index
-    from indexes.text.sentences import segment_document
+    from indexes.text.senter import choose_segmentation
 
-    corpus = find_corpus(passages, segment_document if segment else None)
+    corpus = find_corpus(passages, choose_segmentation(sentences, segment=segment))
     model = open_embedder(embedder)
     with progress.byte_progress(corpus) as on_block:
         built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=on_block)
@@ -407,7 +422,9 @@ def touche(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
-    quality: Annotated[bool, typer.Option(help="Move well-written arguments up.")] = True,
+    conclusion: Annotated[bool, typer.Option("--conclusion", help="Count the conclusion's words twice.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Push down what is too short for an argument.")] = False,
+    quality: Annotated[bool, typer.Option("--quality", help="Move well-written arguments up.")] = False,
     expand: Annotated[bool, typer.Option("--expand", help="Search with the model's own answer too.")] = False,
     model: ModelOption = "smollm2",
     run_name: RunName = "convagent",
@@ -416,14 +433,17 @@ def touche(
 ) -> None:
     """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
 
+    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
+
     [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche -i INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
     [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
     """
     from agent.tasks.touche.ranking import RankingOptions
     from agent.tasks.touche.run import ToucheTask, write_run
 
-    asked = model if expand else None
-    task = ToucheTask(directory, RankingOptions(quality=quality), k, run_name, asked, skip_problems=on_error == "skip")
+    asked, ways = model if expand else None, RankingOptions(conclusion=conclusion, short=short, quality=quality)
+    task = ToucheTask(directory, ways, k, run_name, asked, skip_problems=on_error == "skip")
     reports.show_touche_run(write_run(task, output, progress.byte_progress, overwrite=overwrite), task, output)
 
 
@@ -458,17 +478,22 @@ def eval_search(
     runs: Runs,
     qrels: Qrels = None,
     topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own passage lists.")] = None,
+    rel_level: Annotated[
+        int, typer.Option(min=1, max=1000, help="The level from which a label counts as relevant, save in nDCG.")
+    ] = 1,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
-    """How good the rankings of a run are: nDCG, reciprocal rank, recall, average precision.
+    """How good the rankings of a run are, as `trec_eval -c` has it: nDCG, precision, recall, AP (MAP), RR (MRR).
 
     [bold]convagent eval search topics.run.json --topics topics.json[/]
     [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
+    [bold]convagent eval search topics.run.json --qrels qrels.txt --rel-level 2[/] takes labels of 1 for irrelevant.
     """
-    from agent.evaluation.search import MEASURES, evaluate_search
+    from agent.evaluation.search import evaluate_search, name_measures
 
-    reports.show_measures(evaluate_search(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+    scores = evaluate_search(runs, qrels, topics, rel_level)
+    reports.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("ptkb")
@@ -479,7 +504,9 @@ def eval_ptkb(
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
-    """How well a run chooses personal statements: precision, recall, macro F1, nDCG, and none where none is needed.
+    """How well a run chooses personal statements: precision, recall, F1, AP (MAP), nDCG, and none where none is needed.
+
+    Labels of 2025 (`ptkb-1-1-15`, numbered from 0) are understood.
 
     [bold]convagent eval ptkb topics.run.json --topics topics.json[/]
     [bold]convagent eval ptkb ours.json theirs.json --qrels ptkb.qrels[/] compares them by a paired t-test.
@@ -545,16 +572,19 @@ def eval_qrecc(
 def eval_rcd_spans(
     spans: Annotated[list[Path], typer.Argument(help="One file of num<TAB>span, or two to compare.")],
     topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their titles.")],
+    equivalence: Equivalence = None,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
-    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by group of topics.
+    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by scene.
 
     [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
+    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml --equivalence scenes.txt[/]
     """
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
-    reports.show_measures(evaluate_spans(spans, topics), SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+    scores = evaluate_spans(spans, topics, equivalence)
+    reports.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("rcd-passages")
@@ -562,8 +592,9 @@ def eval_rcd_passages(
     runs: Runs,
     qrels: Annotated[Path, typer.Option(help="Relevance labels: num 0 id level.")],
     topics: Annotated[
-        Path | None, typer.Option("--topics", "-t", help="Topics; those with the same dialogue share their labels.")
+        Path | None, typer.Option("--topics", "-t", help="Topics; those of one scene share their labels.")
     ] = None,
+    equivalence: Equivalence = None,
     per_turn: PerTurn = False,
     as_json: MeasuresAsJson = False,
 ) -> None:
@@ -573,7 +604,7 @@ def eval_rcd_passages(
     """
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
-    scores = evaluate_passages(runs, qrels, topics)
+    scores = evaluate_passages(runs, qrels, topics, equivalence)
     reports.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 

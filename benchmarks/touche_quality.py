@@ -1,4 +1,4 @@
-"""Touché: what each way of ranking is worth, one after the other, and the default without each.
+"""Touché: what each way of ranking is worth, alone and with the others.
 
     python benchmarks/touche_quality.py [INPUT --qrels RELEVANCE --quality-qrels QUALITY]
 
@@ -10,7 +10,6 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from agent.tasks.touche.measures import MEASURES, QUALITY, RELEVANCE, measure_touche, read_labels
@@ -20,17 +19,16 @@ from agent.tasks.touche.topics import read_questions
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "touche"
-WORDS = RankingOptions(likelihood=False, conclusion=False, short=False, quality=False)
 ROWS = {
-    "BM25 of Tantivy": WORDS,
-    "Dirichlet": replace(WORDS, likelihood=True),
-    "+ conclusion": replace(WORDS, likelihood=True, conclusion=True),
-    "+ short pushed down": RankingOptions(quality=False),
-    "+ quality: the default": RankingOptions(),
-    "default without conclusion": RankingOptions(conclusion=False),
-    "default without short": RankingOptions(short=False),
-    "Dirichlet + short": RankingOptions(conclusion=False, quality=False),
-    "Dirichlet + quality": RankingOptions(conclusion=False, short=False),
+    "BM25 of Tantivy": RankingOptions(likelihood=False),
+    "Dirichlet: the default": RankingOptions(),
+    "--conclusion": RankingOptions(conclusion=True),
+    "--short": RankingOptions(short=True),
+    "--quality": RankingOptions(quality=True),
+    "--conclusion --short": RankingOptions(conclusion=True, short=True),
+    "--conclusion --quality": RankingOptions(conclusion=True, quality=True),
+    "--short --quality": RankingOptions(short=True, quality=True),
+    "all three": RankingOptions(conclusion=True, short=True, quality=True),
 }
 
 

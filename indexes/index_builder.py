@@ -68,6 +68,7 @@ def build_index(
                 skipped=skipped,
                 sources=tuple(map(str, corpus.files)),
                 analyzer=ANALYZER,
+                segmentation=str(corpus.segmentation or ""),
                 seconds=round(time.perf_counter() - started, 2),
                 made_by=f"tantivy {version('tantivy')}",
             )

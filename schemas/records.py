@@ -265,3 +265,4 @@ class IndexInfo:
     analyzer: str
     seconds: float
     made_by: str
+    segmentation: str = ""  # how documents were cut into passages; "" where they were not

@@ -279,7 +279,7 @@ def test_arguments_that_would_end_the_process_are_named(row: str, tmp_path: Path
     written(tmp_path / "topics.xml", "<topics><topic><number>1</number><title>Bread?</title></topic></topics>")
     good = json.dumps({"id": "a", "premises": [{"text": "Bread."}]})
     written(tmp_path / "portal.json", f'{{"arguments": [{good}, {{"id": "b", "premises": {row}}}]}}')
-    ended = call("touche", "-i", tmp_path, "-o", tmp_path / "out", "--no-quality")
+    ended = call("touche", "-i", tmp_path, "-o", tmp_path / "out")
     assert (ended.code, ended.crash) == (5, "")
     assert "portal.json:" in ended.err
     assert "broken JSON" in ended.err

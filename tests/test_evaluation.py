@@ -1,9 +1,11 @@
 """Measures of a run: cases computed by hand, and what is said where a run does not fit."""
 
+import logging
 import math
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from agent.evaluation import ptkb
 from agent.evaluation.scores import RankedScores, Scores, p_value, read_qrels
@@ -12,6 +14,7 @@ from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import export_trace
 from agent.terminal.progress import turn_progress
+from cli import app
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
@@ -42,7 +45,7 @@ def scores(tmp_path: Path) -> Scores:
 
 def test_measures_by_hand(scores: Scores) -> None:
     """0_1: the best passage is second, the other one is missing. 0_2 has nothing relevant. 0_3 is not in the run."""
-    assert set(scores.turns) == {"0_1", "0_3"}
+    assert set(scores.turns) == {"0_1", "0_2", "0_3"}
     assert scores.missing == 1
     found = scores.turns["0_1"]
     ideal = 2 / math.log2(2) + 1 / math.log2(3)
@@ -50,8 +53,10 @@ def test_measures_by_hand(scores: Scores) -> None:
     assert found["RR"] == 0.5
     assert (found["R@10"], found["R@100"]) == (0.5, 0.5)
     assert found["AP"] == pytest.approx(0.5 / 2)
-    assert set(scores.turns["0_3"].values()) == {0.0}
-    assert scores.mean("RR") == 0.25
+    assert found["P@1"] == found["nDCG@1"] == 0.0
+    assert found["P@3"] == pytest.approx(1 / 3)
+    assert {*scores.turns["0_2"].values(), *scores.turns["0_3"].values()} == {0.0}
+    assert scores.mean("RR") == pytest.approx(0.5 / 3)
 
 
 def test_topics_judge_by_their_own_passages(tmp_path: Path) -> None:
@@ -98,7 +103,8 @@ def test_statement_measures_by_hand(tmp_path: Path) -> None:
     first = scores.turns["0_1"]
     assert (first["P"], first["R"], first["F1"], first["RR"]) == (0.5, 0.5, 0.5, 0.5)
     assert first["P@3"] == pytest.approx(1 / 3)
-    assert first["nDCG@3"] == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert first["nDCG@3"] == first["nDCG"] == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert first["AP"] == 0.25
     assert scores.turns["0_2"] == {"P": 1.0, "R": 1.0, "F1": 1.0, "none": 1.0}
     assert scores.turns["0_3"] == {"P": 0.0, "R": 0.0, "F1": 0.0, "none": 0.0}
     assert set(scores.turns["0_4"].values()) == {0.0}
@@ -132,6 +138,79 @@ def test_texts_need_the_topics_to_be_known(tmp_path: Path, example_run: Path) ->
         ptkb.evaluate_ptkb([run], None, None)
     with pytest.raises(InvalidInputError, match="is no run"):
         ptkb.evaluate_ptkb([write(tmp_path / "none", "{")], None, EXAMPLES / "topics.json")
+
+
+OF_2025 = "1_1 0 ptkb-1-0 1\n1_1 0 ptkb-1-1 0.0\n1_2 0 ptkb-1-1 2.0\n"
+
+
+@pytest.mark.parametrize("with_topics", [True, False])
+def test_labels_of_2025_are_those_of_our_ids(with_topics: bool, tmp_path: Path, example_run: Path) -> None:
+    topics = EXAMPLES / "topics.json" if with_topics else None
+    labels = write(tmp_path / "2025", OF_2025), write(tmp_path / "ours", "1_1 0 1 1\n1_1 0 2 0\n1_2 0 2 2\n")
+    [theirs], [ours] = (ptkb.evaluate_ptkb([example_run], path, topics) for path in labels)
+    assert theirs.turns == ours.turns
+    assert ours.mean("R") > 0
+
+
+@pytest.mark.parametrize(
+    ("turn_id", "label", "id"),
+    [
+        ("1-1_3", "ptkb-1-1-15", "16"),
+        ("1-1_3", "ptkb-1-1-0", "1"),
+        ("9_3", "ptkb-9-0", "1"),
+        ("1-2_3", "ptkb-1-1-15", "ptkb-1-1-15"),  # of another topic
+        ("1-1_3", "15", "15"),
+        ("1-1_3", "ptkb-1-1-x", "ptkb-1-1-x"),
+    ],
+)
+def test_the_ids_of_labels(turn_id: str, label: str, id: str, tmp_path: Path) -> None:
+    found = ptkb.read_statement_labels(write(tmp_path / "qrels", f"{turn_id} 0 {label} 1\n"))
+    assert found == {turn_id: {id: 1}}
+
+
+FOREIGN = [
+    # what, labels, with topics, the error or the warning
+    (
+        "ids of another form",
+        "1_1 0 doc-7 1\n",
+        True,
+        "have turn 1_1, statement doc-7, the topics turn 1_1, statement 1",
+    ),
+    ("without topics", "1_1 0 doc-7 1\n", False, "have turn 1_1, statement doc-7, the runs turn 1_1, statement "),
+    ("of another topic", "1_1 0 ptkb-7-0 1\n", True, "no label is of a statement of the topics: the labels have"),
+    ("of no statement", "1_1 0 99 1\n", True, "statement 99"),
+    (
+        "of other turns",
+        "77_1 0 1 1\n",
+        True,
+        "none of the turns that have labels: it has '0_1', the labels have '77_1'",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("labels", "with_topics", "message"), [row[1:] for row in FOREIGN], ids=[row[0] for row in FOREIGN]
+)
+def test_labels_that_match_nothing_are_refused(
+    labels: str, with_topics: bool, message: str, tmp_path: Path, example_run: Path
+) -> None:
+    topics = ["--topics", str(EXAMPLES / "topics.json")] if with_topics else []
+    qrels = write(tmp_path / "qrels", labels)
+    refused = CliRunner().invoke(app, ["eval", "ptkb", str(example_run), "--qrels", str(qrels), *topics])
+    assert refused.exit_code == 5
+    assert message in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize("with_topics", [True, False])
+def test_labels_that_match_partly_are_counted(
+    with_topics: bool, tmp_path: Path, example_run: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    topics = EXAMPLES / "topics.json" if with_topics else None
+    qrels = write(tmp_path / "qrels", "1_1 0 1 1\n1_1 0 doc-7 1\n77_1 0 1 1\n")
+    with caplog.at_level(logging.WARNING, logger="convagent"):
+        ptkb.evaluate_ptkb([example_run], qrels, topics)
+    of = "topics" if with_topics else "runs"
+    assert f"2 of 3 labels match no statement of the {of}: turn 1_1, statement doc-7" in caplog.text
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex, separate_scores
-from indexes.text.sentences import segment_document
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Passage
 
@@ -174,30 +173,3 @@ def test_the_human_rewrite_finds_what_it_is_known_to_find(public_bed: PassageInd
 def test_the_index_says_what_it_holds(example_index: PassageIndex) -> None:
     assert example_index.info.passages == len(example_index) == 72
     assert json.loads((example_index.directory / "convagent-index.json").read_text())["analyzer"].startswith("english")
-
-
-SENTENCES = [f"Sentence number {n} is here." for n in range(1, 24)]
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        (1, [(1, 1)]),
-        (10, [(1, 10)]),
-        (11, [(1, 10), (6, 11)]),
-        (15, [(1, 10), (6, 15)]),
-        (23, [(1, 10), (6, 15), (11, 20), (16, 23)]),
-    ],
-)
-def test_documents_are_cut_as_the_track_cuts_them(count: int, expected: list[tuple[int, int]]) -> None:
-    """Windows of ten sentences with a stride of five; the last one ends with the document."""
-    document = Passage("doc", " ".join(SENTENCES[:count]), "A title")
-    cut = list(segment_document(document))
-    assert [passage.id for passage in cut] == [f"doc:{n}" for n in range(len(expected))]
-    assert [passage.text for passage in cut] == [" ".join(SENTENCES[first - 1 : last]) for first, last in expected]
-    assert {passage.title for passage in cut} == {"A title"}
-
-
-def test_a_long_document_ends_after_ten_thousand_characters() -> None:
-    cut = list(segment_document(Passage("doc", "This is it. " * 2000)))
-    assert sum(len(passage.text) for passage in cut) < 2 * 10_000 + 200

@@ -71,9 +71,11 @@ def test_the_topics_own_lists_are_a_ranking_of_labels(tmp_path: Path) -> None:
     assert ranking.labels
 
 
-def test_equal_scores_are_told_apart_in_the_order_of_the_file(tmp_path: Path) -> None:
-    ranking = read_ranking(write(tmp_path / "r", "1_1 Q0 a 1 2.0 t\n1_1 Q0 b 2 2.0 t\n1_1 Q0 c 3 3.0 t\n"))
-    assert ranking.hits["1_1"] == (Hit("c", 3.0), Hit("a", 2.0), Hit("b", 1.9999))
+def test_equal_scores_are_ordered_as_trec_eval_orders_them(tmp_path: Path) -> None:
+    """The greater id is first, whatever the ranks say, and scores that are one 32-bit float are equal."""
+    ranking = read_ranking(write(tmp_path / "r", "1_1 Q0 a 1 2.00000001 t\n1_1 Q0 b 2 2.0 t\n1_1 Q0 c 3 3.0 t\n"))
+    assert ranking.hits["1_1"] == (Hit("c", 3.0), Hit("b", 2.0), Hit("a", 1.9999))
+    assert ranking.scores["1_1"] == {"a": 2.00000001, "b": 2.0, "c": 3.0}
 
 
 BAD = [

@@ -88,6 +88,8 @@ ODD = [
     ("no frame around", TOP, ["Rye bread."], None),
     ("capital tags", TOP.replace("top>", "TOP>").replace("p>", "P>"), ["Rye bread."], None),
     ("a comment", TOP.replace("Rye", "<!-- loud -->Rye"), ["Rye bread."], None),
+    ("a numbered <p>", TOP.replace("<p>", '<p pno="10046153-0">'), ["Rye bread."], None),
+    ("a <pno>", TOP.replace("<p>", "<pno>7</pno><p><pno>10046153-0</pno>"), ["Rye bread."], None),
     ("<p> not closed", TOP.replace(".</p>", ".<p>Yes."), ["Rye bread.", "Yes."], "topic 1: <p> is not closed"),
     ("the last <p> not closed", TOP.replace(".</p>", "."), ["Rye bread."], "topic 1: <p> is not closed"),
     ("<desc> not closed", TOP.replace("</desc>", ""), ["Rye bread."], None),
@@ -281,6 +283,33 @@ def test_numbered_paragraphs_are_passages(packed: str, tmp_path: Path) -> None:
         (7, Passage("10-2", "Here a tag was not closed.", "Rye bread")),
         (9, Passage("11-34", "Oats.")),
     ]
+
+
+NUMBERS = [
+    # how a paragraph is numbered in document 10046153
+    '<p pno="10046153-0">Rye bread.</p>',
+    "<p><pno>0</pno>Rye bread.</p>",
+    "<p><pno> 10046153-0 </pno> Rye bread.</p>",
+    "<pno>10046153-0</pno><p>Rye bread.</p>",
+    "<pno>0</pno>\n<p>Rye bread.",
+    "<p>Rye <pno>10046153-0</pno>bread.</p>",
+    '<pno>7</pno><p pno="0">Rye bread.</p>',
+    '<p pno="0"><pno>7</pno>Rye bread.</p>',
+    "<p><pno>10046153-0<b></b>Rye bread.</p>",
+]
+
+
+@pytest.mark.parametrize("paragraph", NUMBERS)
+def test_a_paragraphs_number_may_be_an_element_and_have_the_documents(paragraph: str, tmp_path: Path) -> None:
+    doc = f"<doc><docno>10046153</docno><title>Rye</title>{paragraph}</doc>\n"
+    path = write(tmp_path / "wiki.xml", doc + '<doc><docno>11</docno><p pno="3">Oats.</p></doc>')
+    passages = [passage for _, _, passage in find_corpus([path])]
+    assert passages == [Passage("10046153-0", "Rye bread.", "Rye"), Passage("11-3", "Oats.")]
+
+
+def test_a_whole_number_needs_no_document_number(tmp_path: Path) -> None:
+    path = write(tmp_path / "wiki.xml", '<doc><p pno="10046153-0">Rye bread.</p></doc>')
+    assert [passage for _, _, passage in find_corpus([path])] == [Passage("10046153-0", "Rye bread.")]
 
 
 @pytest.mark.parametrize(

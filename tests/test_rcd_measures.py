@@ -1,11 +1,15 @@
 """RCD-2020: what the measures of spans and of passages say, by hand."""
 
+import logging
 import math
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from agent.tasks.rcd.equivalence import Scene, read_equivalence
 from agent.tasks.rcd.measures import evaluate_passages, evaluate_spans, measure_span
+from cli import app
 from schemas.errors import InvalidInputError
 from tests.test_rcd import TOP, TOPICS
 from tests.test_topics import write
@@ -93,12 +97,81 @@ def test_passage_measures_by_hand(topics: Path, tmp_path: Path) -> None:
     """
     run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", QRELS)
     [alone] = evaluate_passages([run], qrels, None)
-    assert alone.turns == {"1": {"AP": 1 / 3, "P@5": 0.2, "RR": 1 / 3}, "2": {"AP": 0, "P@5": 0, "RR": 0}}
+    nothing = {"AP": 0, "P@5": 0, "RR": 0}
+    assert alone.turns == {"1": {"AP": 1 / 3, "P@5": 0.2, "RR": 1 / 3}, "2": nothing, "3": nothing}
     [grouped] = evaluate_passages([run], qrels, topics)
     assert grouped.turns["1"] == {"AP": pytest.approx((1 + 2 / 3) / 2), "P@5": 0.4, "RR": 1.0}
-    assert set(grouped.turns) == {"1", "2"}
+    assert grouped.turns["3"] == nothing
     assert grouped.missing == 1
-    assert grouped.mean("RR") == 0.5
+    assert grouped.mean("RR") == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "scenes"),
+    [
+        ("27 28\n36,37,43\n", (("27", "28"), ("36", "37", "43"))),
+        ("36 37\n1\n37 43\n", (("36", "37", "43"), ("1",))),  # lines with a number in common
+        ("1 2\n3 4\n4 1\n", (("3", "4", "1", "2"),)),
+        ("2 1\n1 2\n", (("2", "1"),)),
+    ],
+)
+def test_the_file_of_scenes(lines: str, scenes: tuple[Scene, ...], tmp_path: Path) -> None:
+    assert read_equivalence(write(tmp_path / "scenes", lines)) == scenes
+
+
+SCENES = ["1 3\n", "1,3", "# scenes\n\n  3 , 1\n2\n", "1\t3\r\n"]
+
+
+@pytest.mark.parametrize("lines", SCENES)
+def test_spans_of_one_scene_are_judged_as_one(lines: str, topics: Path, tmp_path: Path) -> None:
+    """By the file 1 and 3 share a scene, and 1 and 2, whose dialogues have the same text, do not."""
+    spans = write(tmp_path / "spans", "1\tLindenau\n2\trye bread\n3\tMarie Curie\n")
+    [alone] = evaluate_spans([spans], topics)
+    [joined] = evaluate_spans([spans], topics, write(tmp_path / "scenes", lines))
+    assert alone.by_turn("Jaccard") == {"1+2": 2 / 5, "3": 0.0}
+    assert joined.by_turn("Jaccard") == {"1+3": 1.0, "2": 1.0}
+
+
+def test_levels_with_a_fraction_are_read(tmp_path: Path) -> None:
+    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", "1 0 10-0 2.0\n1 0 11-3 -1.0\n")
+    [found] = evaluate_passages([run], qrels, None)
+    assert found.by_turn("RR") == {"1": 1 / 3}
+
+
+@pytest.mark.parametrize("with_topics", [True, False])
+def test_passages_of_one_scene_share_their_labels(with_topics: bool, topics: Path, tmp_path: Path) -> None:
+    """3 has no relevant passage of its own; with 1 it has that of 1, which its ranking lacks."""
+    run = write(tmp_path / "run.trec", RUN + "3 Q0 10-0 2 0.5 ours\n")
+    scenes, known = write(tmp_path / "scenes", "1 3\n"), topics if with_topics else None
+    [found] = evaluate_passages([run], write(tmp_path / "qrels", QRELS), known, scenes)
+    assert found.by_turn("RR") == {"1": 1 / 3, "2": 0.0, "3": 0.5}
+
+
+def test_topics_without_labels_have_those_of_their_scene(tmp_path: Path) -> None:
+    run, qrels = write(tmp_path / "run", "8 Q0 a 1 1.0 x\n9 Q0 a 1 1.0 x\n"), write(tmp_path / "qrels", "9 0 a 1\n")
+    [found] = evaluate_passages([run], qrels, None, write(tmp_path / "scenes", "8 9\n10 11\n"))
+    assert found.by_turn("RR") == {"8": 1.0, "9": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("# none\n", "holds no topic number"),
+        ("77 78\n", "has no number of a topic here: it has '77', the topics have '1'"),
+    ],
+)
+def test_scenes_that_cannot_be_used_are_refused(lines: str, message: str, topics: Path, tmp_path: Path) -> None:
+    scenes, spans = write(tmp_path / "scenes", lines), write(tmp_path / "spans", "1\trye bread\n")
+    said = CliRunner().invoke(app, ["eval", "rcd-spans", str(spans), "-t", str(topics), "--equivalence", str(scenes)])
+    assert said.exit_code == 5
+    assert message in said.stderr
+
+
+def test_numbers_of_other_topics_are_counted(topics: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spans = write(tmp_path / "spans", "1\trye bread\n")
+    with caplog.at_level(logging.WARNING, logger="convagent"):
+        evaluate_spans([spans], topics, write(tmp_path / "scenes", "1 3\n77 78\n"))
+    assert "2 of 4 numbers are no topics here: 77" in caplog.text
 
 
 def test_labels_and_runs_of_other_topics_are_refused(topics: Path, tmp_path: Path) -> None:

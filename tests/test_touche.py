@@ -2,10 +2,7 @@
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -35,12 +32,12 @@ from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from cli import app
 from indexes.corpora.args_me import find_arguments
 from indexes.index_builder import build_index
-from indexes.passage_index import PassageIndex, build_searchable_text
+from indexes.passage_index import PassageIndex, build_searchable_text, weight_stems
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsCounter
 from indexes.text.analysis import extract_stems
 from schemas.errors import InvalidInputError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES, ROOT
+from tests.conftest import EXAMPLES
 
 FIXTURE = EXAMPLES / "touche"
 RELEVANT, WRITTEN = FIXTURE / "relevance.qrels", FIXTURE / "quality.qrels"
@@ -173,7 +170,7 @@ def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
     small, large = many(300), many(3000)
     assert (large / "debateorg.json").stat().st_size > 30_000_000
     peak(small)  # what is imported and cached once
-    assert peak(large) < peak(many(301)) + 1_500_000
+    assert peak(large) < peak(many(301)) + 2_000_000
 
 
 # What counts in the ranking
@@ -225,17 +222,17 @@ def test_a_score_by_hand(tmp_path: Path) -> None:
     def likelihood(words: list[str]) -> float:
         return Dirichlet(known, MU)({"zoo": 1.0, "cage": 1.0}, words)
 
-    short, long = ["zoo", "zoo", "i", "agre"], extract_stems(f"Cages Cages {LONG}")
+    short, long = ["zoo", "i", "agre"], extract_stems(f"Cages {LONG}")
     for ways, expected in (
         (
-            RankingOptions(),
+            RankingOptions(short=True, quality=True),
             {
                 "a": -2 * SHORT * 23 / 25 + 2 * WRITING * argument_quality("I agree."),
                 "b": 2 * WRITING * argument_quality(LONG),
             },
         ),
-        (RankingOptions(quality=False), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
-        (RankingOptions(quality=False, short=False), {"a": 0.0, "b": 0.0}),
+        (RankingOptions(short=True), {"a": -2 * SHORT * 23 / 25, "b": 0.0}),
+        (RankingOptions(), {"a": 0.0, "b": 0.0}),
     ):
         found = {hit.id: hit.score for hit in Ranker(index, known, ways).rank([("zoos in cages", 1.0)], 10)}
         assert found["a"] == pytest.approx(likelihood(short) + expected["a"], abs=1e-4)
@@ -270,14 +267,38 @@ def ranking(ways: RankingOptions, place: Path) -> ToucheReport:
     return rank_topics(asked, find_arguments(FIXTURE), ToucheTask(FIXTURE, ways), place, bar)
 
 
+ALL = RankingOptions(conclusion=True, short=True, quality=True)
+
+
+def test_the_default_is_query_likelihood_over_the_whole_text(tmp_path: Path) -> None:
+    """The organisers' baseline: Dirichlet smoothing with mu 2000, the conclusion's words like all others."""
+    made = ranking(RankingOptions(), tmp_path / "index")
+    index = PassageIndex(tmp_path / "index")
+    score = Dirichlet(CollectionStatistics.count(index.iterate_texts()), 2000.0)
+    for question in read_questions(FIXTURE / "topics.xml"):
+        hits = made.hits[question.number]
+        texts = map(build_searchable_text, index.read([hit.id for hit in hits]))
+        weights = weight_stems([(question.title, 1.0)])
+        expected = [score(weights, extract_stems(text)) for text in texts]
+        assert [hit.score for hit in hits] == pytest.approx(expected, abs=2e-3)  # equal scores are set apart
+
+
 @pytest.mark.parametrize("part", ["likelihood", "conclusion", "short", "quality"])
-def test_every_part_can_be_left_out_and_then_counts_nothing(part: str, tmp_path: Path) -> None:
-    whole, without = (
-        ranking(RankingOptions(), tmp_path / "whole"),
-        ranking(replace(RankingOptions(), **{part: False}), tmp_path / "part"),
+def test_every_part_can_be_switched_and_then_counts(part: str, tmp_path: Path) -> None:
+    default, other = (
+        ranking(RankingOptions(), tmp_path / "default"),
+        ranking(replace(RankingOptions(), **{part: part != "likelihood"}), tmp_path / "part"),
     )
-    assert whole.hits != without.hits
-    assert {hit.id for hit in whole.hits["1"]} == {hit.id for hit in without.hits["1"]}
+    assert default.hits != other.hits
+    assert {hit.id for hit in default.hits["1"]} == {hit.id for hit in other.hits["1"]}
+
+
+@pytest.mark.parametrize("part", ["conclusion", "short", "quality"])
+def test_every_part_has_its_flag(part: str, tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path / "out"), f"--{part}"])
+    assert made.exit_code == 0, made.output
+    expected = ranking(replace(RankingOptions(), **{part: True}), tmp_path / "index").hits
+    assert read_ranking(tmp_path / "out" / "run.txt").hits == expected
 
 
 def test_what_is_no_argument_ranks_below_what_is_one(tmp_path: Path) -> None:
@@ -288,7 +309,7 @@ def test_what_is_no_argument_ranks_below_what_is_one(tmp_path: Path) -> None:
         return sum(judged[hit.id] == -2 for hits in ranking(ways, place).hits.values() for hit in hits[:3])
 
     assert worthless(RankingOptions(likelihood=False), tmp_path / "words") > 6
-    assert worthless(RankingOptions(), tmp_path / "default") == 0
+    assert worthless(ALL, tmp_path / "all") == 0
 
 
 # The measure
@@ -304,27 +325,37 @@ RUN = """\
 
 
 def test_ndcg_by_hand(tmp_path: Path) -> None:
-    """What is no argument gains nothing and costs nothing but its place. 2 has nothing good, 3 is not in the run."""
+    """What is no argument gains nothing and costs nothing but its place. 2 has nothing good, 3 is not in the run: 0."""
     (tmp_path / "run").write_text(RUN)
     (tmp_path / "qrels").write_text(LABELS)
     [scores] = evaluate_touche([tmp_path / "run"], tmp_path / "qrels", None)
     ideal = 3 / math.log2(2) + 1 / math.log2(3)
     assert scores.turns["1"] == {RELEVANCE: pytest.approx((3 / math.log2(3) + 1 / math.log2(5)) / ideal)}
-    assert scores.turns["3"] == {RELEVANCE: 0.0}
-    assert set(scores.turns) == {"1", "3"}
+    assert scores.turns["2"] == scores.turns["3"] == {RELEVANCE: 0.0}
+    assert set(scores.turns) == {"1", "2", "3"}
     assert scores.missing == 1
+
+
+def test_labels_with_a_fraction_are_read(tmp_path: Path) -> None:
+    """As they were published: `4.0`, `-2.0`."""
+    (tmp_path / "run").write_text(RUN)
+    (tmp_path / "whole").write_text(LABELS)
+    (tmp_path / "fraction").write_text(re.sub(r"(-?\d)$", r"\1.0", LABELS, flags=re.MULTILINE))
+    assert "spam -2.0\n" in (tmp_path / "fraction").read_text()
+    [whole], [fraction] = (evaluate_touche([tmp_path / "run"], tmp_path / n, None) for n in ("whole", "fraction"))
+    assert fraction.turns == whole.turns
 
 
 def test_both_measures_and_a_comparison(tmp_path: Path) -> None:
     runs = []
-    for name, ways in (("words", RankingOptions(likelihood=False)), ("default", RankingOptions())):
+    for name, ways in (("words", RankingOptions(likelihood=False)), ("all", ALL)):
         run(ToucheTask(FIXTURE, ways), tmp_path / name)
         runs.append(tmp_path / name / "run.txt")
-    words, default = evaluate_touche(runs, RELEVANT, WRITTEN)
-    assert set(default.turns["1"]) == {RELEVANCE, QUALITY}
+    words, all_parts = evaluate_touche(runs, RELEVANT, WRITTEN)
+    assert set(all_parts.turns["1"]) == {RELEVANCE, QUALITY}
     for measure in (RELEVANCE, QUALITY):
-        assert default.mean(measure) > words.mean(measure) + 0.2
-        assert p_value(words, default, measure) < 0.05
+        assert all_parts.mean(measure) > words.mean(measure) + 0.2
+        assert p_value(words, all_parts, measure) < 0.05
 
 
 def test_a_ranking_is_measured_as_its_file_is(tmp_path: Path) -> None:
@@ -365,8 +396,8 @@ def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
         ],
     )
     [scores] = json.loads(told.stdout)
-    assert scores["mean"][RELEVANCE] > 0.85
-    assert scores["mean"][QUALITY] > 0.8
+    assert scores["mean"][RELEVANCE] > 0.65
+    assert scores["mean"][QUALITY] > 0.5
     again = call(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path)])
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
 
@@ -375,18 +406,3 @@ def test_a_topic_for_which_nothing_is_found_is_told(tmp_path: Path) -> None:
     odd = given(tmp_path / "in", argument("a"), topics=topics(ONE.replace("Why", "Xyzzy"), ONE.replace("1", "2")))
     said = CliRunner().invoke(app, ["touche", "-i", str(odd), "-o", str(tmp_path / "out")])
     assert "topic 1: nothing found, it is not in the run" in said.stderr
-
-
-def test_the_script_for_tira(tmp_path: Path) -> None:
-    """Two directories in the shell's hands, and bad arguments are no reason to stop."""
-    command = tmp_path / "bin" / "convagent"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT / "cli.py"}" "$@"\n')
-    command.chmod(0o755)
-    directory = given(tmp_path / "in", argument("a"), argument("a"), argument("b"))
-    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-    for _ in range(2):
-        subprocess.run(
-            ["sh", EXAMPLES / "touche.sh", directory, tmp_path / "out"], env=os.environ | {"PATH": path}, check=True
-        )
-    assert [hit.id for hit in read_ranking(tmp_path / "out" / "run.txt").hits["1"]] == ["a", "b"]

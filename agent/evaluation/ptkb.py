@@ -1,40 +1,102 @@
 """How well a run chooses personal statements, against relevance labels or the topics' own choice."""
 
-from collections.abc import Mapping, Sequence
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from agent.evaluation.scores import Qrels, RankedScores, Scores, ranking_measures, read_qrels, read_run_file
+from agent.evaluation.scores import (
+    Qrels,
+    RankedScores,
+    Scores,
+    check_turns_shared,
+    ranking_measures,
+    read_qrels,
+    read_run_file,
+    turns_with_relevant,
+)
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunStatement, RunTurn
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Topics
 
-RANKING = ("nDCG@3", "P@3", "RR")
+log = logging.getLogger("convagent")
+RANKING = ("AP", "nDCG", "nDCG@3", "P@3", "RR")
 MEASURES = ("P", "R", "F1", *RANKING, "none")
+LABEL_OF_2025 = re.compile(r"ptkb-(?P<topic>.+)-(?P<place>\d+)", re.ASCII)  # the place in the topic's list, from 0
 
 
 def evaluate_ptkb(runs: Sequence[Path], qrels: Path | None, topics: Path | None) -> list[Scores]:
     """The measures of each run, in the order given.
 
     A run of iKAT 2025 gives its statements as texts, so that it takes the topics to know which they are; labels come
-    from `qrels` if those are given, else from the topics.
+    from `qrels` if those are given, else from the topics. Raises `InvalidInputError` for labels of which none is of a
+    turn and statement that the topics (without them, the runs) have; where some are not, a warning says how many.
     """
     known = read_topics(topics) if topics else None
-    judged = read_qrels(qrels) if qrels else _gold_of_topics(known)
+    judged = read_statement_labels(qrels) if qrels else _gold_of_topics(known)
     if not judged:
         raise InvalidInputError("holds no judged turn", where=str(qrels or topics))
-    return [measure_ptkb(run.name, _chosen_ids(run, known), judged) for run in runs]
+    chosen = {run: _chosen_ids(run, known) for run in runs}
+    for run, found in chosen.items():
+        check_turns_shared(run, found, judged)
+    if qrels:
+        _check_labels_known(qrels, judged, known, chosen.values())
+    return [measure_ptkb(run.name, chosen[run], judged) for run in runs]
+
+
+def read_statement_labels(path: Path) -> Qrels:
+    """Labels of statements with ids as topics have them: `ptkb-1-1-15` (2025) is the sixteenth of topic 1-1, `16`."""
+    return {
+        turn_id: {_to_statement_id(id, turn_id): level for id, level in labels.items()}
+        for turn_id, labels in read_qrels(path).items()
+    }
+
+
+def _to_statement_id(label: str, turn_id: str) -> str:
+    found = LABEL_OF_2025.fullmatch(label)
+    ours = found and found["topic"] == turn_id.rpartition("_")[0]
+    return str(int(found["place"]) + 1) if found and ours else label
+
+
+def _check_labels_known(qrels: Path, judged: Qrels, topics: Topics | None, runs: Iterable[RankedScores]) -> None:
+    """Labels are compared with the topics' statements; without topics, with the runs' turns and whole numbers."""
+    known = {turn.id: [s.id for s in topic.ptkb] for topic in topics.topics for turn in topic.turns} if topics else {}
+    known = known or {turn_id: list(found) for run in runs for turn_id, found in run.items()}
+    labels = [(turn_id, id) for turn_id, found in judged.items() for id in found]
+    unknown = [
+        (turn_id, id)
+        for turn_id, id in labels
+        if turn_id not in known or (id not in known[turn_id] if topics else not id.isdecimal())
+    ]
+    of = "topics" if topics else "runs"
+    if len(unknown) == len(labels):
+        same_first = sorted(known, key=lambda turn_id: turn_id != unknown[0][0])
+        theirs = next(((turn_id, known[turn_id][0]) for turn_id in same_first if known[turn_id]), ("-", "-"))
+        what = (
+            f"no label is of a statement of the {of}: the labels have {_name(*unknown[0])}, the {of} {_name(*theirs)}"
+        )
+        raise InvalidInputError(what, where=str(qrels), remedy="Are these the labels of another year?")
+    if unknown:
+        log.warning(
+            "%s: %d of %d labels match no statement of the %s: %s",
+            *(qrels, len(unknown), len(labels), of, _name(*unknown[0])),
+        )
+
+
+def _name(turn_id: str, id: str) -> str:
+    return f"turn {turn_id}, statement {id}"
 
 
 def measure_ptkb(name: str, chosen: RankedScores, judged: Qrels) -> Scores:
     """The measures of chosen statements, by turn id; a turn for which none was chosen is there and empty.
 
     P, R, F1: of the set. A turn without a relevant statement counts 1 in all three where none was chosen, else 0; so
-    F1 is the macro F1 of the track. nDCG@3, P@3, RR: of the order, for turns that have a relevant statement. `none`:
-    the share of the other turns for which none was chosen.
+    F1 is the macro F1 of the track. AP, nDCG, nDCG@3, P@3, RR: of the order, for turns that have a relevant statement.
+    `none`: the share of the other turns for which none was chosen.
     """
-    order = ranking_measures(RANKING, chosen, judged)
+    order = ranking_measures(RANKING, chosen, turns_with_relevant(judged))
     turns = {id: set_measures(chosen.get(id), found) | order.get(id, {}) for id, found in judged.items()}
     return Scores(name, turns, sum(id not in chosen for id in judged))
 
@@ -69,7 +131,6 @@ def _chosen_ids(path: Path, topics: Topics | None) -> RankedScores:
 
 
 def _statement_ids(topics: Topics | None) -> Mapping[str, Mapping[str, str]] | None:
-    """Statement text to id, by turn id."""
     if topics is None:
         return None
     return {turn.id: {s.text: s.id for s in topic.ptkb} for topic in topics.topics for turn in topic.turns}

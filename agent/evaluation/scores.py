@@ -1,5 +1,6 @@
 """What the measures of all tasks have in common: labels, scores by turn, means and a significance test."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from schemas.errors import InvalidInputError
 Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
 RankedScores = Mapping[str, Mapping[str, float]]  # by turn id: passage or statement id to score
 MAX_LEVEL = 1000  # level of a label
+LEVEL = re.compile(r"([+-]?\d+)(?:\.\d*)?", re.ASCII)  # and the fraction that does not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +38,45 @@ class Scores:
 
 
 def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrels) -> dict[str, dict[str, float]]:
-    """Measures of a ranking by score, by `ir_measures`, for every judged turn that has something relevant.
+    """Measures of a ranking by score, by `ir_measures`, for every turn that has a label: those of `trec_eval -c`.
 
-    Raises `InvalidInputError` for an id with a NUL: the C library takes it for the end of the id.
+    As trec_eval has it, scores are 32-bit floats, among equal ones the greater id comes first, and a turn without
+    anything relevant or that the run lacks counts 0. Raises `InvalidInputError` for an id with a NUL: the C library
+    takes it for the end of the id.
     """
     import ir_measures
 
     named = {ir_measures.parse_measure(name): name for name in measures}
-    relevant = turns_with_relevant(judged)
-    turns = {turn_id: dict.fromkeys(measures, 0.0) for turn_id in relevant}
-    for turn_id, ids in (*relevant.items(), *ranked.items()):
+    # A label below 0 gains nothing, like 0; a turn that has no other label ends the process in pytrec_eval 0.5.11.
+    labelled = {turn_id: {id: max(0, n) for id, n in found.items()} for turn_id, found in judged.items() if found}
+    turns = {turn_id: dict.fromkeys(measures, 0.0) for turn_id in labelled}
+    for turn_id, ids in (*labelled.items(), *ranked.items()):
         if any("\0" in id for id in (turn_id, *ids)):
             raise InvalidInputError("has an id with a NUL in it", where=f"turn {turn_id}")
-    run = {turn_id: dict(found) for turn_id in relevant if (found := ranked.get(turn_id))}
-    for value in ir_measures.iter_calc(list(named), relevant, run) if run else ():
+    run = {turn_id: dict(found) for turn_id in labelled if (found := ranked.get(turn_id))}
+    for value in ir_measures.iter_calc(list(named), labelled, run) if run else ():
         turns[value.query_id][named[value.measure]] = float(value.value)
     return turns
 
 
-def turns_with_relevant(judged: Qrels) -> Qrels:
-    """The turns with a relevant passage or statement: the others cannot tell rankings apart."""
-    return {turn_id: found for turn_id, found in judged.items() if any(level > 0 for level in found.values())}
+def turns_with_relevant(judged: Qrels, rel_level: int = 1) -> Qrels:
+    """The turns with a passage or statement of at least this level: the others cannot tell rankings apart."""
+    return {id: found for id, found in judged.items() if any(level >= rel_level for level in found.values())}
+
+
+def check_turns_shared(run: Path, found: Mapping[str, object], judged: Qrels) -> None:
+    """Raise `InvalidInputError` with a turn of each where the run and the labels have no turn in common."""
+    if found and not found.keys() & judged.keys():
+        mine, theirs = next(iter(found)), next(iter(judged))
+        what = f"has none of the turns that have labels: it has {mine!r}, the labels have {theirs!r}"
+        raise InvalidInputError(what, where=str(run), remedy="Are these the labels of another year?")
 
 
 def read_qrels(path: Path) -> Qrels:
-    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is no label."""
+    """TREC relevance labels, `turn 0 id level`. Raises `InvalidInputError` with the line that is no label.
+
+    Of a level only the whole number counts, as in trec_eval: `2.0` is 2, `-2.0` is -2, and `1.7` is 1.
+    """
     found: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
@@ -75,7 +91,8 @@ def read_qrels(path: Path) -> Qrels:
 
 def _parse_level(text: str) -> int:
     """A level; trec_eval makes room for every level up to the highest."""
-    if abs(level := int(text)) > MAX_LEVEL:
+    found = LEVEL.fullmatch(text)
+    if not found or abs(level := int(found[1])) > MAX_LEVEL:
         raise ValueError("a level that no labels have")
     return level
 

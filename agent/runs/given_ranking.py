@@ -10,7 +10,8 @@ its candidates, and topics with their own passage lists:
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from ctypes import c_float
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class GivenRanking:
     texts: Mapping[str, Passage]
     digest: str  # SHA-256 of the file
     labels: bool = False  # whether the passages are the topics' own, which are labels
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # as the file gives them
 
 
 def read_ranking(path: Path) -> GivenRanking:
@@ -53,7 +55,8 @@ def read_ranking(path: Path) -> GivenRanking:
     if doubled and not labels:
         raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
     hits = {turn_id: separate_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
-    return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels)
+    scores = {turn_id: dict(ranked) for turn_id, ranked in found.items()}
+    return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels, scores)
 
 
 RankedIds = dict[str, list[tuple[str, float]]]
@@ -150,8 +153,8 @@ def _parse_score(text: str) -> float:
 
 
 def sort_by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The ranking as TREC tools order it; equal scores stay in the order of the file."""
-    return sorted(ranked, key=lambda pair: -pair[1])
+    """The ranking as trec_eval orders it: by score, as a 32-bit float; among equal ones the greater id is first."""
+    return sorted(ranked, key=lambda pair: (c_float(pair[1]).value, pair[0]), reverse=True)
 
 
 def format_trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:

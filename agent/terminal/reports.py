@@ -77,6 +77,8 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
     skipped = f", {info.skipped} skipped" if info.skipped else ""
     pace = f" ({info.passages / info.seconds:,.0f} passages/s)" if info.seconds >= 1 else ""
     log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
+    if info.segmentation:
+        log.info("documents were cut into %s", info.segmentation)
 
 
 def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) -> None:
@@ -104,6 +106,7 @@ def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
         "size": f"{size / 1e6:.1f} MB",
         "analyzer": info.analyzer,
+        "segments": info.segmentation or "none: the passages are as they came",
         "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
         "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
         "made by": f"{info.made_by} in {info.seconds} s",

@@ -18,6 +18,7 @@ import msgspec
 
 from indexes.corpora.trec_markup import NumberedItem, read_markup
 from indexes.storage.files import open_to_read
+from indexes.text.segmentation import Segmentation, cut_into_windows
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 from schemas.wire import decode, utf8
@@ -29,7 +30,6 @@ EXPECTED = (
     f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}. Archives (.tar, .zip) are not unpacked."
 )
 MAX_LINE_BYTES = 1 << 28  # a small archive can unpack to a line that does not fit into memory
-Segmenter = Callable[[Passage], Iterable[Passage]]
 ParseLine = Callable[[bytes, int], Passage | None]
 Item = tuple[Path, int, Passage | str]  # file, line number, and the passage or what is wrong with the line
 
@@ -43,7 +43,7 @@ class Corpus:
     bytes_read: int = 0  # so far, for progress
     passages_read: int = 0  # so far, with lines that hold none
     skipped_files: tuple[Path, ...] = field(default=())
-    segmenter: Segmenter | None = None  # cuts documents into passages
+    segmentation: Segmentation | None = None  # how documents are cut into passages; None: they are passages
 
     def __iter__(self) -> Iterator[Item]:
         """The passages of all files in order, and what is wrong with lines that hold none."""
@@ -60,11 +60,13 @@ class Corpus:
             self.bytes_read = done
 
     def _segment(self, found: Passage | str) -> Iterable[Passage | str]:
-        return (found,) if self.segmenter is None or isinstance(found, str) else self.segmenter(found)
+        if self.segmentation is None or isinstance(found, str):
+            return (found,)
+        return cut_into_windows(found, self.segmentation.split)
 
 
-def find_corpus(paths: Iterable[Path], segmenter: Segmenter | None = None) -> Corpus:
-    """The passage files among `paths`; directories are searched, in name order. `segmenter` cuts documents.
+def find_corpus(paths: Iterable[Path], segmentation: Segmentation | None = None) -> Corpus:
+    """The passage files among `paths`; directories are searched, in name order. `segmentation` cuts documents.
 
     Raises `MissingError` for a path that is not there and `InvalidInputError` where no passage file is found.
     """
@@ -84,7 +86,7 @@ def find_corpus(paths: Iterable[Path], segmenter: Segmenter | None = None) -> Co
         raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=EXPECTED)
     files = list(dict.fromkeys(files))
     size = sum(path.stat().st_size for path in files)
-    return Corpus(tuple(files), size, skipped_files=tuple(skipped), segmenter=segmenter)
+    return Corpus(tuple(files), size, skipped_files=tuple(skipped), segmentation=segmentation)
 
 
 def _find_format(path: Path) -> str | None:

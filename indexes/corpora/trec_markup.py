@@ -7,7 +7,8 @@
     <p pno="1">It keeps for a week.</p>
     </doc>
 
-A passage is a paragraph; its id is `docno-pno`, as in the track's relevance labels (`10046153-34`).
+A passage is a paragraph; its id is `docno-pno`, as in the track's relevance labels (`10046153-34`). The number may also
+be an element, `<pno>1</pno>`, before the paragraph or in it, and have the document's in front: `10046153-1`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,6 +44,8 @@ class _MarkupParser(TolerantHtmlParser):
         super().__init__()
         self._items: list[NumberedItem] = []
         self._docno, self._title, self._pno = "", "", ""
+        self._number: list[str] | None = None  # the text of a <pno> that is open
+        self._next_pno = ""  # of a <pno> before its paragraph
         self._field, self._line = "", 0
         self._text: list[str] = []
 
@@ -55,26 +58,43 @@ class _MarkupParser(TolerantHtmlParser):
         """Do nothing: here no tag holds only text, as the `title` of HTML does."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._finish_number()
+        if tag == "pno":
+            self._number = []
         if tag not in ("doc", "docno", "title", "p"):
             return
         self._finish_field()
         if tag == "doc":
-            self._docno = self._title = ""
+            self._docno = self._title = self._next_pno = ""
         else:
             self._field, self._line = tag, self.getpos()[0]
-            self._pno = (dict(attrs).get("pno") or "").strip()
+        if tag == "p":
+            self._pno, self._next_pno = (dict(attrs).get("pno") or self._next_pno).strip(), ""
 
     def handle_endtag(self, tag: str) -> None:
+        self._finish_number()
         if tag in ("doc", self._field):
             self._finish_field()
 
     def handle_data(self, data: str) -> None:
-        if self._field:
+        if self._number is not None:
+            self._number.append(data)
+        elif self._field:
             self._text.append(data)
 
     def close(self) -> None:
         super().close()
         self._finish_field()
+
+    def _finish_number(self) -> None:
+        """A number inside a paragraph is that paragraph's, unless it has one; any other is the next one's."""
+        if self._number is None:
+            return
+        pno, self._number = "".join(self._number).strip(), None
+        if self._field == "p":
+            self._pno = self._pno or pno
+        else:
+            self._next_pno = pno
 
     def _finish_field(self) -> None:
         text = " ".join("".join(self._text).split())
@@ -88,7 +108,8 @@ class _MarkupParser(TolerantHtmlParser):
         self._field = ""
 
     def _to_passage(self, text: str) -> Passage | str:
-        if not self._docno or not self._pno:
-            return "bad passage: expected <docno> before it, and <p pno=...>"
-        id = f"{self._docno}-{self._pno}"
+        docno = self._docno or self._pno.rpartition("-")[0]
+        if not docno or not self._pno:
+            return "bad passage: expected <docno> before it, and <p pno=...> or <pno>"
+        id = self._pno if self._pno.startswith(f"{docno}-") else f"{docno}-{self._pno}"
         return Passage(id, text, self._title) if text else f"passage {id!r} has no text"

@@ -1,15 +1,28 @@
 """Cutting documents into passages as the track does: windows of ten sentences that overlap by five.
 
-Source: the passage segmentation of TREC iKAT (its guidelines): the first 10,000 characters, ten sentences, a stride of
-five.
+Source: the passage segmentation of TREC iKAT (its guidelines, and `spacy_passage_chunker.py` of the organisers'
+repository): the first 10,000 characters, ten sentences, a stride of five.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from schemas.records import Passage
 
 MAX_CHARACTERS, WINDOW_SENTENCES, STRIDE = 10_000, 10, 5
 SentenceSplitter = Callable[[str], Sequence[str]]  # a text's sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Segmentation:
+    """How documents are cut: what finds their sentences, and its name."""
+
+    split: SentenceSplitter
+    name: str
+
+    def __str__(self) -> str:
+        """What an index says of it."""
+        return f"windows of {WINDOW_SENTENCES} sentences, a stride of {STRIDE}; sentences by {self.name}"
 
 
 def cut_into_windows(document: Passage, split: SentenceSplitter) -> Iterator[Passage]:

@@ -1,12 +1,8 @@
 """Splitting text into sentences, passages and phrases with spaCy."""
 
 import re
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
-
-from indexes.text.segmentation import cut_into_windows
-from schemas.records import Passage
 
 LONG_WORD = re.compile(
     r"\S{1000}"
@@ -38,11 +34,6 @@ def split_sentences(text: str) -> tuple[str, ...]:
 def cut_long_words(text: str) -> str:
     """The text with a space after each 1,000 characters of a word."""
     return LONG_WORD.sub(r"\g<0> ", text)
-
-
-def segment_document(document: Passage) -> Iterator[Passage]:
-    """The passages of a document, cut as the track does."""
-    return cut_into_windows(document, split_sentences)
 
 
 def extract_phrases(text: str, max_words: int = 3) -> list[str]:

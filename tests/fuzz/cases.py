@@ -235,7 +235,6 @@ def touche(case: Case) -> Iterator[Step]:
         out,
         "-k",
         "5",
-        "--no-quality",
         "--on-error",
         case.rng.choice(("stop", "skip")),
     )

@@ -1,4 +1,6 @@
-"""How good the spans and the passages of RCD-2020 are. Topics that share one dialogue are judged together.
+"""How good the spans and the passages of RCD-2020 are. Topics that share a scene are judged together.
+
+Which do is told by the organisers' file of them, or else by the text of their dialogues, which must be the same.
 
 Sources: the track's page (Jaccard, mean average precision) and the script `equiv_treceval.sh` of its repository; that
 spans are compared by BLEU over character 3-, 4- and 5-grams, longer ones weighing more, is the overview's (FIRE 2020).
@@ -7,6 +9,7 @@ either: the page compares 'fifth amendment' with text that has capitals, and one
 so neither counts here.
 """
 
+import logging
 import math
 import string
 from collections import Counter
@@ -15,32 +18,55 @@ from pathlib import Path
 
 from agent.evaluation.scores import Qrels, Scores, ranking_measures, read_qrels, turns_with_relevant
 from agent.evaluation.search import read_scores
+from agent.tasks.rcd.equivalence import Scene, add_unlabelled, group_numbers, read_equivalence
 from agent.tasks.rcd.spans import read_spans
-from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
+from agent.tasks.rcd.topics import RcdTopics, read_topics
 from schemas.errors import InvalidInputError
 
+log = logging.getLogger("convagent")
 SPAN_MEASURES = ("BLEU", "Jaccard")
 PASSAGE_MEASURES = ("AP", "P@5", "RR")
 LENGTHS = (3, 4, 5)  # of character n-grams; what each weighs is its share of their sum
 
 
-def evaluate_spans(files: Sequence[Path], topics: Path) -> list[Scores]:
+def evaluate_spans(files: Sequence[Path], topics: Path, equivalence: Path | None = None) -> list[Scores]:
     """The measures of each file of spans, a group a turn. Raises `InvalidInputError` where a reference is missing."""
     known = read_topics(topics)
     lacking = [dialogue.id for dialogue in known.dialogues if dialogue.id not in known.references]
     if lacking:
         remedy = "Test topics have no <title>; spans can be judged on topics that have."
         raise InvalidInputError(f"no reference span: topic {', '.join(lacking)}", where=str(topics), remedy=remedy)
-    return [measure_spans(file.name, read_spans(file, known), known) for file in files]
+    scenes = _group_topics(known, equivalence)
+    return [measure_spans(file.name, read_spans(file, known), known, scenes) for file in files]
 
 
-def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics) -> Scores:
-    """The references of a group are compared with its spans, both joined in the order of the topics."""
-    groups = {
-        _group_id(group): measure_span(_join_group(group, topics.references), _join_group(group, spans))
-        for group in topics.groups()
+def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics, scenes: Sequence[Scene] = ()) -> Scores:
+    """The references of a scene (by default a dialogue) are compared with its spans, in the order of the topics."""
+    found = {
+        "+".join(scene): measure_span(_join_scene(scene, topics.references), _join_scene(scene, spans))
+        for scene in scenes or _group_topics(topics, None)
     }
-    return Scores(name, groups, sum(dialogue.id not in spans for dialogue in topics.dialogues))
+    return Scores(name, found, sum(dialogue.id not in spans for dialogue in topics.dialogues))
+
+
+def _group_topics(topics: RcdTopics, equivalence: Path | None) -> list[Scene]:
+    if equivalence is None:
+        return [tuple(dialogue.id for dialogue in group) for group in topics.groups()]
+    numbers, scenes = [dialogue.id for dialogue in topics.dialogues], read_equivalence(equivalence)
+    _check_scenes_known(numbers, scenes, equivalence)
+    return group_numbers(numbers, scenes)
+
+
+def _check_scenes_known(numbers: Sequence[str], scenes: Sequence[Scene], path: Path) -> None:
+    """Raise `InvalidInputError` where no topic is in any scene; warn where only some are."""
+    listed = [number for scene in scenes for number in scene]
+    known = set(numbers)
+    unknown = [number for number in listed if number not in known]
+    if len(unknown) == len(listed):
+        what = f"has no number of a topic here: it has {unknown[0]!r}, the topics have {next(iter(numbers), '-')!r}"
+        raise InvalidInputError(what, where=str(path))
+    if unknown:
+        log.warning("%s: %d of %d numbers are no topics here: %s", path, len(unknown), len(listed), unknown[0])
 
 
 def measure_span(reference: str, span: str) -> dict[str, float]:
@@ -78,35 +104,40 @@ def _split_words(text: str) -> list[str]:
     return [word for word in stripped if word]
 
 
-def _group_id(group: Group) -> str:
-    return "+".join(dialogue.id for dialogue in group)
+def _join_scene(scene: Scene, texts: Mapping[str, str]) -> str:
+    return " ".join(texts.get(number, "") for number in scene)
 
 
-def _join_group(group: Group, texts: Mapping[str, str]) -> str:
-    return " ".join(texts.get(dialogue.id, "") for dialogue in group)
+def evaluate_passages(
+    runs: Sequence[Path], qrels: Path, topics: Path | None, equivalence: Path | None = None
+) -> list[Scores]:
+    """The measures of each run, in any form that `--ranking` takes.
 
-
-def evaluate_passages(runs: Sequence[Path], qrels: Path, topics: Path | None) -> list[Scores]:
-    """The measures of each run, in any form that `--ranking` takes; labels are shared in groups if topics are given."""
+    Labels are shared by the topics of a scene, where topics or the file of scenes are given.
+    """
     judged = read_qrels(qrels)
     known = read_topics(topics) if topics else None
     if known:
         _check_topics_known(judged, known, qrels)
-        judged = share_labels(judged, known.groups())
+        judged = share_labels(judged, _group_topics(known, equivalence))
+    elif equivalence:
+        scenes = read_equivalence(equivalence)
+        _check_scenes_known(numbers := add_unlabelled(list(judged), scenes), scenes, equivalence)
+        judged = share_labels(judged, group_numbers(numbers, scenes))
     if not turns_with_relevant(judged):
         raise InvalidInputError("holds no relevant passage", where=str(qrels))
     return [_measure_passages(run, judged, known) for run in runs]
 
 
-def share_labels(judged: Qrels, groups: Sequence[Group]) -> Qrels:
-    """What is relevant to one topic of a group is relevant to each, with level 1 (the track's `equiv_treceval.sh`).
+def share_labels(judged: Qrels, scenes: Sequence[Scene]) -> Qrels:
+    """What is relevant to one topic of a scene is relevant to each, with level 1 (the track's `equiv_treceval.sh`).
 
-    The published script keeps the passages of one group when it goes on to the next. We take that for a mistake.
+    The published script keeps the passages of one scene when it goes on to the next. We take that for a mistake.
     """
     found: dict[str, dict[str, int]] = {}
-    for group in groups:
-        relevant = {id: 1 for topic in group for id, level in judged.get(topic.id, {}).items() if level > 0}
-        found |= {topic.id: relevant for topic in group}
+    for scene in scenes:
+        relevant = {id: 1 for topic in scene for id, level in judged.get(topic, {}).items() if level > 0}
+        found |= {topic: dict.fromkeys(judged.get(topic, {}), 0) | relevant for topic in scene}
     return found
 
 

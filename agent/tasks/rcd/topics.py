@@ -132,7 +132,10 @@ def _find_problems(tops: Sequence[_Top]) -> list[str]:
 
 
 class _Reader(TolerantHtmlParser):
-    """Reads what can be read. An opening tag ends the field before it; text belongs to the field opened last."""
+    """Reads what can be read. An opening tag ends the field before it; text belongs to the field opened last.
+
+    Numbers of paragraphs, `<p pno="3">` or `<pno>3</pno>`, are no part of the text.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,6 +144,7 @@ class _Reader(TolerantHtmlParser):
         self.tags = 0
         self._open = ""
         self._inside = False  # of a topic
+        self._in_number = False  # of a paragraph, <pno>, which nobody says
         self._text: list[str] = []
 
     def set_cdata_mode(self, elem: str, **_: Any) -> None:
@@ -148,6 +152,9 @@ class _Reader(TolerantHtmlParser):
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags += 1
+        self._in_number = tag == "pno"
+        if self._in_number:
+            return
         if tag not in FIELDS + FRAME:
             self._note_problem(f"the tag <{tag}> is not known: left out, its text kept")
             return
@@ -163,6 +170,7 @@ class _Reader(TolerantHtmlParser):
             self._open = tag
 
     def handle_endtag(self, tag: str) -> None:
+        self._in_number = False
         if tag not in FIELDS + FRAME:
             return
         around = tag in (*FRAME, "desc")
@@ -175,7 +183,8 @@ class _Reader(TolerantHtmlParser):
         self._inside = self._inside and tag not in FRAME
 
     def handle_data(self, data: str) -> None:
-        self._text.append(data)
+        if not self._in_number:
+            self._text.append(data)
 
     def close(self) -> None:
         super().close()

