@@ -60,10 +60,11 @@ def show_run(report: "RunReport") -> None:
         turn_id, why = next(iter(report.without_model.items()))
         what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
         log.warning("%s; `--resume` asks it again", what)
-    verdict = f"{len(report.problems)} problems" if report.problems else "valid"
+    errors = [problem for problem in report.problems if problem.severity == "error"]
+    verdict = f"{len(errors)} problems" if errors else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
-    if report.problems:
-        listed = "\n".join(f"  {problem}" for problem in report.problems)
+    if errors:
+        listed = "\n".join(f"  {problem}" for problem in errors)
         raise InvalidInputError(f"the run breaks rules of its edition:\n{listed}", where=str(report.run))
 
 
@@ -214,12 +215,15 @@ def _format_value(value: float | None) -> str:
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
-    """All problems of a run. Raises `InvalidInputError` where there are any, so that the exit code says so."""
+    """All problems of a run, warnings on stderr. Raises `InvalidInputError` for errors, as the exit code shows."""
     import msgspec
 
+    for warning in () if as_json else verdict.warnings:
+        log.warning("warning: %s", warning)
     if as_json:
         found = {"valid": not verdict.problems, "run": str(verdict.run), "turns": verdict.turns}
-        typer.echo(msgspec.json.encode(found | {"problems": verdict.problems}).decode())
+        found |= {"problems": verdict.problems, "warnings": verdict.warnings}
+        typer.echo(msgspec.json.encode(found).decode())
     elif not verdict.problems:
         typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
     else:

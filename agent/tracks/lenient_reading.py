@@ -1,0 +1,164 @@
+"""JSON of other people made into the wire types, which are strict: they are what we write.
+
+What fits the type is decoded at once. Only what does not is looked at field by field: unknown fields are dropped, numbers
+given as text and ids given as numbers are converted, and fields that may be absent get the value that their type names
+(`absent`). All that is said by the types themselves; whatever then still does not fit is an error.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Meta, inspect
+
+from agent.tracks.oddities import Oddities
+from schemas.wire import Data, decode
+
+# Words of Python and commas after a last item, as guidelines print them; strings are matched so as to be passed over.
+NO_JSON = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\b(?:True|False|None)\b|,(?=\s*[\]}])')
+JSON_WORDS = {b"True": b"true", b"False": b"false", b"None": b"null", b",": b""}
+WORDS, COMMA = "True, False and None are read as true, false and null", "a comma after the last item is left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What a field that is not there counts as, by its item's position (from 0) and the length of the list."""
+
+    value: Callable[[int, int], Any]
+    meaning: str
+    ordered: bool = False  # whether the value is the item's place: then either all items have it, or none counts
+
+
+def absent(value: Any, meaning: str) -> Meta:
+    """Marks a field of a wire type as one that a reader can do without; a list or a dict is copied."""
+    return Meta(extra={"absent": Absent(lambda _position, _length: type(value)(value), meaning)})
+
+
+PLACE_UP = Meta(
+    extra={"absent": Absent(lambda position, _: position + 1, "the order of the list counts", ordered=True)}
+)
+PLACE_DOWN = Meta(
+    extra={
+        "absent": Absent(
+            lambda position, length: float(length - position), "the order of the list counts", ordered=True
+        )
+    }
+)
+NUMBERS = {int: re.compile(r"-?[0-9]{1,18}"), float: re.compile(r"-?[0-9]{1,400}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")}
+IS_ID = {"id": True}  # `extra` of a text that may also be a number
+
+
+def decode_leniently(data: Data | msgspec.Raw, shape: Any, where: str, oddities: Oddities) -> Any:
+    """JSON at a place of a file as a wire type. Raises `msgspec.DecodeError` for what cannot be understood."""
+    try:
+        return decode_spelling(data, shape, where, oddities)
+    except msgspec.ValidationError:
+        raw = decode_spelling(data, Any, where, Oddities())
+        return msgspec.convert(fit_to_shape(raw, shape, where, oddities), shape)
+
+
+def decode_spelling(data: Data | msgspec.Raw, shape: Any, where: str, oddities: Oddities) -> Any:
+    """JSON, or nearly JSON, as a shape that it must have. Raises `msgspec.DecodeError` for all else."""
+    try:
+        return decode(data, shape)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        if (mended := mend_json(data, where, oddities)) is None:
+            raise
+        return decode(mended, shape)
+
+
+def mend_json(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> bytes | None:
+    """The same with the words of Python in JSON's spelling and without trailing commas; None where there are none."""
+    text = bytes(data)
+    found: list[bytes] = []
+
+    def mend(match: re.Match[bytes]) -> bytes:
+        if (token := match.group()) not in JSON_WORDS:
+            return token
+        found.append(token)
+        return JSON_WORDS[token]
+
+    mended = NO_JSON.sub(mend, text)
+    commas = found.count(b",")
+    for what, count in ((WORDS, len(found) - commas), (COMMA, commas)):
+        if count:
+            oddities.add("no JSON", what, where, count)
+    return mended if found else None
+
+
+def fit_to_shape(raw: Any, shape: Any, where: str, oddities: Oddities) -> Any:
+    """Decoded JSON with all that can be understood brought into the form of a wire type; the rest stays as it is."""
+    return _fit(raw, _describe(shape), where, oddities)
+
+
+@cache
+def _describe(shape: Any) -> inspect.Type:
+    return inspect.type_info(shape)
+
+
+def _fit(raw: Any, kind: inspect.Type, where: str, oddities: Oddities) -> Any:
+    match kind:
+        case inspect.Metadata():
+            if (kind.extra or {}).get("id") and isinstance(raw, int) and not isinstance(raw, bool):
+                oddities.add("id as number", "a number is read as an id, which is a text", where)
+                return str(raw)
+            return _fit(raw, kind.type, where, oddities)
+        case inspect.StructType() if isinstance(raw, dict):
+            return _fit_fields(raw, kind, where, oddities)
+        case inspect.ListType() if isinstance(raw, list):
+            items = _fill_absent(raw, _without_metadata(kind.item_type), where, oddities)
+            return [_fit(item, kind.item_type, f"{where}[{n}]", oddities) for n, item in enumerate(items)]
+        case inspect.DictType() if isinstance(raw, dict):
+            return {name: _fit(value, kind.value_type, f"{where}.{name}", oddities) for name, value in raw.items()}
+        case inspect.IntType() | inspect.FloatType() if isinstance(raw, str):
+            return _read_number(raw, int if isinstance(kind, inspect.IntType) else float, where, oddities)
+    return raw
+
+
+def _without_metadata(kind: inspect.Type) -> inspect.Type:
+    return _without_metadata(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _fit_fields(raw: Mapping[str, Any], kind: inspect.StructType, where: str, oddities: Oddities) -> dict[str, Any]:
+    fields = {field.encode_name: field.type for field in kind.fields}
+    for name in raw:
+        if name in getattr(kind.cls, "also_read", ()):
+            oddities.add("known field", f"the field `{name}` is left out", where)
+        elif name not in fields:
+            oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
+    [filled] = _fill_absent([raw], kind, where, oddities, of_list=False)
+    return {name: _fit(filled[name], fields[name], f"{where}.{name}", oddities) for name in fields if name in filled}
+
+
+def _fill_absent(
+    raw: list[Any], kind: inspect.Type, where: str, oddities: Oddities, *, of_list: bool = True
+) -> list[Any]:
+    """The items with the fields that they lack: of a list those that follow from the order, else the others."""
+    marked = {
+        field.encode_name: rule
+        for field in (kind.fields if isinstance(kind, inspect.StructType) else ())
+        if (rule := (getattr(field.type, "extra", None) or {}).get("absent")) and rule.ordered is of_list
+    }
+    for name, rule in marked.items():
+        lacking = [n for n, item in enumerate(raw) if isinstance(item, dict) and name not in item]
+        if not lacking:
+            continue
+        first = f"{where}[{lacking[0]}]" if of_list else where
+        oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", first, len(lacking))
+        raw = [
+            {**item, name: rule.value(n, len(raw))} if isinstance(item, dict) else item for n, item in enumerate(raw)
+        ]
+    return raw
+
+
+def _read_number(raw: str, kind: type[int] | type[float], where: str, oddities: Oddities) -> Any:
+    if not NUMBERS[kind].fullmatch(raw) or not math.isfinite(float(raw)):
+        return raw
+    oddities.add("number as text", "a text is read as a number", where)
+    return kind(raw)
