@@ -1,10 +1,10 @@
 """TREC iKAT 2024: topics and runs.
 
-Differs from 2023 in: topic numbers are integers (`0` to `16`, so a turn is `0_1`), or `1-1` as the guidelines print them
-(then a turn is `1-1_1`); a turn may bring the ranking of an only-response run (`sample_passage_ranking`); statements of
-a run are bare integer ids; passages of a run carry no text; `eval_response` says whether the responses are to be judged
-(a retrieval-only run says no, and may leave the texts empty); a third run type, `only_response`; up to 1,000 responses a
-turn. Sources: the guidelines, and `2024/scripts/run_validation` of the organisers' repository.
+Differs from 2023 in: topic numbers are integers (`0` to `16`, so a turn is `0_1`), or `1-1` as the guidelines print
+them (then a turn is `1-1_1`); a turn may bring the ranking of an only-response run (`sample_passage_ranking`);
+statements of a run are bare integer ids; passages of a run carry no text; `eval_response` says whether the responses
+are to be judged (a retrieval-only run says no, and may leave the texts empty); a third run type, `only_response`; up to
+1,000 responses a turn. Sources: the guidelines, and `2024/scripts/run_validation` of the organisers' repository.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ MODES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "onl
 class TopicTurn(ikat_2023.TopicTurn):
     """One turn, with the ranking that an only-response run answers from where the topics give one."""
 
-    sample_passage_ranking: list[NonEmpty] = []
+    sample_passage_ranking: list[NonEmpty] = msgspec.field(default_factory=list)
 
 
 class Topic(Struct, forbid_unknown_fields=True):

@@ -1,13 +1,13 @@
 """JSON of other people made into the wire types, which are strict: they are what we write.
 
-What fits the type is decoded at once. Only what does not is looked at field by field: unknown fields are dropped, numbers
-given as text and ids given as numbers are converted, and fields that may be absent get the value that their type names
-(`absent`). All that is said by the types themselves; whatever then still does not fit is an error.
+What fits the type is decoded at once. Only what does not is looked at field by field: unknown fields are left out,
+numbers given as text and ids given as numbers are converted, and fields that may be absent get the value that their
+type names (`absent`). The types themselves say all that; whatever then still does not fit is an error.
 """
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -38,16 +38,9 @@ def absent(value: Any, meaning: str) -> Meta:
     return Meta(extra={"absent": Absent(lambda _position, _length: type(value)(value), meaning)})
 
 
-PLACE_UP = Meta(
-    extra={"absent": Absent(lambda position, _: position + 1, "the order of the list counts", ordered=True)}
-)
-PLACE_DOWN = Meta(
-    extra={
-        "absent": Absent(
-            lambda position, length: float(length - position), "the order of the list counts", ordered=True
-        )
-    }
-)
+BY_PLACE = "the order of the list counts"
+PLACE_UP = Meta(extra={"absent": Absent(lambda position, _: position + 1, BY_PLACE, ordered=True)})
+PLACE_DOWN = Meta(extra={"absent": Absent(lambda position, length: float(length - position), BY_PLACE, ordered=True)})
 NUMBERS = {int: re.compile(r"-?[0-9]{1,18}"), float: re.compile(r"-?[0-9]{1,400}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")}
 IS_ID = {"id": True}  # `extra` of a text that may also be a number
 
@@ -132,29 +125,30 @@ def _fit_fields(raw: Mapping[str, Any], kind: inspect.StructType, where: str, od
             oddities.add("known field", f"the field `{name}` is left out", where)
         elif name not in fields:
             oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
-    [filled] = _fill_absent([raw], kind, where, oddities, of_list=False)
+    filled = dict(raw)
+    for name, rule in _fields_by_rule(kind, ordered=False):
+        if name not in raw:
+            oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
+            filled[name] = rule.value(0, 1)
     return {name: _fit(filled[name], fields[name], f"{where}.{name}", oddities) for name in fields if name in filled}
 
 
-def _fill_absent(
-    raw: list[Any], kind: inspect.Type, where: str, oddities: Oddities, *, of_list: bool = True
-) -> list[Any]:
-    """The items with the fields that they lack: of a list those that follow from the order, else the others."""
-    marked = {
-        field.encode_name: rule
-        for field in (kind.fields if isinstance(kind, inspect.StructType) else ())
-        if (rule := (getattr(field.type, "extra", None) or {}).get("absent")) and rule.ordered is of_list
-    }
-    for name, rule in marked.items():
-        lacking = [n for n, item in enumerate(raw) if isinstance(item, dict) and name not in item]
-        if not lacking:
-            continue
-        first = f"{where}[{lacking[0]}]" if of_list else where
-        oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", first, len(lacking))
-        raw = [
-            {**item, name: rule.value(n, len(raw))} if isinstance(item, dict) else item for n, item in enumerate(raw)
-        ]
-    return raw
+def _fill_absent(items: list[Any], kind: inspect.Type, where: str, oddities: Oddities) -> list[Any]:
+    """The items of a list with what follows from their order where any of them lacks it."""
+    for name, rule in _fields_by_rule(kind, ordered=True):
+        if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and name not in item]:
+            oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", f"{where}[{lacking[0]}]", len(lacking))
+            values = [rule.value(n, len(items)) for n in range(len(items))]
+            items = [i | {name: v} if isinstance(i, dict) else i for i, v in zip(items, values, strict=True)]
+    return items
+
+
+def _fields_by_rule(kind: inspect.Type, *, ordered: bool) -> Iterator[tuple[str, Absent]]:
+    """The fields of a struct that a reader can do without, in the one way or in the other."""
+    for field in kind.fields if isinstance(kind, inspect.StructType) else ():
+        rule = (field.type.extra or {}).get("absent") if isinstance(field.type, inspect.Metadata) else None
+        if rule and rule.ordered is ordered:
+            yield field.encode_name, rule
 
 
 def _read_number(raw: str, kind: type[int] | type[float], where: str, oddities: Oddities) -> Any:

@@ -1,9 +1,10 @@
 """Mends what can be mended in a run without guessing what was meant, and lists every change.
 
-Mended: all that readers are lenient about (`lenient_reading.py`), a name with spaces, equal scores (lowered by a step, the order stays), passages and statements listed twice, statements that are
-not the person's, citations of passages that are not listed (while one is left), ranks, a text that is too long (cut at
-the end of a sentence), statements out of the order of their scores, metadata that differ from line to line, and turns
-that are not asked for. Left as they are: missing turns, empty texts, scores that rise, too many passages, nothing used.
+Mended: all that readers are lenient about (`lenient_reading.py`), a name with spaces, equal scores (lowered by a step,
+the order stays), passages and statements listed twice, statements that are not the person's, citations of passages that
+are not listed (while one is left), ranks, a text that is too long (cut at the end of a sentence), statements out of the
+order of their scores, metadata that differ from line to line, and turns that are not asked for. Left as they are:
+missing turns, empty texts, scores that rise, too many passages, nothing used.
 """
 
 from collections.abc import Callable, Iterator

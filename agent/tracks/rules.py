@@ -61,6 +61,9 @@ class Checks:
     ranking: Mapping[str, Sequence[str]] | None = None  # that the answers are built from: ids by turn id, best first
 
 
+STRICT = Checks(strict=True)
+
+
 @dataclass(frozen=True, slots=True)
 class CheckContext:
     """What a turn's responses are checked against."""

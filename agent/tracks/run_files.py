@@ -10,7 +10,7 @@ from agent.tracks.edition import Edition
 from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
-from agent.tracks.rules import CheckContext, Checks, RunChecker
+from agent.tracks.rules import STRICT, CheckContext, Checks, RunChecker
 from agent.tracks.run_layouts import Entry
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
 from agent.tracks.shapes import shape_problems
@@ -144,9 +144,7 @@ def make_checker(edition: str, info: RunInfo, topics: Topics, checks: Checks) ->
     return RunChecker(topics, info, CheckContext(form.limits, info.parts.answer, ptkb, checks, form.official.rules))
 
 
-def run_problems(
-    data: Data, topics: Topics, edition: str | None = None, checks: Checks = Checks(strict=True)
-) -> list[Problem]:
+def run_problems(data: Data, topics: Topics, edition: str | None = None, checks: Checks = STRICT) -> list[Problem]:
     """Everything wrong with a run file: its shape, what is odd about it, and the rules of `rules.py`."""
     form = load_edition(edition or topics.edition)
     oddities = Oddities()
