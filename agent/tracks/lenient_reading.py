@@ -87,7 +87,7 @@ def mend_json(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> bytes
 
 def fit_to_shape(raw: Any, shape: Any, where: str, oddities: Oddities) -> Any:
     """Decoded JSON with all that can be understood brought into the form of a wire type; the rest stays as it is."""
-    return _fit(raw, _describe(shape), where, oddities)
+    return _Fitter(oddities).fit(raw, _describe(shape), where, "")
 
 
 @cache
@@ -95,64 +95,72 @@ def _describe(shape: Any) -> inspect.Type:
     return inspect.type_info(shape)
 
 
-def _fit(raw: Any, kind: inspect.Type, where: str, oddities: Oddities) -> Any:
-    match kind:
-        case inspect.Metadata():
-            if (kind.extra or {}).get("id") and isinstance(raw, int) and not isinstance(raw, bool):
-                oddities.add("id as number", "a number is read as an id, which is a text", where)
-                return str(raw)
-            return _fit(raw, kind.type, where, oddities)
-        case inspect.StructType() if isinstance(raw, dict):
-            return _fit_fields(raw, kind, where, oddities)
-        case inspect.ListType() if isinstance(raw, list):
-            items = _fill_absent(raw, _without_metadata(kind.item_type), where, oddities)
-            return [_fit(item, kind.item_type, f"{where}[{n}]", oddities) for n, item in enumerate(items)]
-        case inspect.DictType() if isinstance(raw, dict):
-            return {name: _fit(value, kind.value_type, f"{where}.{name}", oddities) for name, value in raw.items()}
-        case inspect.IntType() | inspect.FloatType() if isinstance(raw, str):
-            return _read_number(raw, int if isinstance(kind, inspect.IntType) else float, where, oddities)
-    return raw
+@dataclass(frozen=True, slots=True)
+class _Fitter:
+    """Walks JSON and its wire type side by side. `where` is a JSON path, `name` the last field on it."""
+
+    oddities: Oddities
+
+    def fit(self, raw: Any, kind: inspect.Type, where: str, name: str) -> Any:
+        match kind:
+            case inspect.Metadata():
+                is_number = isinstance(raw, int) and not isinstance(raw, bool)
+                if is_number and (kind.extra or {}).get("id"):
+                    self.oddities.add("id as number", f"`{name}` is a number, read as a text", where)
+                    return str(raw)
+                return self.fit(raw, kind.type, where, name)
+            case inspect.StructType() if isinstance(raw, dict):
+                return self.fit_fields(raw, kind, where)
+            case inspect.ListType() if isinstance(raw, list):
+                items = self.number_items(raw, _without_metadata(kind.item_type), where)
+                return [self.fit(item, kind.item_type, f"{where}[{n}]", name) for n, item in enumerate(items)]
+            case inspect.DictType() if isinstance(raw, dict):
+                return {key: self.fit(raw[key], kind.value_type, f"{where}[{key!r}]", name) for key in raw}
+            case inspect.IntType() | inspect.FloatType() if isinstance(raw, str):
+                return self.read_number(raw, int if isinstance(kind, inspect.IntType) else float, where, name)
+        return raw
+
+    def fit_fields(self, raw: Mapping[str, Any], kind: inspect.StructType, where: str) -> dict[str, Any]:
+        """An object without the fields that its type does not have, and with those that it may lack."""
+        fields = {field.encode_name: field.type for field in kind.fields}
+        for name in raw:
+            if name in getattr(kind.cls, "also_read", ()):
+                self.oddities.add("known field", f"the field `{name}` is left out", where)
+            elif name not in fields:
+                self.oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
+        filled = dict(raw)
+        for name, rule in _fields_by_rule(kind, ordered=False):
+            if name not in raw:
+                self.oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
+                filled[name] = rule.value(0, 1)
+        return {
+            name: self.fit(filled[name], fields[name], f"{where}.{name}", name) for name in fields if name in filled
+        }
+
+    def number_items(self, items: list[Any], kind: inspect.Type, where: str) -> list[Any]:
+        """The items of a list with what follows from their order, where any of them lacks it."""
+        for name, rule in _fields_by_rule(kind, ordered=True):
+            if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and name not in item]:
+                what = f"`{name}` is absent: {rule.meaning}"
+                self.oddities.add("absent field", what, f"{where}[{lacking[0]}]", len(lacking))
+                values = [rule.value(n, len(items)) for n in range(len(items))]
+                items = [i | {name: v} if isinstance(i, dict) else i for i, v in zip(items, values, strict=True)]
+        return items
+
+    def read_number(self, raw: str, kind: type[int] | type[float], where: str, name: str) -> Any:
+        if not NUMBERS[kind].fullmatch(raw) or not math.isfinite(float(raw)):
+            return raw
+        self.oddities.add("number as text", f"`{name}` is a text, read as a number", where)
+        return kind(raw)
 
 
 def _without_metadata(kind: inspect.Type) -> inspect.Type:
     return _without_metadata(kind.type) if isinstance(kind, inspect.Metadata) else kind
 
 
-def _fit_fields(raw: Mapping[str, Any], kind: inspect.StructType, where: str, oddities: Oddities) -> dict[str, Any]:
-    fields = {field.encode_name: field.type for field in kind.fields}
-    for name in raw:
-        if name in getattr(kind.cls, "also_read", ()):
-            oddities.add("known field", f"the field `{name}` is left out", where)
-        elif name not in fields:
-            oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
-    filled = dict(raw)
-    for name, rule in _fields_by_rule(kind, ordered=False):
-        if name not in raw:
-            oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
-            filled[name] = rule.value(0, 1)
-    return {name: _fit(filled[name], fields[name], f"{where}.{name}", oddities) for name in fields if name in filled}
-
-
-def _fill_absent(items: list[Any], kind: inspect.Type, where: str, oddities: Oddities) -> list[Any]:
-    """The items of a list with what follows from their order where any of them lacks it."""
-    for name, rule in _fields_by_rule(kind, ordered=True):
-        if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and name not in item]:
-            oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", f"{where}[{lacking[0]}]", len(lacking))
-            values = [rule.value(n, len(items)) for n in range(len(items))]
-            items = [i | {name: v} if isinstance(i, dict) else i for i, v in zip(items, values, strict=True)]
-    return items
-
-
 def _fields_by_rule(kind: inspect.Type, *, ordered: bool) -> Iterator[tuple[str, Absent]]:
-    """The fields of a struct that a reader can do without, in the one way or in the other."""
+    """The fields of a struct that a reader can do without: those that follow from the order, or the others."""
     for field in kind.fields if isinstance(kind, inspect.StructType) else ():
         rule = (field.type.extra or {}).get("absent") if isinstance(field.type, inspect.Metadata) else None
         if rule and rule.ordered is ordered:
             yield field.encode_name, rule
-
-
-def _read_number(raw: str, kind: type[int] | type[float], where: str, oddities: Oddities) -> Any:
-    if not NUMBERS[kind].fullmatch(raw) or not math.isfinite(float(raw)):
-        return raw
-    oddities.add("number as text", "a text is read as a number", where)
-    return kind(raw)
