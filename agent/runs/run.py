@@ -104,4 +104,4 @@ def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: 
         sys.stdout.buffer.writelines(chunks)
     else:
         write_atomically(path, chunks)
-    return [*problems, *checker.check_all_seen()]
+    return [problem for problem in (*problems, *checker.check_all_seen()) if problem.severity == "error"]

@@ -60,11 +60,10 @@ def show_run(report: "RunReport") -> None:
         turn_id, why = next(iter(report.without_model.items()))
         what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
         log.warning("%s; `--resume` asks it again", what)
-    errors = [problem for problem in report.problems if problem.severity == "error"]
-    verdict = f"{len(errors)} problems" if errors else "valid"
+    verdict = f"{len(report.problems)} problems" if report.problems else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
-    if errors:
-        listed = "\n".join(f"  {problem}" for problem in errors)
+    if report.problems:
+        listed = "\n".join(f"  {problem}" for problem in report.problems)
         raise InvalidInputError(f"the run breaks rules of its edition:\n{listed}", where=str(report.run))
 
 

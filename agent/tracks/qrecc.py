@@ -96,7 +96,9 @@ class Qrecc(Edition):
         return "Conversation_no" in topic and "Question" in topic
 
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
-        return "Conversation_no" in fields and "Question" not in fields
+        """Questions and truths have the same numbers, but nothing of a model's."""
+        others = any(name == "Question" or name.startswith("Truth_") for name in fields)
+        return "Conversation_no" in fields and (not others or any(name.startswith("Model_") for name in fields))
 
     def read_topics(self, raw: Sequence[Row]) -> Topics:
         """Rows of one conversation become a topic, in the order in which conversations first appear."""
