@@ -123,7 +123,7 @@ def answer(
     trace: Annotated[Path | None, typer.Option(help="The trace file. Default: RUN.trace.jsonl")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
     context_passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
-    responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
+    responses: Annotated[int, typer.Option(min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")] = 1,
     query: Annotated[
         str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous.")
     ] = "context,hyde,previous",
@@ -436,7 +436,7 @@ def validate(
     collection: Annotated[
         Literal["any", "clueweb22"] | None,
         typer.Option(
-            help="The collection whose ids the passages must have; any: none.",
+            help="The collection whose ids the passages must have; any switches that off.",
             show_default="clueweb22 for iKAT, else any",
         ),
     ] = None,

@@ -17,7 +17,7 @@ from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Message, Parts, Plan
 from tests.conftest import EXAMPLES, needs_model
-from tests.test_topics import IKAT, QRECC, write
+from tests.test_topics import IKAT, IKAT_2025, QRECC, write
 
 TOPICS = EXAMPLES / "topics.json"
 
@@ -192,3 +192,10 @@ def test_what_an_edition_must_have_cannot_be_left_out(edition: str, parts: Parts
     with pytest.raises(UsageError, match="has no runs without"):
         answer(run, EvidenceFiles(), Plan(parts=parts), topics)
     assert list(tmp_path.iterdir()) == [topics]
+
+
+def test_more_responses_than_an_edition_has_are_refused(run: Path, tmp_path: Path) -> None:
+    for topics, most in ((QRECC, 1), (IKAT_2025, 10)):
+        file = write(tmp_path / "topics.json", topics)
+        with pytest.raises(UsageError, match=f"--responses {most + 1}: for .* at most {most} are written"):
+            answer(run, EvidenceFiles(), Plan(responses=most + 1), file)

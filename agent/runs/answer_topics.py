@@ -133,7 +133,8 @@ def choose_mode(request: RunRequest) -> Mode:
     """Raises `UsageError` for a mode and a ranking that contradict each other."""
     ranking, mode = request.origin.ranking, request.mode
     if mode == "only-response" and ranking is None:
-        raise UsageError("--mode only-response needs a ranking", remedy="Give one with --ranking FILE.")
+        remedy = "The topics bring none: give one with --ranking FILE."
+        raise UsageError("--mode only-response needs a ranking", remedy=remedy)
     if mode == "automatic" and ranking is not None:
         raise UsageError("--mode automatic searches, so it takes no ranking", remedy="Leave one of the two out.")
     if ranking is None and request.origin.passages:

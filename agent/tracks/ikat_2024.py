@@ -18,7 +18,7 @@ from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_2023 import PROTOCOL_BUFFERS, Id, NonEmpty
 from agent.tracks.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
-from agent.tracks.rules import EditionLimits, OfficialValidator, check_statements_known
+from agent.tracks.rules import MAX_RESPONSES, EditionLimits, OfficialValidator, check_statements_known
 from agent.tracks.run_layouts import JsonObject
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, Parts, RunInfo
@@ -128,7 +128,7 @@ class Ikat2024(IkatEdition):
     run = Document(Run, RUN_EXAMPLE)
     entry_shape = RunEntry
     layout = JsonObject(RunHead, make_head, read_head)
-    limits = EditionLimits(responses=1000)
+    limits = EditionLimits(responses=MAX_RESPONSES)
     official = OfficialValidator(PROTOCOL_BUFFERS.oddities, frozenset({check_statements_known}))
     optional_parts = frozenset({"rewrite", "answer"})
 

@@ -111,7 +111,7 @@ class Ikat2025(IkatEdition):
     layout = JsonLines()
     limits = EditionLimits(together=True)
     official = OfficialValidator(
-        frozenset({"absent field", "id as number", "no JSON"}), frozenset({check_citations_listed, check_total_length})
+        frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed, check_total_length})
     )
     optional_parts = frozenset({"rewrite"})
 

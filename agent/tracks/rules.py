@@ -19,7 +19,8 @@ from agent.tracks.run_records import RunResponse, RunTurn
 from agent.tracks.score_precision import as_32_bits
 from schemas.records import Problem, RunInfo, Statement, Topics
 
-MAX_PASSAGES = 1000
+MAX_PASSAGES = MAX_RESPONSES = 1000
+MIN_TOKENS = 25  # of a response that says something
 # What passage ids look like. ClueWeb22-B, English part: `CLUEWEB_PATTERN` of the 2025 validator.
 COLLECTIONS = {"any": re.compile(r".+"), "clueweb22": re.compile(r"clueweb22-en\d{4}-\d{2}-\d{5}:\d+")}
 # Marks of sources such as [1], [2, 3] or [clueweb22-en0035-25-01897:1], which say nothing by themselves.
@@ -41,6 +42,10 @@ class EditionLimits:
     def response_tokens(self, responses: int) -> int:
         """How long each of so many responses to a turn may be: 250 tokens, or its share of them (2025)."""
         return MAX_TOKENS // responses if self.together else MAX_TOKENS
+
+    def most_responses(self) -> int:
+        """How many responses to a turn can be written: where they share their length, each needs some of it."""
+        return min(self.responses or MAX_RESPONSES, MAX_TOKENS // MIN_TOKENS if self.together else MAX_RESPONSES)
 
 
 @dataclass(frozen=True, slots=True)

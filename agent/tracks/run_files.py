@@ -65,10 +65,8 @@ def check_expressible(edition: str, info: RunInfo, topics: Topics, responses: in
     """
     form = load_edition(edition)
     _check_info(form, info)
-    if form.limits.responses and responses > form.limits.responses:
-        raise UsageError(
-            f"{edition} has at most {form.limits.responses} answers a turn", remedy="Give fewer --responses."
-        )
+    if responses > (most := form.limits.most_responses()):
+        raise UsageError(f"--responses {responses}: for {edition} at most {most} are written", remedy="Give fewer.")
     for topic in topics.topics:
         statements = tuple(RunStatement(statement.id, statement.text) for statement in topic.ptkb)
         for turn in topic.turns:
