@@ -18,8 +18,8 @@ from msgspec import Meta, inspect
 from agent.tracks.oddities import Oddities
 from schemas.wire import Data, decode
 
-# Words of Python and commas after a last item, as guidelines print them. Strings are matched so as to be passed over, be
-# it one that does not end: no file takes more than one pass.
+# Words of Python and commas after a last item, as guidelines print them. Strings are matched so as to be passed over,
+# be it one that does not end: no file takes more than one pass.
 NO_JSON = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|\b(?:True|False|None)\b|,(?=\s*[\]}])')
 JSON_WORDS = {b"True": b"true", b"False": b"false", b"None": b"null", b",": b""}
 WORDS, COMMA = "True, False and None are read as true, false and null", "a comma after the last item is left out"

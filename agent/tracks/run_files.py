@@ -119,7 +119,11 @@ def _refuse_broken_run(edition: str) -> Iterator[None]:
 
 
 def _decode_entry(form: Edition, entry: Entry, info: RunInfo, oddities: Oddities) -> RunTurn:
-    return form.read_entry(decode_leniently(entry.data, form.entry_shape, entry.where, oddities), entry.where, info)
+    try:
+        decoded = decode_leniently(entry.data, form.entry_shape, entry.where, oddities)
+    except msgspec.DecodeError as error:
+        raise msgspec.DecodeError(f"{entry.where}: {error}") from error
+    return form.read_entry(decoded, entry.where, info)
 
 
 def detect_run(data: Data) -> str:
