@@ -1,8 +1,8 @@
 """JSON of other people made into the wire types, which are strict: they are what we write.
 
 What fits the type is decoded at once. Only what does not is looked at field by field: unknown fields are left out,
-numbers given as text and ids given as numbers are converted, and fields that may be absent get the value that their
-type names (`absent`). The types themselves say all that; whatever then still does not fit is an error.
+numbers given as text and ids given as numbers are converted, and fields that may be absent, or null, get the value that
+their type names (`absent`). The types themselves say all that; whatever then still does not fit is an error.
 """
 
 import math
@@ -131,7 +131,7 @@ class _Fitter:
                 self.oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
         filled = dict(raw)
         for name, rule in _fields_by_rule(kind, ordered=False):
-            if name not in raw:
+            if raw.get(name) is None:
                 self.oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
                 filled[name] = rule.value(0, 1)
         return {
@@ -141,7 +141,7 @@ class _Fitter:
     def number_items(self, items: list[Any], kind: inspect.Type, where: str) -> list[Any]:
         """The items of a list with what follows from their order, where any of them lacks it."""
         for name, rule in _fields_by_rule(kind, ordered=True):
-            if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and name not in item]:
+            if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and item.get(name) is None]:
                 what = f"`{name}` is absent: {rule.meaning}"
                 self.oddities.add("absent field", what, f"{where}[{lacking[0]}]", len(lacking))
                 values = [rule.value(n, len(items)) for n in range(len(items))]

@@ -28,11 +28,13 @@ class Oddity:
     count: int = 1
 
     def __str__(self) -> str:
-        return f"{self.what} ({self.count} times, first at {self.where})"
+        times = f"{self.count} times, first" if self.count > 1 else "once,"
+        return f"{self.what} ({times} at {self.where})"
 
     def to_problem(self, *, is_error: bool) -> Problem:
         """The oddity at its first place."""
-        return Problem(self.where, f"{self.what} ({self.count} times)", "error" if is_error else "warning")
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        return Problem(self.where, f"{self.what}{times}", "error" if is_error else "warning")
 
 
 class Oddities:
