@@ -83,16 +83,10 @@ def texts_of_ids(turns: Any) -> Any:
 
 
 PASSAGES = ("responses", "passage_provenance")
+STATEMENTS = ("responses", "ptkb_provenance")
 # what, the edition, where, the change, what is said, the exit code of validate (the official validator's verdict)
 ROWS: list[tuple[str, str, str, Any, str, int]] = [
-    (
-        "passages without a score",
-        "ikat-2024",
-        "turns",
-        every(*PASSAGES, score=DELETE),
-        "`score` is absent: the order",
-        0,
-    ),
+    ("no score", "ikat-2024", "turns", every(*PASSAGES, score=DELETE), "`score` is absent: the order", 0),
     ("no eval_response", "ikat-2024", "eval_response", DELETE, "`eval_response` is absent: the responses count", 0),
     ("passages with a text", "ikat-2024", "turns", every(*PASSAGES, text="Bread."), "the field `text` is left out", 0),
     ("a score of null", "ikat-2024", "turns", every(*PASSAGES, score=None), "`score` is absent: the order", 0),
@@ -105,32 +99,11 @@ ROWS: list[tuple[str, str, str, Any, str, int]] = [
     ("a field of a turn", "ikat-2024", "turns", every(seconds=1.5), "the unknown field `seconds` is left out", 5),
     ("a field of the run", "ikat-2024", "team", "us", "the unknown field `team` is left out", 5),
     ("no score in 2023", "ikat-2023", "turns", every(*PASSAGES, score=DELETE), "`score` is absent: the order", 0),
-    (
-        "ids as numbers in 2023",
-        "ikat-2023",
-        "turns",
-        every("responses", "ptkb_provenance", id=1),
-        "`id` is a number",
-        5,
-    ),
-    (
-        "a statement's field",
-        "ikat-2023",
-        "turns",
-        every("responses", "ptkb_provenance", x=1),
-        "the unknown field `x`",
-        5,
-    ),
+    ("ids as numbers", "ikat-2023", "turns", every(*STATEMENTS, id=1), "`id` is a number", 5),
+    ("a field of a statement", "ikat-2023", "turns", every(*STATEMENTS, x=1), "the unknown field `x` is left out", 5),
     ("rank in 2025", "ikat-2025", "", every("responses", rank=1), "the unknown field `rank` is left out", 0),
     ("a field of a line", "ikat-2025", "", every(model="x"), "the unknown field `model` is left out", 0),
-    (
-        "a field of the metadata",
-        "ikat-2025",
-        "",
-        every("metadata", type="x"),
-        "the unknown field `type` is left out",
-        0,
-    ),
+    ("of the metadata", "ikat-2025", "", every("metadata", type="x"), "the unknown field `type` is left out", 0),
     ("a team of a number", "ikat-2025", "", every("metadata", team_id=7), "`team_id` is a number, read as a text", 0),
     ("numbers as text", "qrecc", "", every(Conversation_no="1"), "`Conversation_no` is a text, read as a number", 0),
     ("a field of a row", "qrecc", "", every(Model="x"), "the unknown field `Model` is left out", 0),
