@@ -14,7 +14,7 @@ demo: $(READY)
 	rm -rf demo && mkdir demo
 	$(BIN)/convagent index build examples/passages.jsonl -o demo/index
 	$(BIN)/convagent answer examples/topics.json --index demo/index -o demo/run.json
-	$(BIN)/convagent validate demo/run.json --topics examples/topics.json
+	$(BIN)/convagent validate demo/run.json --topics examples/topics.json --collection any
 	$(BIN)/convagent show demo/run.trace.jsonl --topic 1
 
 test: $(READY)

@@ -130,7 +130,7 @@ def answer(
     trace: Annotated[Path | None, typer.Option(help="The trace file. Default: RUN.trace.jsonl")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
     context_passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
-    responses: Annotated[int, typer.Option(min=1, max=10, help="Answers a turn, ranked.")] = 1,
+    responses: Annotated[int, typer.Option(min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")] = 1,
     query: Annotated[
         str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous.")
     ] = "context,previous",
@@ -172,6 +172,7 @@ def answer(
     [bold]convagent answer topics.json -i index -m none -o -[/] uses no model and prints the run.
     [bold]convagent answer topics.json -i index --mode manual[/] uses the human rewrites and gold statements.
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
+    [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
     """
     from agent.runs import answer_topics
@@ -453,8 +454,21 @@ def validate(
     topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics it answers.")],
     edition: EditionOption = None,
     collection: Annotated[
-        Literal["any", "clueweb22"], typer.Option(help="The collection whose ids the passages must have.")
-    ] = "any",
+        Literal["any", "clueweb22"] | None,
+        typer.Option(
+            help="The collection whose ids the passages must have; any switches that off.",
+            show_default="clueweb22 for iKAT, else any",
+        ),
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index that the passages must be in.")
+    ] = None,
+    ranking: Annotated[
+        Path | None, typer.Option(help="The ranking that the answers must be built from, and keep the order of.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse also what the official validator of the edition takes.")
+    ] = False,
     repair: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a copy in which all that is safe to mend is mended.")
     ] = None,
@@ -463,14 +477,18 @@ def validate(
 ) -> None:
     """Check a run file against its edition's schema and rules; lists every problem.
 
+    What the official validator of the edition refuses is an error; what only our own rules forbid is a warning.
+
     [bold]convagent validate topics.run.json --topics topics.json[/]
+    [bold]convagent validate run.json --topics topics.json --ranking given.trec --index index --strict[/]
     [bold]convagent validate theirs.json --topics topics.json --repair mended.json[/] says what it changed.
     """
-    from agent.runs.validation import check_run, repair_run
+    from agent.runs.validation import CheckRequest, check_run, repair_run
 
     if repair:
         reports.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
-    reports.show_problems(check_run(repair or run, topics, edition, collection), as_json=as_json)
+    request = CheckRequest(edition, collection, index, ranking, strict)
+    reports.show_problems(check_run(repair or run, topics, request), as_json=as_json)
 
 
 @eval_app.command("search")

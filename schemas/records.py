@@ -5,7 +5,7 @@ each opened by an *utterance*; a *passage* is the unit that is searched and cite
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from schemas.tuning import Tuning
@@ -66,6 +66,7 @@ class Topics:
     edition: str
     topics: tuple[Topic, ...]
     labels: Mapping[str, TurnLabels]
+    rankings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # given with them: passage ids, best first
 
     def turn_ids(self) -> list[str]:
         return [turn.id for topic in self.topics for turn in topic.turns]
@@ -221,6 +222,7 @@ class Plan:
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average
     min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
     tuning: Tuning = Tuning()
+    response_tokens: int = 250  # of one response, at most, by both official counts
 
     @property
     def reading_depth(self) -> int:
@@ -250,6 +252,7 @@ class Problem:
 
     where: str
     what: str
+    severity: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"

@@ -20,6 +20,14 @@ def equal_scores(passages: list[Any]) -> list[Any]:
     return [passages[0], {**passages[1], "score": passages[0]["score"]}, *passages[2:]]
 
 
+def equal_in_32_bits(passages: list[Any]) -> list[Any]:
+    return [{**passages[0], "score": 2000.00001}, {**passages[1], "score": 2000.0}, *passages[2:]]
+
+
+def all_used(passages: list[Any]) -> list[Any]:
+    return [{**passage, "used": True} for passage in passages]
+
+
 def none_used(passages: list[Any]) -> list[Any]:
     return [{**passage, "used": False} for passage in passages]
 
@@ -38,14 +46,14 @@ BOTH: list[Change] = [
     ("a turn without an id", "turns/0/turn_id", DELETE, "'turn_id' is a required property"),
     ("a turn with an empty id", "turns/0/turn_id", "", "$.turns[0].turn_id"),
     ("a turn of another kind", "turns/0", [], "$.turns[0]: [] is not of type 'object'"),
-    ("an unknown field of a turn", "turns/0/score", 1, "'score' was unexpected"),
+    ("an unknown field of a turn", "turns/0/score", 1, "$.turns[0]: the unknown field `score` is left out"),
     ("no turns", "turns", DELETE, "'turns' is a required property"),
     ("no responses", "turns/0/responses", [], "$.turns[0].responses"),
     ("a rank is 0", f"{RESPONSE}/rank", 0, "$.turns[0].responses[0].rank"),
     ("ranks begin at 2", f"{RESPONSE}/rank", 2, "ranks are [2]"),
     ("two first responses", "turns/0/responses", lambda found: found * 2, "ranks are [1, 1], expected 1 to 2"),
     ("the text is empty", f"{RESPONSE}/text", " ", "text is empty"),
-    ("the text is missing", f"{RESPONSE}/text", DELETE, "'text' is a required property"),
+    ("the text is missing", f"{RESPONSE}/text", DELETE, "`text` is absent: the text is empty"),
     ("the text is too long", f"{RESPONSE}/text", MANY, "text has 251 words"),
     ("many tokens, few words", f"{RESPONSE}/text", "a,b," * 63, "text has 252 tokens by spaCy"),
     ("no passages", PASSAGES, [], "passages are none"),
@@ -56,12 +64,20 @@ BOTH: list[Change] = [
     ("an empty passage id", PASSAGES, rank(""), ".id: "),
     ("too many passages", PASSAGES, thousand, "passage_provenance"),
     ("nothing is used", PASSAGES, none_used, "has no passage marked used"),
-    ("used is missing", f"{PASSAGES}/0/used", DELETE, "'used' is a required property"),
+    ("used is missing", f"{PASSAGES}/0/used", DELETE, "passage_provenance[0]: `used` is absent"),
     ("used is a word", f"{PASSAGES}/0/used", "yes", "'yes' is not of type 'boolean'"),
-    ("a score is text", f"{PASSAGES}/0/score", "9", "'9' is not of type 'number'"),
+    ("a score is text", f"{PASSAGES}/0/score", "9", "passage_provenance[0].score: `score` is a text, read as a number"),
+    ("a score is no number", f"{PASSAGES}/0/score", "high", "'high' is not of type 'number'"),
+    ("a score is missing", f"{PASSAGES}/1/score", DELETE, "passage_provenance[1]: `score` is absent: the order"),
     ("no run name", "run_name", "", "$.run_name: is empty"),
     ("an unknown run type", "run_type", "magic", "'magic' is not one of"),
-    ("an unknown field", "team", "x", "'team' was unexpected"),
+    ("a run name with spaces", "run_name", "our run", "$: the run's name 'our run' has spaces"),
+    ("a run name of a number", "run_name", 7, "$.run_name: `run_name` is a number, read as a text"),
+    ("the text is of no width", f"{RESPONSE}/text", "\u200b \ufeff", "text is empty"),
+    ("the text only cites", f"{RESPONSE}/text", "[1] [2, 3]", "text is empty"),
+    ("scores that are equal in 32 bits", PASSAGES, equal_in_32_bits, ", not below "),
+    ("everything is used", PASSAGES, all_used, "passages are all used"),
+    ("an unknown field", "team", "x", "$: the unknown field `team` is left out"),
 ]
 OF_2024: list[Change] = [
     *BOTH,
@@ -69,7 +85,11 @@ OF_2024: list[Change] = [
     ("statement 0", STATEMENTS, [0], "id 0 is not in the topic's PTKB"),
     ("a statement twice", STATEMENTS, lambda ids: [ids[0], ids[0]], "lists a statement twice"),
     ("statements as texts", STATEMENTS, ["x"], "is not of type 'integer'"),
-    ("no eval_response", "eval_response", DELETE, "'eval_response' is a required property"),
+    ("no eval_response", "eval_response", DELETE, "$: `eval_response` is absent"),
+    ("a statement id as text", STATEMENTS, ["1"], "ptkb_provenance[0]: `ptkb_provenance` is a text, read as a number"),
+    ("no statements field", STATEMENTS, DELETE, "`ptkb_provenance` is absent: no statement was chosen"),
+    ("the text of a passage", f"{PASSAGES}/0/text", "Bread.", "the field `text` is left out"),
+    ("a thousand and one responses", "turns/0/responses", lambda found: found * 1001, "has 1001 responses"),
     ("the run type of 2025", "run_type", "generation-only", "'generation-only' is not one of"),
 ]
 OF_2023: list[Change] = [
@@ -77,7 +97,8 @@ OF_2023: list[Change] = [
     ("statement 99", f"{STATEMENTS}/0/id", "99", "id 99 is not in the topic's PTKB"),
     ("a statement's text is another's", f"{STATEMENTS}/0/text", "I am Napoleon.", "is no statement of the topic's"),
     ("a statement twice", STATEMENTS, lambda found: [found[0], found[0]], "lists a statement twice"),
-    ("a statement without a score", f"{STATEMENTS}/0/score", DELETE, "'score' is a required property"),
+    ("a statement without a score", f"{STATEMENTS}/0/score", DELETE, "ptkb_provenance[0]: `score` is absent"),
+    ("a statement id that is a number", f"{STATEMENTS}/0/id", 1, "`id` is a number, read as a text"),
     (
         "statements out of order",
         STATEMENTS,
@@ -85,7 +106,7 @@ OF_2023: list[Change] = [
         "is not ordered by score",
     ),
     ("the run type of 2024", "run_type", "only_response", "'only_response' is not one of"),
-    ("the field of 2024", "eval_response", True, "'eval_response' was unexpected"),
+    ("the field of 2024", "eval_response", True, "the unknown field `eval_response`"),
 ]
 LINE = "0/responses/0"
 OF_2025: list[Change] = [
@@ -94,7 +115,7 @@ OF_2025: list[Change] = [
     ("a turn is there twice", "", lambda lines: [*lines, lines[0]], "is there already"),
     ("a line that is no object", "0", 5, "line 1 $: 5 is not of type 'object'"),
     ("no turn id", "0/turn_id", DELETE, "'turn_id' is a required property"),
-    ("a turn id that is a number", "0/turn_id", 9, "line 1 $.turn_id: 9 is not of type 'string'"),
+    ("a turn id that is a number", "0/turn_id", 9, "line 1 $.turn_id: `turn_id` is a number, read as a text"),
     ("no metadata", "0/metadata", DELETE, "'metadata' is a required property"),
     ("no team", "0/metadata/team_id", DELETE, "'team_id' is a required property"),
     ("an empty run id", "0/metadata/run_id", "", "$.metadata.run_id: is empty"),
@@ -109,7 +130,7 @@ OF_2025: list[Change] = [
         "a score is text",
         "0/references",
         lambda found: {**found, NEW: "9"},
-        "is not of type 'number'",
+        "`references` is a text, read as a number",
     ),
     ("equal scores", "0/references", lambda found: dict.fromkeys(found, 1.0), "scores 1.0, not below"),
     ("a rising score", "0/references", lambda found: {**found, NEW: 99999.0}, "not below"),
@@ -130,15 +151,15 @@ OF_2025: list[Change] = [
         lambda found: [{**found[0], "text": " ".join(["word"] * 130)}] * 2,
         "the responses have 260 words together: the official fixer deletes 1 of 2",
     ),
-    ("no citations field", f"{LINE}/citations", DELETE, "'citations' is a required property"),
+    ("no citations field", f"{LINE}/citations", DELETE, "`citations` is absent: nothing is cited"),
     ("citations as a list", f"{LINE}/citations", ["a:1"], "['a:1'] is not of type 'object'"),
     ("nothing is cited", f"{LINE}/citations", {}, "has no passage marked used, or cited"),
     ("a citation that is not listed", f"{LINE}/citations", {"rock:9": 1.0}, "rock:9 is not among the references"),
-    ("no statements field", f"{LINE}/ptkb_provenance", DELETE, "'ptkb_provenance' is a required property"),
+    ("no statements field", f"{LINE}/ptkb_provenance", DELETE, "`ptkb_provenance` is absent"),
     ("a statement of somebody else", f"{LINE}/ptkb_provenance", ["I am Napoleon."], "is no statement of the topic's"),
     ("a statement twice", f"{LINE}/ptkb_provenance", lambda texts: [texts[0], texts[0]], "lists a statement twice"),
     ("statements as ids", f"{LINE}/ptkb_provenance", [1], "1 is not of type 'string'"),
-    ("an unknown field", f"{LINE}/rank", 1, "'rank' was unexpected"),
+    ("an unknown field", f"{LINE}/rank", 1, "line 1 $.responses[0]: the unknown field `rank` is left out"),
 ]
 OF_QRECC: list[Change] = [
     ("a turn is missing", "1", DELETE, "is missing from the run"),
@@ -151,8 +172,13 @@ OF_QRECC: list[Change] = [
     ("a row that is null", "0", None, "$[0]: None is not of type 'object'"),
     ("no conversation", "0/Conversation_no", DELETE, "'Conversation_no' is a required property"),
     ("no turn", "0/Turn_no", DELETE, "'Turn_no' is a required property"),
-    ("a conversation as text", "0/Conversation_no", "1", "$[0].Conversation_no: '1' is not of type 'integer'"),
-    ("a turn as text", "0/Turn_no", "1", "$[0].Turn_no: '1' is not of type 'integer'"),
+    (
+        "a conversation as text",
+        "0/Conversation_no",
+        "1",
+        "$[0].Conversation_no: `Conversation_no` is a text, read as a number",
+    ),
+    ("a turn as text", "0/Turn_no", "1", "$[0].Turn_no: `Turn_no` is a text, read as a number"),
     ("half a turn", "0/Turn_no", 1.5, "$[0].Turn_no: 1.5 is not of type 'integer'"),
     ("turn 0", "0/Turn_no", 0, "$[0].Turn_no: 0 is less than the minimum of 1"),
     ("conversation -1", "0/Conversation_no", -1, "$[0].Conversation_no: -1 is less than the minimum of 0"),
@@ -162,14 +188,19 @@ OF_QRECC: list[Change] = [
     ("an answer that is null", "0/Model_answer", None, "$[0].Model_answer: None is not of type 'string'"),
     ("passages as a list", "0/Model_passages", ["a:1"], "$[0].Model_passages: ['a:1'] is not of type 'object'"),
     ("passages that are null", "0/Model_passages", None, "$[0].Model_passages: None is not of type 'object'"),
-    ("a score as text", "0/Model_passages", {"a:1": "9"}, "is not of type 'number'"),
+    (
+        "a score as text",
+        "0/Model_passages",
+        {"a:1": "9"},
+        "$[0].Model_passages['a:1']: `Model_passages` is a text, read",
+    ),
     ("a score that is null", "0/Model_passages", {"a:1": None}, "is not of type 'number'"),
     ("an empty passage id", "0/Model_passages", {"": 1.0}, "$[0].Model_passages"),
     ("equal scores", "0/Model_passages", {"a:1": 1.0, "a:2": 1.0}, "a:2 scores 1.0, not below a:1"),
     ("a rising score", "0/Model_passages", {"a:1": 1.0, "a:2": 2.0}, "a:2 scores 2.0, not below a:1"),
     ("an id that is none of the collection", "0/Model_passages", {"wiki:1": 1.0}, "wiki:1 is no id of the collection"),
-    ("the question in the run", "0/Question", "Why?", "'Question' was unexpected"),
-    ("a label in the run", "0/Truth_answer", "", "'Truth_answer' was unexpected"),
+    ("the question in the run", "0/Question", "Why?", "the unknown field `Question` is left out"),
+    ("a label in the run", "0/Truth_answer", "", "the unknown field `Truth_answer` is left out"),
 ]
 TABLES: dict[str, list[Change]] = {
     "ikat-2023": OF_2023,

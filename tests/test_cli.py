@@ -78,14 +78,15 @@ def test_a_run_in_every_form(place: Path) -> None:
             "-o",
             "only.json",
         ),
-        ("validate", "only.json", "-t", "topics.json", "--json"),
+        ("validate", "only.json", "-t", "topics.json", "--collection", "any", "--json"),
         ("export", "only.trace.jsonl", "--format", "ikat-2025", "--team", "us", "-o", "only.jsonl"),
-        ("validate", "only.jsonl", "-t", "topics.json", "--format", "ikat-2025", "--collection", "clueweb22"),
+        ("validate", "only.jsonl", "-t", "topics.json", "--format", "ikat-2025", "--strict"),
     ]
     said = [quick(*step, cwd=place) for step in steps]
     assert [result.returncode for result in said] == [0, 0, 0, 0, 0, 5], [result.stderr for result in said]
     assert "found.trec: 15 turns" in said[1].stderr
-    assert json.loads(said[3].stdout) == {"valid": True, "run": "only.json", "turns": 15, "problems": []}
+    verdict = {"valid": True, "run": "only.json", "turns": 15, "problems": [], "warnings": []}
+    assert json.loads(said[3].stdout) == verdict
     assert json.loads((place / "only.jsonl").read_text().splitlines()[0])["metadata"]["team_id"] == "us"
     assert "is no id of the collection" in said[5].stdout
     run = json.loads((place / "only.json").read_text())
@@ -166,7 +167,9 @@ def test_a_broken_run_lists_all_its_problems(place: Path) -> None:
     assert result.returncode == 5
     assert "turn 0_1: is missing" in result.stdout
     assert "turn 9_9 $.turns[0]: is not a turn" in result.stdout
-    assert "turn 0_2 $.turns[1].responses[0]: text is empty" in result.stdout
+    assert "warning: turn 0_2 $.turns[1].responses[0]: text is empty" in result.stderr
+    strict = quick("validate", "broken.json", "-t", "topics.json", "--strict", cwd=place)
+    assert "turn 0_2 $.turns[1].responses[0]: text is empty" in strict.stdout
 
 
 def test_settings_come_from_the_environment_and_from_a_file(place: Path) -> None:

@@ -14,13 +14,13 @@ from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import convert_run, export_trace
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
-from agent.runs.validation import check_run, repair_run
+from agent.runs.validation import CheckRequest, check_run, repair_run
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import encode_run, run_problems
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
 from tests.broken_runs import MANY, changed, decoded, encoded, equal_scores, rank
 from tests.conftest import EXAMPLES
@@ -67,9 +67,10 @@ def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
         outputs,
         turn_progress,
     )
-    for edition in ("ikat-2024", "qrecc"):
-        with pytest.raises(InvalidInputError, match=f"turn 9-1_1: {edition} cannot express it"):
-            export_trace(outputs.trace, edition, tmp_path / "out", "ours", "us", overwrite=False)
+    with pytest.raises(InvalidInputError, match="turn 9-1_1: qrecc cannot express it"):
+        export_trace(outputs.trace, "qrecc", tmp_path / "out", "ours", "us", overwrite=False)
+    with pytest.raises(UsageError, match="a run's name has no spaces: 'our run'"):
+        export_trace(outputs.trace, None, tmp_path / "out", "our run", "us", overwrite=False)
     assert not (tmp_path / "out").exists()
 
 
@@ -99,6 +100,8 @@ def test_the_metadata_say_how_the_run_was_made(finished: Path) -> None:
     )
 
 
+STRICT = CheckRequest(collection="any", strict=True)
+
 # Mending: what is done to a run of 2024, what is changed, and whether it is valid then
 FIRST = "turns/0/responses/0"
 MENDABLE: list[tuple[str, str, Any, str, bool]] = [
@@ -126,10 +129,10 @@ def test_what_is_safe_to_mend_is_mended_and_told(
     run = json.loads(run_of(read_topics(file), "ikat-2024"))
     broken = write(tmp_path / "broken.json", changed(run, path, value))
     before = broken.read_bytes()
-    assert check_run(broken, file, None).problems
+    assert check_run(broken, file, STRICT).problems
     changes = repair_run(broken, file, None, tmp_path / "mended.json", overwrite=False)
     assert [change in told.what for told in changes] == ([True] if change else [])
-    assert (check_run(tmp_path / "mended.json", file, None).problems == ()) is valid
+    assert (check_run(tmp_path / "mended.json", file, STRICT).problems == ()) is valid
     assert broken.read_bytes() == before
 
 
@@ -151,7 +154,7 @@ def test_a_citation_of_nothing_listed_is_left_out_while_one_is_left(edition: str
     run.write_bytes(encoded(edition, lines))
     [change] = repair_run(run, file, None, tmp_path / "mended.jsonl", overwrite=False)
     assert "Citations of passages that are not listed left out" in change.what
-    assert check_run(tmp_path / "mended.jsonl", file, None).problems == ()
+    assert check_run(tmp_path / "mended.jsonl", file, STRICT).problems == ()
 
 
 # A long run

@@ -13,6 +13,7 @@ from agent.models.registry import open_model
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
+from agent.tracks.oddities import Oddities
 from agent.tracks.run_files import read_run
 from agent.turn.answer_generation import generate_responses
 from agent.turn.attribution import why_unsupported
@@ -117,7 +118,7 @@ def test_a_run_over_hostile_passages_is_valid_and_reads_back(edition: str, tmp_p
     )
     assert answer_file(request, outputs, turn_progress).problems == ()
     known = {*(f"hostile:{n}" for n in range(1, len(HOSTILE) + 1)), PLAIN.id}
-    for turn in read_run(edition, run.read_bytes())[1]:
+    for turn in read_run(edition, run.read_bytes(), Oddities())[1]:
         passages = turn.responses[0].passages or ()
         assert passages
         assert {passage.id for passage in passages} <= known

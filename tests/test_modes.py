@@ -17,7 +17,7 @@ from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Message, Parts, Plan
 from tests.conftest import EXAMPLES, needs_model
-from tests.test_topics import IKAT, QRECC, write
+from tests.test_topics import IKAT, IKAT_2025, QRECC, write
 
 TOPICS = EXAMPLES / "topics.json"
 
@@ -131,13 +131,32 @@ def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run
 def test_several_responses_are_ranked_short_and_from_different_passages(example_index: PassageIndex, run: Path) -> None:
     report = answer(run, EvidenceFiles(example_index.directory, embedder="none"), Plan(k=50, responses=3))
     assert report.problems == ()
+    lengths = [[len(response["text"].split()) for response in found] for found in responses(run)]
+    assert max(map(max, lengths)) <= 250  # iKAT 2024 limits each by itself
+    assert max(map(sum, lengths)) > 250
     for found in responses(run):
         assert [response["rank"] for response in found] == [1, 2, 3]
         used = [{p["id"] for p in response["passage_provenance"] if p["used"]} for response in found]
         assert all(used)
         assert not used[0] & used[1]
         assert not used[1] & used[2]
-        assert sum(len(response["text"].split()) for response in found) <= 250
+
+
+def test_the_responses_of_2025_are_short_together(example_index: PassageIndex, run: Path, tmp_path: Path) -> None:
+    topics = [
+        {
+            "number": f"{topic['number']}-1",
+            "ptkb": list(topic["ptkb"].values()),
+            "responses": [{"turn_id": t["turn_id"], "user_utterance": t["utterance"]} for t in topic["turns"]],
+        }
+        for topic in json.loads(TOPICS.read_text())
+    ]
+    file = write(tmp_path / "topics.json", topics)
+    report = answer(run, EvidenceFiles(example_index.directory, embedder="none"), Plan(k=50, responses=3), file)
+    assert report.problems == ()
+    for line in map(json.loads, run.read_text().splitlines()):
+        assert len(line["responses"]) > 1
+        assert sum(len(response["text"].split()) for response in line["responses"]) <= 250
 
 
 # What is left out, and which steps may still be seen in the trace
@@ -173,3 +192,10 @@ def test_what_an_edition_must_have_cannot_be_left_out(edition: str, parts: Parts
     with pytest.raises(UsageError, match="has no runs without"):
         answer(run, EvidenceFiles(), Plan(parts=parts), topics)
     assert list(tmp_path.iterdir()) == [topics]
+
+
+def test_more_responses_than_an_edition_has_are_refused(run: Path, tmp_path: Path) -> None:
+    for topics, most in ((QRECC, 1), (IKAT_2025, 10)):
+        file = write(tmp_path / "topics.json", topics)
+        with pytest.raises(UsageError, match=f"--responses {most + 1}: for .* at most {most} are written"):
+            answer(run, EvidenceFiles(), Plan(responses=most + 1), file)

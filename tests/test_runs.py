@@ -16,7 +16,9 @@ from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
 from agent.tracks.json_schemas import make_schemas
+from agent.tracks.oddities import Oddities
 from agent.tracks.registry import load_edition
+from agent.tracks.rules import Checks
 from agent.tracks.run_files import encode_run, read_run, run_problems, write_run
 from agent.tracks.run_records import to_run_turns
 from agent.tracks.shapes import shape_problems
@@ -89,7 +91,7 @@ def test_what_is_written_reads_back_the_same(edition: str, info: RunInfo, topics
     several = 1 if edition == "qrecc" else 2
     turns = [answered(turn_id, (RICE, TIN)[:several]) for turn_id in topics.turn_ids()]
     data = b"".join(encode_run(edition, turns, info))
-    read_info, read = read_run(edition, data)
+    read_info, read = read_run(edition, data, Oddities())
     read_turns = list(read)
     assert run_problems(data, topics, edition) == []
     assert b"".join(write_run(edition, read_turns, read_turns[0].info or read_info)) == data
@@ -186,7 +188,7 @@ def assert_refused(edition: str, run: Any, topics: Topics) -> None:
     """Every row of the table, each with its message."""
     assert len(TABLES[edition]) >= 25
     run = with_statement(edition, run, topics)
-    check = partial(run_problems, topics=topics, edition=edition, collection="clueweb22")
+    check = partial(run_problems, topics=topics, edition=edition, checks=Checks("clueweb22", strict=True))
     assert check(encoded(edition, run)) == []
     for what, path, value, message in TABLES[edition]:
         problems = [str(problem) for problem in check(encoded(edition, changed(run, path, value)))]

@@ -1,4 +1,4 @@
-"""Topics in: every edition detected and read strictly; labels apart from what a run sees."""
+"""Topics in: every edition detected and read; labels apart from what a run sees."""
 
 import json
 from pathlib import Path
@@ -136,10 +136,8 @@ BAD = [
     ("statement that is a number", changed(IKAT_2023, ptkb={"1": 5}), "$[0].ptkb['1']"),
     ("empty utterance", changed(IKAT_2023, turns=[turn(utterance="")]), "$[0].turns[0].utterance: is empty"),
     ("blank utterance", changed(IKAT_2024, turns=[turn(utterance="  ")]), "$[0].turns[0].utterance"),
-    ("unknown field of a turn", changed(IKAT_2023, turns=[turn(answer="x")]), "'answer'"),
-    ("unknown field of a topic", changed(IKAT_2023, person="x"), "'person'"),
     ("no turns", changed(IKAT_2024, turns=[]), "$[0].turns"),
-    ("turn id as text", changed(IKAT_2024, turns=[turn(turn_id="1")]), "$[0].turns[0].turn_id"),
+    ("turn id that is no number", changed(IKAT_2024, turns=[turn(turn_id="a")]), "$[0].turns[0].turn_id"),
     ("turn id 0", changed(IKAT_2024, turns=[turn(turn_id=0)]), "$[0].turns[0].turn_id"),
     ("turn id twice", changed(IKAT_2024, turns=[turn(), turn()]), "turn 0_1: stands 2 times"),
     ("topic twice", IKAT_2024 * 2, "topic 0: stands 2 times"),
@@ -147,7 +145,6 @@ BAD = [
     ("an empty question", [{**QRECC[0], "Question": ""}], "$[0].Question: is empty"),
     ("a question twice", QRECC * 2, "turn 1_1: stands 2 times"),
     ("half a context", [{**QRECC[1], "Context": ["Why?"]}], "turn 1_2: Context is not question, answer"),
-    ("an answer in the questions", [{**QRECC[0], "Model_answer": "x"}], "'Model_answer' was unexpected"),
     ("statement id that is no number in 2024", changed(IKAT_2024, ptkb={"a": "I sing."}), "$[0].ptkb"),
 ]
 
@@ -165,7 +162,7 @@ def test_all_problems_are_listed_at_once(tmp_path: Path) -> None:
     topics = changed(IKAT_2023, ptkb=..., turns=[turn(utterance=""), turn(turn_id=0, extra=1)])
     with pytest.raises(InvalidInputError) as caught:
         read_topics(write(tmp_path / "topics.json", topics))
-    assert "4 problems" in str(caught.value)
+    assert "3 problems" in str(caught.value)
 
 
 def test_a_wrong_edition_is_named(tmp_path: Path) -> None:

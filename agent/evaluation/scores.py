@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.tracks.json_files import locate_errors
+from agent.tracks.oddities import report_oddities
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8
@@ -100,8 +100,8 @@ def _parse_level(text: str) -> int:
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
     """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
-    with locate_errors(path):
-        edition, _, turns = read_detected_run(data)
+    with report_oddities(path) as oddities:
+        edition, _, turns = read_detected_run(data, oddities)
         return edition, list(turns)
 
 

@@ -77,14 +77,16 @@ class RunReport:
 
 def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -> RunReport:
     """Answer all turns and write the run. Raises before any work for whatever can be known to be wrong by then."""
-    mode = choose_mode(request)
     topics = read_topics(request.topics)
+    request = use_own_ranking(request, topics)
+    mode = choose_mode(request)
     edition = request.edition or topics.edition
     info = RunInfo(request.run_name, mode, request.team, request.plan.parts)
     check_expressible(edition, info, topics, request.plan.responses)
     usual = load_edition(topics.edition).statement_threshold
     min_probability = usual if request.min_probability is None else request.min_probability
-    plan = replace(request.plan, min_probability=min_probability)
+    tokens = load_edition(edition).limits.response_tokens(request.plan.responses)
+    plan = replace(request.plan, min_probability=min_probability, response_tokens=tokens)
     evidence = open_evidence(request.origin, topics, plan)
     workers = open_workers(request, topics, plan, evidence)
     job = prepare_run(topics, evidence, workers[0], mode, plan)
@@ -120,11 +122,19 @@ def parse_query_parts(named: str) -> tuple[QueryPart, ...]:
     return tuple(name for name in known if name in names)
 
 
+def use_own_ranking(request: RunRequest, topics: Topics) -> RunRequest:
+    """The request with the topics' own ranking (iKAT 2024) where an only-response run is given no other."""
+    if request.mode == "only-response" and request.origin.ranking is None and topics.rankings:
+        return replace(request, origin=replace(request.origin, ranking=request.topics))
+    return request
+
+
 def choose_mode(request: RunRequest) -> Mode:
     """Raises `UsageError` for a mode and a ranking that contradict each other."""
     ranking, mode = request.origin.ranking, request.mode
     if mode == "only-response" and ranking is None:
-        raise UsageError("--mode only-response needs a ranking", remedy="Give one with --ranking FILE.")
+        remedy = "The topics bring none: give one with --ranking FILE."
+        raise UsageError("--mode only-response needs a ranking", remedy=remedy)
     if mode == "automatic" and ranking is not None:
         raise UsageError("--mode automatic searches, so it takes no ranking", remedy="Leave one of the two out.")
     if ranking is None and request.origin.passages:

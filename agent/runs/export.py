@@ -7,7 +7,7 @@ from pathlib import Path
 from agent.runs.given_ranking import format_trec_lines
 from agent.runs.run import describe_run
 from agent.runs.trace import read_trace
-from agent.tracks.json_files import locate_errors
+from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.run_files import encode_run, read_detected_run
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
@@ -39,15 +39,15 @@ def convert_run(path: Path, out: Path, *, overwrite: bool) -> int:
     """
     check_writable(out, overwrite)
     data = map_file(path)
-    with locate_errors(path):
-        rows = list(_format_turns(data))
+    with report_oddities(path) as oddities:
+        rows = list(_format_turns(data, oddities))
     write_atomically(out, rows)
     return len(rows)
 
 
-def _format_turns(data: Data) -> Iterator[bytes]:
+def _format_turns(data: Data, oddities: Oddities) -> Iterator[bytes]:
     """The lines of each turn in TREC's form."""
-    _, info, turns = read_detected_run(data)
+    _, info, turns = read_detected_run(data, oddities)
     seen: set[str] = set()
     for turn in turns:
         if turn.turn_id in seen:

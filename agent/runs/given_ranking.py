@@ -1,7 +1,7 @@
 """A given ranking, from whichever file it comes in.
 
 Read are: TREC runs (`qid Q0 docid rank score tag`, sorted by score), runs of every edition, JSON lines of a query with
-its candidates, and topics with their own passage lists:
+its candidates, and topics with a ranking of their own: that of an only-response run, or else the labels' passage lists:
 
     {"query": {"qid": "9-1_1", "text": "..."},
      "candidates": [{"docid": "a:1", "score": 9.5, "doc": {"segment": "..."}}]}
@@ -18,11 +18,12 @@ from typing import Any
 import msgspec
 
 from agent.tracks.duplicates import find_duplicates
-from agent.tracks.json_files import decode_json, locate_errors
+from agent.tracks.lenient_reading import decode_spelling
+from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.run_files import read_detected_run
+from agent.tracks.score_precision import separate_32_bit_scores
 from agent.tracks.shapes import list_problems
-from agent.tracks.topic_files import detect_edition, read_topics
-from indexes.passage_index import separate_scores
+from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
@@ -49,12 +50,12 @@ def read_ranking(path: Path) -> GivenRanking:
     twice for one turn.
     """
     data = read_utf8(path)
-    with locate_errors(path):
-        found, texts, labels = _parse(data, path)
+    with report_oddities(path) as oddities:
+        found, texts, labels = _parse(data, oddities)
     doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
     if doubled and not labels:
         raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
-    hits = {turn_id: separate_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
+    hits = {turn_id: separate_32_bit_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     scores = {turn_id: dict(ranked) for turn_id, ranked in found.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels, scores)
 
@@ -62,28 +63,37 @@ def read_ranking(path: Path) -> GivenRanking:
 RankedIds = dict[str, list[tuple[str, float]]]
 
 
-def _parse(data: bytes, path: Path) -> tuple[RankedIds, dict[str, Passage], bool]:
+def _parse(data: bytes, oddities: Oddities) -> tuple[RankedIds, dict[str, Passage], bool]:
     first = data.lstrip()[:1]
-    if first == b"[" and (edition := detect_edition(decode_json(data))):
-        return _read_topic_passages(read_topics(path, edition)), {}, True
+    if first == b"[" and detect_edition(_decode_list(data)):
+        topics = parse_topics(data, oddities)
+        return _read_topic_passages(topics), {}, not topics.rankings
     if first == b"{" and b'"candidates"' in data.partition(b"\n")[0]:
         return *_read_candidates(data), False
     if first in (b"{", b"["):
-        return *_read_run_ranking(data), False
+        return *_read_run_ranking(data, oddities), False
     return _read_trec_run(data), {}, False
+
+
+def _decode_list(data: bytes) -> Any:
+    try:
+        return decode_spelling(data, Any, "$", Oddities())
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is not JSON ({error})") from error
 
 
 def _read_topic_passages(topics: Topics) -> RankedIds:
     """The topics' own passage lists have an order and no scores: those are 1, 1/2, 1/3, ..."""
+    given = topics.rankings or {turn_id: labels.passage_ids for turn_id, labels in topics.labels.items()}
     return {
-        turn_id: [(id, 1.0 / rank) for rank, id in enumerate(dict.fromkeys(labels.passage_ids), start=1)]
-        for turn_id, labels in topics.labels.items()
-        if labels.passage_ids
+        turn_id: [(id, 1.0 / rank) for rank, id in enumerate(dict.fromkeys(ids), start=1)]
+        for turn_id, ids in given.items()
+        if ids
     }
 
 
-def _read_run_ranking(data: bytes) -> tuple[RankedIds, dict[str, Passage]]:
-    _, _, turns = read_detected_run(data)
+def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[RankedIds, dict[str, Passage]]:
+    _, _, turns = read_detected_run(data, oddities)
     found: RankedIds = {}
     texts: dict[str, Passage] = {}
     for turn in turns:

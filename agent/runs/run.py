@@ -16,6 +16,7 @@ from agent.runs.oracle_labels import provide_labels
 from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
 from agent.runs.worker import Worker
 from agent.runs.worker_pool import run_in_workers
+from agent.tracks.rules import STRICT
 from agent.tracks.run_files import encode_run, make_checker
 from indexes.storage.files import write_atomically
 from schemas.records import Mode, Plan, Problem, Provided, RunInfo, Topic, Topics, TurnResult
@@ -94,13 +95,13 @@ def describe_run(settings: RunSettings, name: str, team: str) -> RunInfo:
 
 
 def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
-    """Write the run (to stdout where the path is `-`) and return the rules that it breaks."""
+    """Write the run (to stdout where the path is `-`) and return the rules that it breaks: ours too are errors."""
     answered = (line.answered for line in trace.lines(topics.turn_ids()))
-    checker = make_checker(edition, info, topics)
+    checker = make_checker(edition, info, topics, STRICT)
     problems: list[Problem] = []
     chunks = encode_run(edition, answered, info, lambda turn: problems.extend(checker.check_turn(turn)))
     if str(path) == "-":
         sys.stdout.buffer.writelines(chunks)
     else:
         write_atomically(path, chunks)
-    return [*problems, *checker.check_all_seen()]
+    return [problem for problem in (*problems, *checker.check_all_seen()) if problem.severity == "error"]

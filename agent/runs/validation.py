@@ -1,16 +1,34 @@
 """`convagent validate`: a run file checked against the topics that it answers, and mended where that is safe."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
+from agent.runs.given_ranking import read_ranking
+from agent.tracks.registry import load_edition
 from agent.tracks.repair import repair_turns
+from agent.tracks.rules import Checks
 from agent.tracks.run_files import run_problems
 from agent.tracks.topic_files import read_topics
+from indexes.passage_index import PassageIndex
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """What a run is to be checked against, beside its topics."""
+
+    edition: str | None = None  # None: that of the topics
+    collection: Literal["any", "clueweb22"] | None = None  # None: the edition's
+    index: Path | None = None  # that its passages must be in
+    ranking: Path | None = None  # that its answers must be built from
+    strict: bool = False  # whether our own rules are errors, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +38,34 @@ class Verdict:
     run: Path
     turns: int
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...] = ()
 
 
-def check_run(run: Path, topics_file: Path, edition: str | None, collection: str = "any") -> Verdict:
-    """Everything wrong with a run file of an edition (by default that of the topics)."""
+def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest()) -> Verdict:
+    """Everything wrong with a run file."""
     topics = read_topics(topics_file)
-    problems = run_problems(map_file(run), topics, edition, collection)
-    return Verdict(run, len(topics.turn_ids()), tuple(problems))
+    edition = request.edition or topics.edition
+    checks = Checks(
+        request.collection or load_edition(edition).limits.collection,
+        request.strict,
+        _open_lookup(request.index) if request.index else None,
+        {turn_id: [hit.id for hit in hits] for turn_id, hits in read_ranking(request.ranking).hits.items()}
+        if request.ranking
+        else None,
+    )
+    found = run_problems(map_file(run), topics, edition, checks)
+    problems, warnings = (tuple(p for p in found if p.severity == severity) for severity in ("error", "warning"))
+    return Verdict(run, len(topics.turn_ids()), problems, warnings)
+
+
+def _open_lookup(directory: Path) -> Callable[[str], bool]:
+    """Whether a passage is in an index, looked up once for each."""
+    index = PassageIndex(directory)
+    return cache(lambda id: index.find(id) is not None)
 
 
 def repair_run(run: Path, topics_file: Path, edition: str | None, out: Path, *, overwrite: bool) -> list[Problem]:
-    """Write a mended copy and return what was changed. Raises `InvalidInputError` for a run whose shape is broken."""
+    """Write a mended copy and return what was changed. Raises `InvalidInputError` for what cannot be understood."""
     check_writable(out, overwrite)
     topics = read_topics(topics_file)
     try:

@@ -217,12 +217,15 @@ def _format_value(value: float | None) -> str:
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
-    """All problems of a run. Raises `InvalidInputError` where there are any, so that the exit code says so."""
+    """All problems of a run, warnings on stderr. Raises `InvalidInputError` for errors, as the exit code shows."""
     import msgspec
 
+    for warning in () if as_json else verdict.warnings:
+        log.warning("warning: %s", warning)
     if as_json:
         found = {"valid": not verdict.problems, "run": str(verdict.run), "turns": verdict.turns}
-        typer.echo(msgspec.json.encode(found | {"problems": verdict.problems}).decode())
+        found |= {"problems": verdict.problems, "warnings": verdict.warnings}
+        typer.echo(msgspec.json.encode(found).decode())
     elif not verdict.problems:
         typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
     else:

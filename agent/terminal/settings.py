@@ -22,11 +22,28 @@ class _PlainFormatter(logging.Formatter):
         return strip_control_characters(super().format(record))
 
 
+class _OnceFilter(logging.Filter):
+    """Lets a warning through once: a file that is topics and ranking at once is read twice, and as odd each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._warned: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno != logging.WARNING:
+            return True
+        message = record.getMessage()
+        is_new = message not in self._warned
+        self._warned.add(message)
+        return is_new
+
+
 def configure_logging(*, quiet: bool, verbose: int) -> None:
     """Log to stderr: only errors where it is quiet, everything where it is verbose."""
     _verbosity.update(quiet=quiet, verbose=verbose)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_PlainFormatter("%(message)s"))
+    handler.addFilter(_OnceFilter())
     log.handlers[:] = [handler]
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
     if quiet:

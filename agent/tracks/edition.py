@@ -4,11 +4,11 @@ To add an edition, write a module with an `EDITION` that implements `Edition`, n
 give it a record in `tests/test_topics.py`. `make schemas` then publishes its schemas.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agent.tracks.rules import EditionLimits
+from agent.tracks.rules import EditionLimits, OfficialValidator
 from agent.tracks.run_layouts import RunLayout
 from agent.tracks.run_records import RunTurn
 from schemas.records import Plan, RunInfo, Topics
@@ -35,6 +35,7 @@ class Edition(Protocol):
     entry_shape: Any  # wire type of one turn of a run
     layout: RunLayout
     limits: EditionLimits
+    official: OfficialValidator  # what the organisers' validator refuses
     optional_parts: frozenset[str]  # parts of a turn that a run may leave out: "rewrite", "passages", "answer"
     statement_threshold: float = Plan().min_probability  # how probable a personal statement must be to be chosen
 
@@ -42,8 +43,8 @@ class Edition(Protocol):
         """Whether an item of a topics file looks like this edition's."""
         ...
 
-    def detects_run(self, names: Set[str]) -> bool:
-        """Whether a run file of this edition's layout is this edition's, by the names of its first fields."""
+    def detects_run(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a run file of this edition's layout is this edition's, by its first fields, not yet decoded."""
         ...
 
     def read_topics(self, raw: Any) -> Topics:

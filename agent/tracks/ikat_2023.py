@@ -6,7 +6,7 @@ Source: `2023/scripts/run_validation` of the organisers' repository (`run.proto`
 why ours fall in visible steps.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,7 +14,8 @@ from msgspec import Meta, Struct
 
 from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_topics import IkatEdition
-from agent.tracks.rules import EditionLimits
+from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
+from agent.tracks.rules import EditionLimits, OfficialValidator
 from agent.tracks.run_layouts import JsonObject
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, RunInfo
@@ -55,9 +56,12 @@ RUN_EXAMPLE: Any = {
         }
     ],
 }
-TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.")]
+TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.", extra=IS_ID)]
 RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
+Id = Annotated[NonEmpty, Meta(extra=IS_ID)]
+# Protocol Buffers read the runs of 2023 and 2024: they take numbers as text and do without fields, and refuse the rest.
+PROTOCOL_BUFFERS = OfficialValidator(frozenset({"unknown field", "id as number", "no JSON"}))
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -83,40 +87,40 @@ class Topic(Struct, forbid_unknown_fields=True):
 class Passage(Struct, forbid_unknown_fields=True):
     """A passage of the ranking; `text` is given for those that were shown to the answer step."""
 
-    id: NonEmpty
-    score: float
-    used: bool
+    id: Id
+    score: Annotated[float, PLACE_DOWN]
+    used: Annotated[bool, absent(False, "the passage counts as not used")]
     text: str = ""
 
 
 class Statement(Struct, forbid_unknown_fields=True):
     """A PTKB statement, its text exactly as in the topics."""
 
-    id: NonEmpty
+    id: Id
     text: NonEmpty
-    score: float
+    score: Annotated[float, PLACE_DOWN]
 
 
 class Response(Struct, forbid_unknown_fields=True):
     """One response; several are ranked from 1."""
 
-    rank: Annotated[int, Meta(ge=1)]
-    text: str
-    ptkb_provenance: list[Statement]
-    passage_provenance: Annotated[list[Passage], Meta(max_length=1000)]
+    rank: Annotated[int, Meta(ge=1), PLACE_UP]
+    text: Annotated[str, absent("", "the text is empty")]
+    ptkb_provenance: Annotated[list[Statement], absent([], "no statement was chosen")]
+    passage_provenance: Annotated[list[Passage], Meta(max_length=1000), absent([], "there are no passages")]
 
 
 class RunEntry(Struct, forbid_unknown_fields=True):
     """The responses to one turn."""
 
-    turn_id: NonEmpty
+    turn_id: Id
     responses: Annotated[list[Response], Meta(min_length=1)]
 
 
 class Head(Struct, forbid_unknown_fields=True):
     """What stands before the turns."""
 
-    run_name: NonEmpty
+    run_name: Id
     run_type: RunType
 
 
@@ -153,14 +157,15 @@ class Ikat2023(IkatEdition):
     entry_shape = RunEntry
     layout = JsonObject(RunHead, make_head, read_head)
     limits = EditionLimits()
+    official = PROTOCOL_BUFFERS
     optional_parts = frozenset({"rewrite"})
     statement_threshold = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         return "turns" in topic and "number" in topic
 
-    def detects_run(self, names: Set[str]) -> bool:
-        return "turns" in names
+    def detects_run(self, fields: Mapping[str, Any]) -> bool:
+        return "turns" in fields
 
     def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
         return RunEntry(turn.turn_id, [_make_response(response) for response in turn.responses])

@@ -6,16 +6,17 @@ drawn from in `citations {id: score}`, and statements as texts; the third run ty
 `2025/scripts/validate_trec_ikat25.py` of the organisers' repository.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks.edition import Document, Edition
-from agent.tracks.ikat_2023 import NonEmpty, TopicNumber
+from agent.tracks.ikat_2023 import Id, NonEmpty, TopicNumber
 from agent.tracks.ikat_topics import IkatEdition
-from agent.tracks.rules import EditionLimits
+from agent.tracks.lenient_reading import absent
+from agent.tracks.rules import EditionLimits, OfficialValidator, check_citations_listed, check_total_length
 from agent.tracks.run_layouts import JsonLines
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, RunInfo
@@ -77,8 +78,8 @@ class Topic(Struct, forbid_unknown_fields=True):
 class Metadata(Struct, forbid_unknown_fields=True):
     """Who made the run and how; the same on every line."""
 
-    team_id: NonEmpty
-    run_id: NonEmpty
+    team_id: Id
+    run_id: Id
     run_type: RunType
 
 
@@ -86,15 +87,15 @@ class Response(Struct, forbid_unknown_fields=True):
     """One response; `citations` are among the line's `references`."""
 
     text: str
-    citations: Ranking
-    ptkb_provenance: list[NonEmpty]
+    citations: Annotated[Ranking, absent({}, "nothing is cited")]
+    ptkb_provenance: Annotated[list[NonEmpty], absent([], "no statement was chosen")]
 
 
 class RunEntry(Struct, forbid_unknown_fields=True):
     """One line of a run: one turn."""
 
     metadata: Metadata
-    turn_id: NonEmpty
+    turn_id: Id
     references: Annotated[dict[NonEmpty, float], Meta(max_length=1000)]
     responses: Annotated[list[Response], Meta(min_length=1)]
 
@@ -109,13 +110,16 @@ class Ikat2025(IkatEdition):
     entry_shape = RunEntry
     layout = JsonLines()
     limits = EditionLimits(together=True)
+    official = OfficialValidator(
+        frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed, check_total_length})
+    )
     optional_parts = frozenset({"rewrite"})
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         return "responses" in topic
 
-    def detects_run(self, names: Set[str]) -> bool:
-        return "references" in names
+    def detects_run(self, fields: Mapping[str, Any]) -> bool:
+        return "references" in fields
 
     def make_entry(self, turn: RunTurn, info: RunInfo) -> RunEntry:
         """All responses share the first one's ranking."""

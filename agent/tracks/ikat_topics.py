@@ -39,11 +39,17 @@ class IkatEdition(Edition, Protocol):
         check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in raw for turn in topic.turns])
         topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in raw)
         labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in raw for turn in topic.turns}
-        return Topics(self.name, topics, labels)
+        rankings = {_turn_id(topic, turn): found for topic in raw for turn in topic.turns if (found := _ranking(turn))}
+        return Topics(self.name, topics, labels, rankings)
 
 
 def _turn_id(topic: WireTopic, turn: WireTurn) -> str:
     return f"{topic.number}_{turn.turn_id}"
+
+
+def _ranking(turn: WireTurn) -> tuple[str, ...]:
+    """The passages that a turn's answer is to be built from (iKAT 2024, where the topics give them)."""
+    return tuple(getattr(turn, "sample_passage_ranking", ()))
 
 
 def _read_statements(topic: WireTopic) -> tuple[Statement, ...]:

@@ -6,7 +6,7 @@ used, and there is no limit of length. The labels (`Truth_*`) may stand in the s
 organisers' repository and its `code/evaluation-script/scai-qrecc21-evaluator.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from agent.tracks.duplicates import check_unique
 from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_2023 import NonEmpty
-from agent.tracks.rules import EditionLimits
+from agent.tracks.rules import EditionLimits, OfficialValidator
 from agent.tracks.run_layouts import JsonArray
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
@@ -88,14 +88,17 @@ class Qrecc(Edition):
     run = Document(list[RunEntry], RUN_EXAMPLE)
     entry_shape = RunEntry
     layout = JsonArray()
-    limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1)
+    limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
+    official = OfficialValidator(frozenset({"no JSON"}))
     optional_parts = frozenset({"rewrite", "passages", "answer"})
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         return "Conversation_no" in topic and "Question" in topic
 
-    def detects_run(self, names: Set[str]) -> bool:
-        return "Conversation_no" in names and "Question" not in names
+    def detects_run(self, fields: Mapping[str, Any]) -> bool:
+        """Questions and truths have the same numbers, but nothing of a model's."""
+        others = any(name == "Question" or name.startswith("Truth_") for name in fields)
+        return "Conversation_no" in fields and (not others or any(name.startswith("Model_") for name in fields))
 
     def read_topics(self, raw: Sequence[Row]) -> Topics:
         """Rows of one conversation become a topic, in the order in which conversations first appear."""

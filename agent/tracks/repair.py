@@ -1,21 +1,23 @@
 """Mends what can be mended in a run without guessing what was meant, and lists every change.
 
-Mended: equal scores (lowered by a step, the order stays), passages and statements listed twice, statements that are
-not the person's, citations of passages that are not listed (while one is left), ranks, a text that is too long (cut at
-the end of a sentence), statements out of the order of their scores, metadata that differ from line to line, and turns
-that are not asked for. Left as they are: missing turns, empty texts, scores that rise, too many passages, nothing used.
+Mended: all that readers are lenient about (`lenient_reading.py`), a name with spaces, equal scores (lowered by a step,
+the order stays), passages and statements listed twice, statements that are not the person's, citations of passages that
+are not listed (while one is left), ranks, a text that is too long (cut at the end of a sentence), statements out of the
+order of their scores, metadata that differ from line to line, and turns that are not asked for. Left as they are:
+missing turns, empty texts, scores that rise, too many passages, nothing used.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from agent.tracks.oddities import Oddities
 from agent.tracks.registry import load_edition
 from agent.tracks.response_length import leading_within_limit, response_length
 from agent.tracks.rules import EditionLimits
 from agent.tracks.run_files import read_run, write_run
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from indexes.passage_index import separate_scores
+from agent.tracks.score_precision import as_32_bits, separate_32_bit_scores
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Problem, RunInfo, Statement, Topics
 from schemas.wire import Data
@@ -26,9 +28,10 @@ Mend = Callable[[RunResponse, EditionLimits, dict[str, str]], RunResponse]
 def repair_turns(data: Data, topics: Topics, edition: str) -> tuple[Iterator[bytes], list[Problem]]:
     """The run with all that is safe to mend mended, and what was changed.
 
-    Raises `msgspec.DecodeError` for a run whose shape is broken.
+    Raises `msgspec.DecodeError` for what cannot be understood.
     """
-    info, turns = read_run(edition, data)
+    oddities = Oddities()
+    info, turns = read_run(edition, data, oddities)
     limits = load_edition(edition).limits
     ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
     changes: list[Problem] = []
@@ -47,7 +50,11 @@ def repair_turns(data: Data, topics: Topics, edition: str) -> tuple[Iterator[byt
             if turn.info != first_info:
                 changes.append(Problem(place, "metadata made those of the first turn"))
             kept.append(_repair_turn(turn, limits, ptkb[turn.turn_id], changes))
-    return write_run(edition, kept, first_info or info), changes
+    info = first_info or info
+    if (name := "_".join(info.name.split())) != info.name:
+        changes.append(Problem("$", "spaces of the run's name made `_`"))
+    read = [oddity.to_problem(is_error=False) for oddity in oddities]
+    return write_run(edition, kept, replace(info, name=name)), read + changes
 
 
 def _repair_turn(turn: RunTurn, limits: EditionLimits, ptkb: tuple[Statement, ...], changes: list[Problem]) -> RunTurn:
@@ -77,10 +84,10 @@ def _drop_repeated_passages(response: RunResponse, _limits: EditionLimits, _text
 def _lower_scores(response: RunResponse, _limits: EditionLimits, _texts: dict[str, str]) -> RunResponse:
     """Equal scores lowered by a step each."""
     passages = response.passages or ()
-    steps = list(pairwise(passage.score for passage in passages))
+    steps = list(pairwise(as_32_bits(passage.score) for passage in passages))
     if any(after > before for before, after in steps) or not any(after == before for before, after in steps):
         return response
-    lowered = {hit.id: hit.score for hit in separate_scores((p.id, p.score) for p in passages)}
+    lowered = {hit.id: hit.score for hit in separate_32_bit_scores((p.id, p.score) for p in passages)}
     used = tuple(Hit(hit.id, lowered.get(hit.id, hit.score)) for hit in response.used)
     return replace(response, passages=tuple(replace(p, score=lowered[p.id]) for p in passages), used=used)
 

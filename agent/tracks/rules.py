@@ -1,23 +1,30 @@
 """The rules that a run must keep, such as the limit of 250 tokens: one function a rule, each checking one turn.
 
-They are stricter than the organisers' validators, whose gaps `docs/data-model.md` lists. A rule gets a turn and what it
-is checked against, and yields problems; `convagent validate` shows them all. How a response's length is counted is in
-`response_length.py`, how long it may be is part of an edition's limits.
+They are stricter than the organisers' validators, whose gaps `docs/data-model.md` lists: a rule that the official
+validator of the edition does not refuse is a warning of `convagent validate`, and an error only where it is asked to be
+strict, as for all that we write. A rule gets a turn and what it is checked against, and yields problems. How a
+response's length is counted is in `response_length.py`, how long it may be is part of an edition's limits.
 """
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from agent.tracks.oddities import OddityKind
 from agent.tracks.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
 from agent.tracks.run_records import RunResponse, RunTurn
-from schemas.records import Problem, Statement, Topics
+from agent.tracks.score_precision import as_32_bits
+from schemas.records import Problem, RunInfo, Statement, Topics
 
-MAX_PASSAGES = 1000
+MAX_PASSAGES = MAX_RESPONSES = 1000
+MIN_TOKENS = 25  # of a response that says something
 # What passage ids look like. ClueWeb22-B, English part: `CLUEWEB_PATTERN` of the 2025 validator.
 COLLECTIONS = {"any": re.compile(r".+"), "clueweb22": re.compile(r"clueweb22-en\d{4}-\d{2}-\d{5}:\d+")}
+# Marks of sources such as [1], [2, 3] or [clueweb22-en0035-25-01897:1], which say nothing by themselves.
+CITATION = re.compile(r"\[\s*[\w:.-]+(?:\s*[,;]\s*[\w:.-]+)*\s*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,36 @@ class EditionLimits:
     cites: bool = True  # whether a run says which passages a text is drawn from
     statements: bool = True  # whether a run says which personal statements were chosen
     responses: int | None = None  # answers a turn
+    collection: str = "clueweb22"  # whose ids the passages have
+
+    def response_tokens(self, responses: int) -> int:
+        """How long each of so many responses to a turn may be: 250 tokens, or its share of them (2025)."""
+        return MAX_TOKENS // responses if self.together else MAX_TOKENS
+
+    def most_responses(self) -> int:
+        """How many responses to a turn can be written: where they share their length, each needs some of it."""
+        return min(self.responses or MAX_RESPONSES, MAX_TOKENS // MIN_TOKENS if self.together else MAX_RESPONSES)
+
+
+@dataclass(frozen=True, slots=True)
+class OfficialValidator:
+    """What the organisers' validator of an edition refuses; it takes everything else, some of it with a warning."""
+
+    oddities: frozenset[OddityKind]
+    rules: "frozenset[Rule]" = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is to be checked beside the rules of an edition."""
+
+    collection: str = "any"  # a key of `COLLECTIONS`
+    strict: bool = False  # whether our own rules are errors, too
+    exists: Callable[[str], bool] | None = None  # whether there is a passage of that id
+    ranking: Mapping[str, Sequence[str]] | None = None  # that the answers are built from: ids by turn id, best first
+
+
+STRICT = Checks(strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +75,15 @@ class CheckContext:
 
     limits: EditionLimits
     judged: bool  # whether there must be a text
-    ids: re.Pattern[str]
     ptkb: Mapping[str, tuple[Statement, ...]]  # by turn id
+    checks: Checks
+    refused: "frozenset[Rule]"  # whose breach the official validator refuses
+
+
+def says_something(text: str | None) -> bool:
+    """Whether a text holds more than white space, characters without width, and marks of sources."""
+    rest = CITATION.sub("", text or "")
+    return any(unicodedata.category(character)[0] not in "ZC" for character in rest)
 
 
 def check_response_ranks(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
@@ -49,10 +93,17 @@ def check_response_ranks(turn: RunTurn, _asked: CheckContext) -> Iterator[Proble
         yield Problem(f"turn {turn.turn_id} {turn.where}", f"ranks are {ranks}, expected 1 to {len(ranks)}")
 
 
+def check_response_count(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+    """At most 1,000 responses a turn (2024, guidelines)."""
+    if asked.limits.responses and len(turn.responses) > asked.limits.responses:
+        what = f"has {len(turn.responses)} responses, at most {asked.limits.responses} are allowed"
+        yield Problem(f"turn {turn.turn_id} {turn.where}", what)
+
+
 def check_text_not_empty(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """A response says something, except in a run whose responses are not judged."""
     for response in turn.responses:
-        if asked.limits.cites and asked.judged and not (response.text or "").strip():
+        if asked.limits.cites and asked.judged and not says_something(response.text):
             yield _response_problem(turn, response, "text", "is empty")
 
 
@@ -95,17 +146,17 @@ def check_passage_count(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]
 
 def check_passage_ids(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """Ids have the form of the collection's (`--collection`)."""
+    form = COLLECTIONS[asked.checks.collection]
     for response in turn.responses:
-        for passage in response.passages or ():
-            if not asked.ids.fullmatch(passage.id):
-                yield _response_problem(turn, response, "passages", f"{passage.id} is no id of the collection")
+        if odd := [passage.id for passage in response.passages or () if not form.fullmatch(passage.id)]:
+            yield _response_problem(turn, response, "passages", _name_ids(odd, "is no id of the collection"))
 
 
 def check_scores_decrease(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
-    """TREC tools sort by score, so equal scores lose the ranking."""
+    """TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking."""
     for response in turn.responses:
         for before, after in pairwise(response.passages or ()):
-            if not after.score < before.score:
+            if not as_32_bits(after.score) < as_32_bits(before.score):
                 what = f"{after.id} scores {after.score}, not below {before.id} with {before.score}"
                 yield _response_problem(turn, response, "passages", what)
                 break
@@ -114,7 +165,7 @@ def check_scores_decrease(turn: RunTurn, _asked: CheckContext) -> Iterator[Probl
 def check_some_passage_used(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
     """A response that says something names where it is from (2024 only warns, and then takes the first five)."""
     for response in turn.responses:
-        if asked.limits.cites and (response.text or "").strip() and not response.used:
+        if asked.limits.cites and says_something(response.text) and not response.used:
             yield _response_problem(turn, response, "passages", "has no passage marked used, or cited")
 
 
@@ -154,9 +205,49 @@ def check_statement_order(turn: RunTurn, _asked: CheckContext) -> Iterator[Probl
             yield _response_problem(turn, response, "ptkb_provenance", "is not ordered by score")
 
 
+def check_passages_exist(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+    """The passages are in the index (`--index`)."""
+    if (exists := asked.checks.exists) is None:
+        return
+    for response in turn.responses:
+        if odd := [passage.id for passage in response.passages or () if not exists(passage.id)]:
+            yield _response_problem(turn, response, "passages", _name_ids(odd, "is not in the index"))
+
+
+def check_given_ranking(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+    """The passages are those of the given ranking, in its order (`--ranking`)."""
+    if asked.checks.ranking is None:
+        return
+    places = {id: place for place, id in enumerate(asked.checks.ranking.get(turn.turn_id, ()))}
+    for response in turn.responses:
+        listed = list(dict.fromkeys([p.id for p in response.passages or ()] + [hit.id for hit in response.used]))
+        if odd := [id for id in listed if id not in places]:
+            yield _response_problem(turn, response, "passages", _name_ids(odd, "is not in the given ranking"))
+        found = [places[passage.id] for passage in response.passages or () if passage.id in places]
+        if found != sorted(found):
+            yield _response_problem(turn, response, "passages", "are not in the order of the given ranking")
+
+
+def check_not_all_used(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
+    """A text is drawn from some of the passages: all of them are hardly meant."""
+    for response in turn.responses:
+        count = len(response.passages or ())
+        if 1 < count == len({hit.id for hit in response.used}):
+            yield _response_problem(turn, response, "passages", f"are all used ({count})")
+
+
+def check_not_all_chosen(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+    """Some personal statements matter to a turn: all of them are hardly meant."""
+    count = len(asked.ptkb.get(turn.turn_id, ()))
+    for response in turn.responses:
+        if 1 < count == len({(statement.id, statement.text) for statement in response.statements}):
+            yield _response_problem(turn, response, "ptkb_provenance", f"lists the whole PTKB ({count} statements)")
+
+
 Rule = Callable[[RunTurn, CheckContext], Iterator[Problem]]
 RULES: tuple[Rule, ...] = (
     check_response_ranks,
+    check_response_count,
     check_text_not_empty,
     check_text_length,
     check_total_length,
@@ -170,38 +261,61 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-class RunChecker:
-    """Checks a run that is read turn by turn: each turn by all rules, and at the end that every turn was there."""
+ON_REQUEST: tuple[Rule, ...] = (check_passages_exist, check_given_ranking)  # always errors: they were asked for
+ADVICE: tuple[Rule, ...] = (check_not_all_used, check_not_all_chosen)  # always warnings
 
-    def __init__(self, topics: Topics, asked: CheckContext) -> None:
+
+class RunChecker:
+    """Checks a run that is read turn by turn: each turn by all rules, and at the end that every turn was there.
+
+    That the turns are those of the topics, each once, is an error in every edition.
+    """
+
+    def __init__(self, topics: Topics, info: RunInfo, asked: CheckContext) -> None:
         self._asked = asked
         self._known = dict.fromkeys(topics.turn_ids())
         self._seen: set[str] = set()
         self._first: RunTurn | None = None
+        self._info = info
 
     def check_turn(self, turn: RunTurn) -> Iterator[Problem]:
         """What is wrong with one turn, by itself and beside those before it."""
         place = f"turn {turn.turn_id} {turn.where}"
         self._first = self._first or turn
         if turn.info != self._first.info:
-            yield Problem(place, f"metadata differ from those of {self._first.where}")
+            yield self._judge(Problem(place, f"metadata differ from those of {self._first.where}"))
         if turn.turn_id not in self._known:
             yield Problem(place, "is not a turn of these topics")
         if turn.turn_id in self._seen:
             yield Problem(place, "is there already")
         self.mark_seen(turn.turn_id)
-        for rule in RULES:
-            yield from rule(turn, self._asked)
+        for rule in (*RULES, *ON_REQUEST, *ADVICE):
+            for problem in rule(turn, self._asked):
+                yield self._judge(problem, rule)
+
+    def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
+        """The problem as an error, or as a warning where the official validator does not refuse it."""
+        refused = rule in self._asked.refused or rule in ON_REQUEST
+        is_error = refused or (self._asked.checks.strict and rule not in ADVICE)
+        return problem if is_error else replace(problem, severity="warning")
 
     def mark_seen(self, turn_id: str) -> None:
         """The run has this turn, whatever is wrong with it."""
         self._seen.add(turn_id)
 
     def check_all_seen(self) -> Iterator[Problem]:
-        """Which turns the run lacks."""
+        """What is wrong with the run's name, and which turns the run lacks."""
+        name = (self._first.info if self._first and self._first.info else self._info).name
+        if name.split() not in ([], [name]):
+            yield self._judge(Problem("$", f"the run's name {name!r} has spaces"))
         for turn_id in self._known:
             if turn_id not in self._seen:
                 yield Problem(f"turn {turn_id}", "is missing from the run")
+
+
+def _name_ids(ids: list[str], what: str) -> str:
+    """What holds of the first id, and of how many others."""
+    return f"{ids[0]} {what}" + (f", nor are {len(ids) - 1} others" if len(ids) > 1 else "")
 
 
 def _response_problem(turn: RunTurn, response: RunResponse, field: str, what: str) -> Problem:

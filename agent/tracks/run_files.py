@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from agent.tracks.edition import Edition
+from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape
+from agent.tracks.oddities import Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
-from agent.tracks.rules import COLLECTIONS, CheckContext, RunChecker
+from agent.tracks.rules import STRICT, CheckContext, Checks, RunChecker
 from agent.tracks.run_layouts import Entry
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
 from agent.tracks.shapes import shape_problems
@@ -36,7 +38,7 @@ def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo, on_turn: On
     Raises `InvalidInputError` for what the edition cannot express.
     """
     form = load_edition(edition)
-    _check_parts(form, info)
+    _check_info(form, info)
     before, between, after = form.layout.encode_frame(info)
     yield before
     for number, turn in enumerate(turns):
@@ -62,40 +64,43 @@ def check_expressible(edition: str, info: RunInfo, topics: Topics, responses: in
     `UsageError` for a part left out that the edition must have, `InvalidInputError` for a turn or statement id.
     """
     form = load_edition(edition)
-    _check_parts(form, info)
-    if responses > 1 and form.limits.responses == 1:
-        raise UsageError(f"{edition} has one answer a turn", remedy="Leave --responses out.")
+    _check_info(form, info)
+    if responses > (most := form.limits.most_responses()):
+        raise UsageError(f"--responses {responses}: for {edition} at most {most} are written", remedy="Give fewer.")
     for topic in topics.topics:
         statements = tuple(RunStatement(statement.id, statement.text) for statement in topic.ptkb)
         for turn in topic.turns:
             _encode_entry(form, RunTurn(turn.id, (RunResponse(1, "", (), (), statements),)), info)
 
 
-def _check_parts(form: Edition, info: RunInfo) -> None:
+def _check_info(form: Edition, info: RunInfo) -> None:
+    """Raises `UsageError` for a run's name, or for parts left out, that an edition's runs cannot have."""
+    if info.name.split() not in ([], [info.name]):
+        raise UsageError(f"a run's name has no spaces: {info.name!r}", remedy="Give another --run-name.")
     for part in ("rewrite", "passages", "answer"):
         if not getattr(info.parts, part) and part not in form.optional_parts:
             able = ", ".join(sorted(edition.name for edition in load_editions() if part in edition.optional_parts))
             raise UsageError(f"{form.name} has no runs without {part} (it may be left out of: {able})")
 
 
-def read_run(edition: str, data: Data) -> tuple[RunInfo, Iterator[RunTurn]]:
-    """What the head of a run says, and its turns.
+def read_run(edition: str, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[RunTurn]]:
+    """What the head of a run says, and its turns; what is odd about it is collected.
 
-    Raises `msgspec.DecodeError` for what is not of the edition's shape; `run_problems` lists all that is wrong.
+    Raises `msgspec.DecodeError` for what cannot be understood; `run_problems` lists all that is wrong.
     """
     form = load_edition(edition)
-    info, entries = form.layout.split_entries(data)
-    return info, (_decode_entry(form, entry, info) for entry in entries)
+    info, entries = form.layout.split_entries(data, oddities)
+    return info, (_decode_entry(form, entry, info, oddities) for entry in entries)
 
 
-def read_detected_run(data: Data) -> tuple[str, RunInfo, Iterator[RunTurn]]:
-    """The edition of a run, what its head says, and its turns.
+def read_detected_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[RunTurn]]:
+    """The edition of a run, what its head says, and its turns; what is odd about it is collected.
 
     Raises `InvalidInputError` for what is no valid run: at once, or when the turn is reached that is broken.
     """
     edition = detect_run(data)
     with _refuse_broken_run(edition):
-        info, turns = read_run(edition, data)
+        info, turns = read_run(edition, data, oddities)
     return edition, info, _iterate_turns(turns, edition)
 
 
@@ -113,14 +118,18 @@ def _refuse_broken_run(edition: str) -> Iterator[None]:
         raise InvalidInputError(f"is no valid {edition} run ({error})", remedy=remedy) from error
 
 
-def _decode_entry(form: Edition, entry: Entry, info: RunInfo) -> RunTurn:
-    return form.read_entry(decode(entry.data, form.entry_shape), entry.where, info)
+def _decode_entry(form: Edition, entry: Entry, info: RunInfo, oddities: Oddities) -> RunTurn:
+    try:
+        decoded = decode_leniently(entry.data, form.entry_shape, entry.where, oddities)
+    except msgspec.DecodeError as error:
+        raise msgspec.DecodeError(f"{entry.where}: {error}") from error
+    return form.read_entry(decoded, entry.where, info)
 
 
 def detect_run(data: Data) -> str:
     """The name of the edition of a run file. Raises `InvalidInputError` for what is a run of none."""
     for edition in load_editions():
-        if edition.detects_run(edition.layout.read_field_names(data)):
+        if edition.detects_run(edition.layout.read_first_fields(data)):
             return edition.name
     try:
         decode(data, dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
@@ -130,28 +139,33 @@ def detect_run(data: Data) -> str:
     raise InvalidInputError("is a run of no edition that can be recognised", remedy=remedy)
 
 
-def make_checker(edition: str, info: RunInfo, topics: Topics, collection: str = "any") -> RunChecker:
+def make_checker(edition: str, info: RunInfo, topics: Topics, checks: Checks) -> RunChecker:
     """A checker of the rules of an edition, which is to be given the turns of a run one by one."""
     ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
-    limits = load_edition(edition).limits
-    return RunChecker(topics, CheckContext(limits, info.parts.answer, COLLECTIONS[collection], ptkb))
+    form = load_edition(edition)
+    return RunChecker(topics, info, CheckContext(form.limits, info.parts.answer, ptkb, checks, form.official.rules))
 
 
-def run_problems(data: Data, topics: Topics, edition: str | None = None, collection: str = "any") -> list[Problem]:
-    """Everything wrong with a run file: its shape by the published JSON Schema, and the rules of `rules.py`."""
+def run_problems(data: Data, topics: Topics, edition: str | None = None, checks: Checks = STRICT) -> list[Problem]:
+    """Everything wrong with a run file: its shape, what is odd about it, and the rules of `rules.py`."""
     form = load_edition(edition or topics.edition)
+    oddities = Oddities()
     try:
-        info, entries = form.layout.split_entries(data)
+        info, entries = form.layout.split_entries(data, oddities)
     except msgspec.DecodeError as error:
         return _head_problems(form, data) or [Problem("$", f"is not JSON ({error})")]
-    checker = make_checker(form.name, info, topics, collection)
-    problems = [problem for entry in entries for problem in _entry_problems(form, entry, info, checker)]
-    return [*problems, *checker.check_all_seen()]
+    checker = make_checker(form.name, info, topics, checks)
+    problems = [problem for entry in entries for problem in _entry_problems(form, entry, info, checker, oddities)]
+    refused = form.official.oddities
+    odd = [oddity.to_problem(is_error=checks.strict or oddity.kind in refused) for oddity in oddities]
+    return [*problems, *odd, *checker.check_all_seen()]
 
 
-def _entry_problems(form: Edition, entry: Entry, info: RunInfo, checker: RunChecker) -> Sequence[Problem]:
+def _entry_problems(
+    form: Edition, entry: Entry, info: RunInfo, checker: RunChecker, oddities: Oddities
+) -> Sequence[Problem]:
     try:
-        turn = _decode_entry(form, entry, info)
+        turn = _decode_entry(form, entry, info, oddities)
     except msgspec.DecodeError as error:
         return _entry_shape_problems(form, entry, checker) or [Problem(entry.where, str(error))]
     return list(checker.check_turn(turn))
@@ -159,7 +173,7 @@ def _entry_problems(form: Edition, entry: Entry, info: RunInfo, checker: RunChec
 
 def _entry_shape_problems(form: Edition, entry: Entry, checker: RunChecker) -> list[Problem]:
     try:
-        raw = decode(entry.data)
+        raw = decode_spelling(entry.data, Any, entry.where, Oddities())
     except msgspec.DecodeError as error:
         return [Problem(entry.where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None
@@ -167,11 +181,13 @@ def _entry_shape_problems(form: Edition, entry: Entry, checker: RunChecker) -> l
     if isinstance(turn_id, str):
         checker.mark_seen(turn_id)
         place = f"turn {turn_id} "
-    return [Problem(place + p.where, p.what) for p in shape_problems(raw, form.entry_shape, entry.where)]
+    fitted = fit_to_shape(raw, form.entry_shape, entry.where, Oddities())
+    return [Problem(place + p.where, p.what) for p in shape_problems(fitted, form.entry_shape, entry.where)]
 
 
 def _head_problems(form: Edition, data: Data) -> list[Problem]:
     try:
-        return shape_problems(decode(data), form.run.shape)
+        raw = decode_spelling(data, Any, "$", Oddities())
     except msgspec.DecodeError:
         return []
+    return shape_problems(fit_to_shape(raw, form.run.shape, "$", Oddities()), form.run.shape)

@@ -3,12 +3,14 @@
 Files are split into turns without decoding them, so that only one turn at a time is in memory in its decoded form.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from agent.tracks.lenient_reading import decode_spelling, fit_to_shape
+from agent.tracks.oddities import Oddities
 from schemas.records import RunInfo
 from schemas.wire import Data, decode
 
@@ -44,12 +46,12 @@ class RunLayout(Protocol):
         """Where the turn with this number (from 0) stands in a file."""
         ...
 
-    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+    def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
         """What the head of a file says, and its turns. Raises `msgspec.DecodeError` for a file of another layout."""
         ...
 
-    def read_field_names(self, data: Data) -> frozenset[str]:
-        """The names of the head's fields, or of the first turn's where there is no head; none for another layout."""
+    def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
+        """The head's fields, or the first turn's where there is no head; none for another layout."""
         ...
 
 
@@ -78,12 +80,21 @@ class JsonObject(Generic[H]):
     def json_path(self, number: int) -> str:
         return f"$.turns[{number}]"
 
-    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
-        head = decode(data, self.shape)
+    def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
+        head = self._decode_head(data, oddities)
         return self.read_head(head), (Entry(self.json_path(n), raw) for n, raw in enumerate(head.turns))
 
-    def read_field_names(self, data: Data) -> frozenset[str]:
-        return _decode_names(data, dict[str, msgspec.Raw])
+    def _decode_head(self, data: Data, oddities: Oddities) -> H:
+        try:
+            return decode(data, self.shape)
+        except msgspec.DecodeError:
+            fields = decode_spelling(data, dict[str, msgspec.Raw], "$", oddities)
+            raw = {name: decode(value) for name, value in fields.items() if name != "turns"}
+            raw |= {"turns": decode(fields["turns"], list[msgspec.Raw])} if "turns" in fields else {}
+            return msgspec.convert(fit_to_shape(raw, self.shape, "$", oddities), self.shape)
+
+    def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
+        return _decode_fields(data, dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +110,12 @@ class JsonArray:
     def json_path(self, number: int) -> str:
         return f"$[{number}]"
 
-    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
-        rows = decode(data, list[msgspec.Raw])
+    def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
+        rows = decode_spelling(data, list[msgspec.Raw], "$", oddities)
         return RunInfo(""), (Entry(self.json_path(n), raw) for n, raw in enumerate(rows))
 
-    def read_field_names(self, data: Data) -> frozenset[str]:
-        return _decode_names(data, list[dict[str, msgspec.Raw]])
+    def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
+        return _decode_fields(data, list[dict[str, msgspec.Raw]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +131,19 @@ class JsonLines:
     def json_path(self, number: int) -> str:
         return f"line {number + 1} $"
 
-    def split_entries(self, data: Data) -> tuple[RunInfo, Iterator[Entry]]:
+    def split_entries(self, data: Data, _oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
         lines = enumerate(bytes(data).splitlines())
         return RunInfo(""), (Entry(self.json_path(n), line) for n, line in lines if line.strip())
 
-    def read_field_names(self, data: Data) -> frozenset[str]:
+    def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
         first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
-        return _decode_names(first_line, dict[str, msgspec.Raw])
+        return _decode_fields(first_line, dict[str, msgspec.Raw])
 
 
-def _decode_names(data: Data, shape: Any) -> frozenset[str]:
-    """The field names of an object, or of the first object of a list; none where `data` is not of the shape."""
+def _decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:
+    """The fields of an object, or of the first object of a list; none where `data` is not of the shape."""
     try:
-        decoded = decode(data, shape)
+        decoded = decode_spelling(data, shape, "$", Oddities())
     except msgspec.DecodeError:
-        return frozenset()
-    return frozenset(decoded if isinstance(decoded, dict) else next(iter(decoded), ()))
+        return {}
+    return decoded if isinstance(decoded, dict) else next(iter(decoded), {})

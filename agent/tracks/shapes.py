@@ -5,18 +5,27 @@ from typing import Any
 
 import msgspec
 
+from agent.tracks.lenient_reading import fit_to_shape
+from agent.tracks.oddities import Oddities
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
 MAX_LISTED = 20
 
 
-def convert_to_shape(raw: Any, shape: Any, kind: str) -> Any:
-    """What a file of this kind says, as its wire type. Raises `InvalidInputError` with every problem of shape."""
+def convert_to_shape(raw: Any, shape: Any, kind: str, oddities: Oddities | None = None) -> Any:
+    """What a file of this kind says, as its wire type; leniently where the oddities are collected.
+
+    Raises `InvalidInputError` with every problem of shape.
+    """
     try:
         return msgspec.convert(raw, shape)
+    except msgspec.ValidationError:
+        fitted = raw if oddities is None else fit_to_shape(raw, shape, "$", oddities)
+    try:
+        return msgspec.convert(fitted, shape)
     except msgspec.ValidationError as error:
-        problems = shape_problems(raw, shape) or [Problem("$", str(error))]
+        problems = shape_problems(fitted, shape) or [Problem("$", str(error))]
         raise InvalidInputError(list_problems(f"is not a valid {kind}", problems)) from error
 
 

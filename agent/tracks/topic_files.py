@@ -1,4 +1,4 @@
-"""Topics files of any edition: detected and read strictly."""
+"""Topics files of any edition: detected, and read leniently."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -8,21 +8,33 @@ from typing import Any, get_args
 import msgspec
 
 from agent.tracks.edition import Edition
-from agent.tracks.json_files import decode_file, locate_errors
+from agent.tracks.lenient_reading import decode_spelling
+from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.registry import load_edition, load_editions
 from agent.tracks.shapes import convert_to_shape
+from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Topics
+from schemas.wire import Data
 
 
 def read_topics(path: Path, edition: str | None = None) -> Topics:
-    """Topics and labels of a file; the edition is detected unless given.
+    """Topics and labels of a file; the edition is detected unless given. What was odd about it is logged.
 
     Raises `InvalidInputError` with every problem of shape, each with its JSON path.
     """
-    raw = decode_file(path, remedy="Is it a topics file?")
-    with locate_errors(path):
-        return _read_topics_of(_choose_edition(raw, edition), raw)
+    data = read_utf8(path)
+    with report_oddities(path) as oddities:
+        return parse_topics(data, oddities, edition)
+
+
+def parse_topics(data: Data, oddities: Oddities, edition: str | None = None) -> Topics:
+    """The same of the contents of a file."""
+    try:
+        raw = decode_spelling(data, Any, "$", oddities)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
+    return _read_topics_of(_choose_edition(raw, edition), raw, oddities)
 
 
 def _choose_edition(raw: Any, name: str | None) -> Edition:
@@ -55,7 +67,7 @@ def _required_fields(edition: Edition) -> str:
     return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(topic) if field.required)
 
 
-def _read_topics_of(edition: Edition, raw: Any) -> Topics:
+def _read_topics_of(edition: Edition, raw: Any, oddities: Oddities) -> Topics:
     if not raw:
         raise InvalidInputError("holds no topics")
-    return edition.read_topics(convert_to_shape(raw, edition.topics.shape, f"{edition.name} topics file"))
+    return edition.read_topics(convert_to_shape(raw, edition.topics.shape, f"{edition.name} topics file", oddities))

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
-from agent.tracks.response_length import MAX_TOKENS, leading_within_limit
+from agent.tracks.response_length import leading_within_limit
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, nearest_sentence, says_not_found
 from agent.turn.preference_filter import avoided_things, mentions_any
@@ -31,15 +31,14 @@ def generate_responses(
     embed: Embed | None,
     plan: Plan,
 ) -> tuple[Response, ...]:
-    """The wanted number of answers, best first, together at most 250 tokens (by both official counts).
+    """The wanted number of answers, best first, each as long as the plan allows.
 
     They cite only `passages`. A further answer is built from passages that none before it cites. Where no passage has
     an answer, the only response says so; it is empty where no passage has a sentence.
     """
     if not plan.parts.answer:
         return ()
-    tokens = MAX_TOKENS // max(1, plan.responses)  # iKAT 2025 counts a turn's responses together
-    limit = LengthLimit(plan.words, tokens)
+    limit = LengthLimit(plan.words, plan.response_tokens)
     responses: list[Response] = []
     not_found = Response(())
     left = list(passages)

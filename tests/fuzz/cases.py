@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from agent.runs.given_ranking import read_ranking
-from agent.runs.validation import check_run
+from agent.runs.validation import CheckRequest, check_run
 from indexes.passage_index import PassageIndex
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError, InvalidInputError
@@ -70,7 +70,7 @@ def _answered(case: Case, topics: Path, *more: Argument) -> Step:
 
 
 def _valid(run: Path, topics: Path, edition: str | None = None) -> None:
-    if problems := check_run(run, topics, edition).problems:
+    if problems := check_run(run, topics, CheckRequest(edition)).problems:
         raise InvalidInputError(f"the run is not valid: {problems[0]}")
 
 
@@ -162,7 +162,7 @@ def runs(case: Case) -> Iterator[Step]:
     elif way == 1:
         out = case.place / "mended"
         mended = ("validate", found, "-t", known, "--repair", out)
-        yield Step(mended, (out,), lambda: check_run(out, known, edition))
+        yield Step(mended, (out,), lambda: check_run(out, known, CheckRequest(edition)))
     elif way == 2:
         out = case.place / "out.trec"
         yield Step(("convert", found, "-o", out), (out,), lambda: _same_ranking(found, out))

@@ -1,0 +1,167 @@
+"""JSON of other people made into the wire types, which are strict: they are what we write.
+
+What fits the type is decoded at once. Only what does not is looked at field by field: unknown fields are left out,
+numbers given as text and ids given as numbers are converted, and fields that may be absent, or null, get the value that
+their type names (`absent`). The types themselves say all that; whatever then still does not fit is an error.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Meta, inspect
+
+from agent.tracks.oddities import Oddities
+from schemas.wire import Data, decode
+
+# Words of Python and commas after a last item, as guidelines print them. Strings are matched so as to be passed over,
+# be it one that does not end: no file takes more than one pass.
+NO_JSON = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|\b(?:True|False|None)\b|,(?=\s*[\]}])')
+JSON_WORDS = {b"True": b"true", b"False": b"false", b"None": b"null", b",": b""}
+WORDS, COMMA = "True, False and None are read as true, false and null", "a comma after the last item is left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What a field that is not there counts as, by its item's position (from 0) and the length of the list."""
+
+    value: Callable[[int, int], Any]
+    meaning: str
+    ordered: bool = False  # whether the value is the item's place: then either all items have it, or none counts
+
+
+def absent(value: Any, meaning: str) -> Meta:
+    """Marks a field of a wire type as one that a reader can do without; a list or a dict is copied."""
+    return Meta(extra={"absent": Absent(lambda _position, _length: type(value)(value), meaning)})
+
+
+BY_PLACE = "the order of the list counts"
+PLACE_UP = Meta(extra={"absent": Absent(lambda position, _: position + 1, BY_PLACE, ordered=True)})
+PLACE_DOWN = Meta(extra={"absent": Absent(lambda position, length: float(length - position), BY_PLACE, ordered=True)})
+NUMBERS = {int: re.compile(r"-?[0-9]{1,18}"), float: re.compile(r"-?[0-9]{1,400}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")}
+IS_ID = {"id": True}  # `extra` of a text that may also be a number
+
+
+def decode_leniently(data: Data | msgspec.Raw, shape: Any, where: str, oddities: Oddities) -> Any:
+    """JSON at a place of a file as a wire type. Raises `msgspec.DecodeError` for what cannot be understood."""
+    try:
+        return decode_spelling(data, shape, where, oddities)
+    except msgspec.ValidationError:
+        raw = decode_spelling(data, Any, where, Oddities())
+        return msgspec.convert(fit_to_shape(raw, shape, where, oddities), shape)
+
+
+def decode_spelling(data: Data | msgspec.Raw, shape: Any, where: str, oddities: Oddities) -> Any:
+    """JSON, or nearly JSON, as a shape that it must have. Raises `msgspec.DecodeError` for all else."""
+    try:
+        return decode(data, shape)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        if (mended := mend_json(data, where, oddities)) is None:
+            raise
+        return decode(mended, shape)
+
+
+def mend_json(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> bytes | None:
+    """The same with the words of Python in JSON's spelling and without trailing commas; None where there are none."""
+    text = bytes(data)
+    found: list[bytes] = []
+
+    def mend(match: re.Match[bytes]) -> bytes:
+        if (token := match.group()) not in JSON_WORDS:
+            return token
+        found.append(token)
+        return JSON_WORDS[token]
+
+    mended = NO_JSON.sub(mend, text)
+    commas = found.count(b",")
+    for what, count in ((WORDS, len(found) - commas), (COMMA, commas)):
+        if count:
+            oddities.add("no JSON", what, where, count)
+    return mended if found else None
+
+
+def fit_to_shape(raw: Any, shape: Any, where: str, oddities: Oddities) -> Any:
+    """Decoded JSON with all that can be understood brought into the form of a wire type; the rest stays as it is."""
+    return _Fitter(oddities).fit(raw, _describe(shape), where, "")
+
+
+@cache
+def _describe(shape: Any) -> inspect.Type:
+    return inspect.type_info(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitter:
+    """Walks JSON and its wire type side by side. `where` is a JSON path, `name` the last field on it."""
+
+    oddities: Oddities
+
+    def fit(self, raw: Any, kind: inspect.Type, where: str, name: str) -> Any:
+        match kind:
+            case inspect.Metadata():
+                is_number = isinstance(raw, int) and not isinstance(raw, bool)
+                if is_number and (kind.extra or {}).get("id"):
+                    self.oddities.add("id as number", f"`{name}` is a number, read as a text", where)
+                    return str(raw)
+                return self.fit(raw, kind.type, where, name)
+            case inspect.StructType() if isinstance(raw, dict):
+                return self.fit_fields(raw, kind, where)
+            case inspect.ListType() if isinstance(raw, list):
+                items = self.number_items(raw, _without_metadata(kind.item_type), where)
+                return [self.fit(item, kind.item_type, f"{where}[{n}]", name) for n, item in enumerate(items)]
+            case inspect.DictType() if isinstance(raw, dict):
+                return {key: self.fit(raw[key], kind.value_type, f"{where}[{key!r}]", name) for key in raw}
+            case inspect.IntType() | inspect.FloatType() if isinstance(raw, str):
+                return self.read_number(raw, int if isinstance(kind, inspect.IntType) else float, where, name)
+        return raw
+
+    def fit_fields(self, raw: Mapping[str, Any], kind: inspect.StructType, where: str) -> dict[str, Any]:
+        """An object without the fields that its type does not have, and with those that it may lack."""
+        fields = {field.encode_name: field.type for field in kind.fields}
+        for name in raw:
+            if name in getattr(kind.cls, "also_read", ()):
+                self.oddities.add("known field", f"the field `{name}` is left out", where)
+            elif name not in fields:
+                self.oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
+        filled = dict(raw)
+        for name, rule in _fields_by_rule(kind, ordered=False):
+            if raw.get(name) is None:
+                self.oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
+                filled[name] = rule.value(0, 1)
+        return {
+            name: self.fit(filled[name], fields[name], f"{where}.{name}", name) for name in fields if name in filled
+        }
+
+    def number_items(self, items: list[Any], kind: inspect.Type, where: str) -> list[Any]:
+        """The items of a list with what follows from their order, where any of them lacks it."""
+        for name, rule in _fields_by_rule(kind, ordered=True):
+            if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and item.get(name) is None]:
+                what = f"`{name}` is absent: {rule.meaning}"
+                self.oddities.add("absent field", what, f"{where}[{lacking[0]}]", len(lacking))
+                values = [rule.value(n, len(items)) for n in range(len(items))]
+                items = [i | {name: v} if isinstance(i, dict) else i for i, v in zip(items, values, strict=True)]
+        return items
+
+    def read_number(self, raw: str, kind: type[int] | type[float], where: str, name: str) -> Any:
+        if not NUMBERS[kind].fullmatch(raw) or not math.isfinite(float(raw)):
+            return raw
+        self.oddities.add("number as text", f"`{name}` is a text, read as a number", where)
+        return kind(raw)
+
+
+def _without_metadata(kind: inspect.Type) -> inspect.Type:
+    return _without_metadata(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _fields_by_rule(kind: inspect.Type, *, ordered: bool) -> Iterator[tuple[str, Absent]]:
+    """The fields of a struct that a reader can do without: those that follow from the order, or the others."""
+    for field in kind.fields if isinstance(kind, inspect.StructType) else ():
+        rule = (field.type.extra or {}).get("absent") if isinstance(field.type, inspect.Metadata) else None
+        if rule and rule.ordered is ordered:
+            yield field.encode_name, rule
