@@ -65,7 +65,7 @@ def test_qrecc(by_option: bool, tmp_path: Path, example_index: PassageIndex) -> 
     option, settings = (["--index", index], {}) if by_option else ([], {"CONVAGENT_INDEX": index})
     ended = call_script("qrecc.sh", tmp_path, "-i", questions, "-o", out, *option, **settings)
     assert ended.returncode == 0, ended.stderr
-    verdict = check_run(out / "run.json", questions / "questions.json", None, "any")
+    verdict = check_run(out / "run.json", questions / "questions.json")
     assert (verdict.turns, verdict.problems) == (2, ())
 
 
