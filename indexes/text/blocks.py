@@ -17,7 +17,7 @@ MAX_NAME_WORDS = 4  # of a column's name
 MAX_LABEL_WORDS = 6  # of a heading before the text that it stands above: "Keeping: The bread ..."
 MAX_HEADING_LINE_WORDS = 4
 _BULLET = re.compile(r"(?:[-*•–·‣▪]|\[[ xX]\]|\(?\d{1,2}[.)])\s")
-_NAME = re.compile(r"[^:;.!?]{1,60}: \S")
+_NAME = re.compile(r"(?:[^:;.!?]|\.(?=\w)){1,60}: \S")
 _KEY = re.compile(r"[a-z_][\w.\[\]]{0,40}: \S")
 _LABEL = re.compile(r"([^:;.!?]{1,60}:) (\S.*)")
 _BINDING = re.compile(

@@ -24,7 +24,7 @@ _ALONE = (  # sure wherever they begin a text
     rf"|(?= {_CHECKED} by| {_DATED}|$))",
     rf"{_DATED}{_DATE}{_TIME}{_SEPARATOR}",
     r"Home(?: (?:[»›>/|→]|>>)(?: [\w&’'-]+){1,4}(?= (?:[»›>/|→]|>>)))* (?:[»›>/|→]|>>) [\w&’'-]+",
-    r"(?:[A-Z][\w&’'-]*(?: [\w&’'-]+){0,3} (?:[»›]|>>?) ){2,6}",
+    r"[A-Z][\w&’'-]* (?:[»›]|>>?)(?: [\w&’'-]+){1,4} (?:(?:[»›]|>>?)(?: [\w&’'-]+){1,4} ){0,4}(?:[»›]|>>?) [\w&’'-]+",
     r"Answered (?:\d+ \w+ ago|.{0,15}\d{4})(?: [·•] Author has [\w.]+ answers and [\w.]+ answer views)?",
     rf"Updated {_DATE} [·•] Author has [\w.]+ answers and [\w.]+ answer views",
     r"Author has [\w.]+ answers and [\w.]+ answer views",
@@ -62,7 +62,7 @@ _WHOLE = (  # of a short text
     r"|related posts?|popular articles|table of contents|contents|inhalt(?:sverzeichnis)?|top|faqs?)[.:!]?",
     r"(?:sign up|subscribe|join|register)\b.{0,60}\b(?:newsletter|mailing list|email updates|free trial|updates|channel|"
     r"inbox)\b.*",
-    r"(?:follow|like|find) us on\b.*|share (?:this|on|via)\b.{0,60}|(?:click|tap) here\b.*"
+    r"(?:follow|like|find) us on\b.*|share (?:this|on|via)\b(?: [\w-]+){0,5}:?|(?:click|tap) here\b.*"
     r"|(?:abonnieren|teilen) sie\b.{0,80}",
     r"(?:read|see|learn|find out) (?:more|also)\b(?: (?:at|on|about|here|in))?[: ].{0,80}",
     r"(?:impressum|imprint|angaben gemäß|verantwortlich (?:i\. ?s\. ?d\.|im sinne|für den inhalt))\b.*",
@@ -97,7 +97,7 @@ def _up_to_space(text: str, found: re.Match[str] | None) -> str:
 
 def is_boilerplate(text: str) -> bool:
     """Whether a unit is nothing but boilerplate, or has no word at all."""
-    if not re.search(r"[^\W\d_]", text) and not re.search(r"\d\S*\s?[%€$£°]|[€$£]\s?\d", text):
-        return True
     short = text[: MAX_CHARACTERS + 1]
+    if not re.search(r"[^\W\d_]", text) and not re.search(r"\d\S*\s?[%€$£°]|[€$£]\s?\d", short):
+        return True
     return len(short) <= MAX_CHARACTERS and bool(WHOLE.fullmatch(short) or match_boilerplate(short) == short)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from indexes.text.boilerplate import match_boilerplate, match_dateline
 
 MAX_HEADING_WORDS = 30
+MAX_WORD_CHARACTERS = 60  # that are looked at
 WINDOW = 80  # words at the front of a sentence that are looked at
 _SMALL = frozenset(
     "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do not "
@@ -18,7 +19,9 @@ _SMALL = frozenset(
 )
 _OPENERS = frozenset("the this these there if when while although though because since it it's here your our".split())
 _QUANTIFIERS = frozenset("most some many each every a an".split())
-_PREPOSITIONS = frozenset("in on at for from with by after before during as according depending despite unlike".split())
+_PREPOSITIONS = frozenset(
+    "in on at for from with by after before during among as according depending despite unlike".split()
+)
 _AFTER_PREPOSITIONS = frozenset(
     "this these order addition general fact case many some most contrast short recent soon the".split()
 )
@@ -37,8 +40,11 @@ _ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}:?|[•*–-]")
 
 
 def count_glued_words(words: Sequence[str], title: str = "") -> int:
-    """How many words at the front of a sentence are a heading, a breadcrumb or a byline; 0 where that is not sure."""
-    front = list(words[:WINDOW])
+    """How many words at the front of a sentence are a heading, a breadcrumb or a byline; 0 where that is not sure.
+
+    Only the first 80 words count, and of each the first 60 characters.
+    """
+    front = [word[:MAX_WORD_CHARACTERS] for word in words[:WINDOW]]
     text = " ".join(front)
     return (
         _count_title(front, title)
@@ -68,6 +74,8 @@ def begins_sentence(text: str) -> bool:
 def is_title_fragment(words: Sequence[str]) -> bool:
     """Whether a sentence may have a heading at its front, though that is not sure: four words or more in capitals."""
     run = 0
+    if _is_function(words[0]) or words[0] == "According":
+        return False
     while run < len(words) and _is_titled(words[run]):
         run += 1
     capitals = [word for word in words[:run] if word[:1].isupper()]
@@ -92,13 +100,14 @@ def _count_dateline(front: Sequence[str], text: str) -> int:
 
 def _count_repeated_title(front: Sequence[str]) -> int:
     """A page's title that stands there twice, perhaps with its site's name and a menu between."""
-    folded = [_fold(word) for word in front]
+    folded = [_fold(word) for word in front[: MAX_HEADING_WORDS + 10]]
     for again in range(2, min(len(front), MAX_HEADING_WORDS)):
         size = _count_same(folded, again)
         if size < 2 or not (front[0][:1].isupper() and front[again][:1].isupper()):
             continue
         separated = any(word in ("|", "-", "–", "»", "•") for word in front[size:again])
-        if again == size or separated or (size >= 3 and _is_title(front[:again])):
+        between = all(map(_is_titled, front[size:again]))
+        if again == size or (separated and between) or (size >= 3 and _is_title(front[:again])):
             behind = front[again + size][:1] if again + size < len(front) else "a"
             is_second_title = (separated or size >= 4) and (behind.isupper() or behind.isdigit())
             return again + size if is_second_title else again
@@ -124,11 +133,32 @@ def _count_heading(front: Sequence[str]) -> int:
             return place
         if match_boilerplate(" ".join(front[place:])) and _is_title(heading) and not _is_function(heading[-1]):
             return place
-        if _can_be_heading(heading, numbered=bool(numbered)) and (
-            _opens(front, place) or _repeats(heading, front, place, numbered=bool(numbered))
-        ):
+        if _is_shouted(heading) and front[place][1:2].islower() and front[place + 1][:1].islower():
             return place
+        if not _can_be_heading(heading, numbered=bool(numbered)):
+            continue
+        if _opens(front, place):
+            return place
+        if _repeats(heading, front, place, numbered=bool(numbered)):
+            return _find_repeated_start(front, place)
     return 0
+
+
+def _is_shouted(heading: Sequence[str]) -> bool:
+    """Whether three words or more have nothing but capitals."""
+    return len(heading) >= 3 and all(word.isupper() for word in heading if word[:1].isalpha())
+
+
+def _find_repeated_start(front: Sequence[str], place: int) -> int:
+    """Where a sentence begins that says several words of the heading again, the place being of the last of them."""
+    start = place
+    while (
+        start > 1
+        and front[start - 1][:1].isalnum()
+        and any(_fold(front[start - 1]).removesuffix("'s") == _fold(word) for word in front[: start - 1])
+    ):
+        start -= 1
+    return start if front[start][:1].isupper() else place
 
 
 def _can_be_heading(heading: Sequence[str], *, numbered: bool) -> bool:
@@ -147,6 +177,8 @@ def _can_be_heading(heading: Sequence[str], *, numbered: bool) -> bool:
 def _opens(front: Sequence[str], place: int) -> bool:
     """Whether a function word in capitals with a word in small letters behind it opens a sentence."""
     word, following = _fold(front[place]), front[place + 1]
+    if front[place] == "One" and following == "of":
+        return True
     if not front[place][:1].isupper() or front[place][-1] in ",:;" or not following[:1].islower():
         return False
     before = _fold(front[place - 1])
@@ -170,9 +202,12 @@ def _repeats(heading: Sequence[str], front: Sequence[str], place: int, *, number
         return front[place][:1].isupper()
     if len(heading) == 1:
         return _fold(word) == _fold(heading[0]) and (numbered or word != heading[0])
+    if any("," in other for other in heading):
+        return False
     if _is_title(heading) and any(_is_same(word, other) for other in heading):
-        return not _is_name_part(heading, following)
-    return _fold(word) == _fold(heading[0])
+        joins = _fold(following) in ("and", "or", "&", "of", "in", "und", "oder")
+        return not (joins and not _is_same(word, heading[0])) and not _is_name_part(heading, following)
+    return len(heading) <= 4 and _fold(word) == _fold(heading[0]) and not any(map(_is_function, heading))
 
 
 def _is_name_part(heading: Sequence[str], following: str) -> bool:

@@ -5,6 +5,7 @@ condition or exception of what stands before: "Only with written permission.", "
 """
 
 import re
+from collections.abc import Sequence
 
 MAX_LIMITING_WORDS = 14  # of a sentence that points back and negates; a longer one says something of its own
 _ITSELF = "article|page|post|guide|blog|site|website|document|manual|handbook|contract|policy|year|month|chapter|paper"
@@ -39,8 +40,11 @@ _POINTS_BACK = (
     rf"(?:in|on|at|by|for|from|with|without|during|after|before|under|despite|given|of|like|unlike|to|through|because of"
     r"|due to|all|some|many|most|none|few|each|one|two|both|any|several|half|part|much|neither|either)"
     rf"(?:\s(?:of|all))?\s{_POINTERS}\b(?!\s(?:{_ITSELF}|who|which)\b)",
-    r"(?!when\sit\scomes|if\sit\s(?:rains|snows))[a-z]+\s(?:it|they|them|these|those|this|he|she|him)\b"
-    r"(?!\s(?:rains|snows))",
+    r"(?!(?:how|what|where|who|why)\s|when\sit\scomes|if\sit\s(?:rains|snows))[a-z]+\s(?:it|they|them|these|those|this|he|she|him)\b"
+    rf"(?!\s(?:rains|snows|{_ITSELF}|who)\b)",
+    r"(?:while|although|though|if|when|because|since|once|until|whether|even if|even though)\s(?:that|such)\b",
+    r"(?:since|until|by|even|back|from|only) then\b|even (?:better|worse|more)\b|more so\b|not only that\b"
+    r"|as (?:already )?(?:mentioned|noted|discussed|described|stated|said|shown|explained|seen|you can see|we saw)\b",
     r"(?:another|others?|both|neither|either|one)\s(?:of\s(?:them|these|those)|is|are|was|were|has|have|can|way|reason"
     r"|option|example|benefit|advantage|thing|factor)\b",
     r"sie\s(?:\w*[^n\s]|ist)\b(?!\S)",
@@ -69,10 +73,18 @@ _NEGATES = re.compile(
     re.IGNORECASE,
 )
 
+_DEMONSTRATIVE = re.compile(r"(?:this|these|that|those|dies\w*)\s(\w{3,})", re.IGNORECASE)
+
 
 def points_back(text: str, *, is_item: bool = False) -> bool:
     """Whether a sentence or list item begins with, or hangs on, something that stands before it."""
     return bool(POINTS_BACK.match(text) or (not is_item and _CUT_OFF.match(text)))
+
+
+def names_its_subject(text: str, headings: Sequence[str]) -> bool:
+    """Whether a sentence begins with a demonstrative and a noun that the headings above it have: "These pancakes"."""
+    found = _DEMONSTRATIVE.match(text)
+    return bool(found) and found[1].lower().rstrip("s") in " ".join(headings).lower()
 
 
 def limits_what_stands_before(text: str) -> bool:

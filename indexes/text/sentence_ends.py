@@ -12,15 +12,15 @@ from functools import cache
 from indexes.text.analysis import load_stop_words
 
 OPENING, CLOSING = "\"'“‘„«‹([{*_", "\"'”’“»›)]}*_"
-_STOP = re.compile(r"[.!?…。！？]+$")
-_NOTE_MARK = re.compile(r"(?<=[^\W\d][.!?])(?:\[\w{1,4}\]|\d{1,2})+$")  # "effects.[3]"
+STOPS = ".!?…。！？"
+_NOTE_MARK = re.compile(r"(?<=[^\W\d][.!?])(?:(?:\[\w{1,4}\])+|\d{1,2})$")  # "effects.[3]"
 _WITHIN = (  # abbreviations that never end a sentence, without white space and the last full stop
     "mr mrs ms dr prof st hr fr dipl e.g i.e z.b d.h bzw ca approx ggf evtl inkl exkl zzgl vgl sog bspw vs v "
     "tel resp incl insb gem lt geb gen sen rep gov rev capt sgt lt messrs cf i.d.r u.u"
 )
 WITHIN = frozenset(_WITHIN.split())
 _BEFORE_NUMBERS = (  # that do not end one before a number
-    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm rn "
+    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm rn rs "
     "jan feb mar apr jun jul aug sep sept oct nov dec okt dez circa c"
 )
 BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS.split())
@@ -51,14 +51,14 @@ def find_sentence_starts(words: Sequence[str]) -> list[int]:
 def ends_sentence(words: Sequence[str], place: int) -> bool:
     """Whether a sentence ends with the word at a place, as far as that word, the one before and the next one tell."""
     bare = _NOTE_MARK.sub("", words[place]).rstrip(CLOSING)
-    found = _STOP.search(bare)
-    if not found or place + 1 == len(words):
-        return bool(found)
+    stop = bare[len(bare.rstrip(STOPS)) :]
+    if not stop or place + 1 == len(words):
+        return bool(stop)
     following = words[place + 1].lstrip(OPENING)
     if following[:1].islower() and not re.match(r"[a-z]{1,2}[A-Z]", following):
         return False
-    if found[0] != ".":
-        return found[0] not in ("...", "…") or following[:1].isupper()
+    if stop != ".":
+        return stop not in ("...", "…") or following[:1].isupper()
     return not _belongs_to_word(bare[:-1].lstrip(OPENING), words[place - 1] if place else "", following)
 
 

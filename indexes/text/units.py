@@ -11,11 +11,13 @@ from functools import lru_cache
 
 from indexes.text.blocks import TextBlock, read_text_blocks
 from indexes.text.boilerplate import is_boilerplate
-from indexes.text.headings import count_glued_words, is_heading, is_title_fragment
+from indexes.text.headings import WINDOW, count_glued_words, is_heading, is_title_fragment
 from indexes.text.list_items import find_item_starts
-from indexes.text.pointing import limits_what_stands_before, points_back
+from indexes.text.pointing import limits_what_stands_before, names_its_subject, points_back
 from indexes.text.sentence_ends import find_sentence_starts
 from schemas.records import Passage, Unit, UnitKind
+
+MAX_HEADINGS = 4  # that are kept where one follows another directly, as in a menu
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,15 @@ def _split_block(block: TextBlock, title: str) -> Iterator[_Piece]:
 
 
 def _split_front(words: Sequence[str], *, is_item: bool, title: str) -> Iterator[_Piece]:
-    while 0 < (count := count_glued_words(words, title)) < len(words):
-        glued = " ".join(words[:count])
+    start = 0
+    while not is_boilerplate(rest := " ".join(words[start : start + WINDOW])):
+        count = count_glued_words(words[start : start + WINDOW], title)
+        if not 0 < count < len(words) - start:
+            break
+        glued = " ".join(words[start : start + count])
         yield _Piece(glued, "boilerplate" if is_boilerplate(glued) else "heading")
-        words, is_item = words[count:], False
-    yield _classify(" ".join(words), is_item=is_item)
+        start, is_item = start + count, False
+    yield _classify(rest if start + WINDOW >= len(words) else " ".join(words[start:]), is_item=is_item)
 
 
 def _classify(text: str, *, is_item: bool) -> _Piece:
@@ -105,14 +111,19 @@ def _place_under_headings(pieces: Sequence[_Piece], title: str) -> Iterator[Unit
     is_open = False  # whether nothing stands below the last heading yet
     for place, piece in enumerate(pieces):
         if piece.kind == "heading":
-            current = [*(current if is_open else []), piece.text]
+            current = [*(current[1 - MAX_HEADINGS :] if is_open else []), piece.text]
         is_open = piece.kind == "heading" or (is_open and piece.kind == "boilerplate")
         headings = () if piece.kind == "boilerplate" else (*above, *(current[:-1] if is_open else current))
-        hangs = piece.kind in ("sentence", "item") and (
-            points_back(piece.text, is_item=piece.kind == "item") or limits_what_stands_before(piece.text)
-        )
+        hangs = piece.kind in ("sentence", "item") and _hangs(piece, headings)
         doubtful = piece.kind == "sentence" and is_title_fragment(piece.text.split())
         yield Unit(piece.text, piece.kind, place, headings, hangs, may_have_heading=doubtful)
+
+
+def _hangs(piece: _Piece, headings: Sequence[str]) -> bool:
+    """Whether it points back or limits what stands before it."""
+    if names_its_subject(piece.text, headings):
+        return False
+    return points_back(piece.text, is_item=piece.kind == "item") or limits_what_stands_before(piece.text)
 
 
 def _connect(units: Sequence[Unit]) -> tuple[Unit, ...]:
