@@ -115,8 +115,8 @@ def test_sentences_end_where_they_end(text: str, sentences: int) -> None:
             "If you are vegan, eat beans.",
         ),
         (
-            "Comparison of Bionic A14 vs Snapdragon 888 Nasrin Shareef May 16, 2021 0 1,612 In this world of competition, "
-            "everything moves.",
+            "Comparison of Bionic A14 vs Snapdragon 888 Nasrin Shareef May 16, 2021 0 1,612 "
+            "In this world of competition, everything moves.",
             ["Comparison of Bionic A14 vs Snapdragon 888 Nasrin Shareef May 16, 2021 0 1,612"],
             "In this world of competition, everything moves.",
         ),

@@ -32,3 +32,8 @@ def build_analyzer() -> Any:
 def load_stop_words(language: str = "en") -> frozenset[str]:
     """spaCy's stop words of a language, in lower case. They are more than the index leaves out."""
     return frozenset(import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text that are apart by white space."""
+    return frozenset(words.split())

@@ -12,11 +12,15 @@ _MONTH = (
 _DATE = rf"(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}\.? {_MONTH},? \d{{4}}|\d{{4}}-\d\d-\d\d)"
 _TIME = r"(?:,? (?:at )?\d{1,2}:\d\d(?: ?[AaPp]\.?[Mm]\.?)?)?"
 _DATED = (
-    r"(?:(?:Last |First )?(?:[Uu]pdated|[Pp]ublished|[Pp]osted|[Mm]odified|[Rr]eviewed|[Cc]reated)(?: on)?:? ?|Date: )"
+    r"(?:(?:Last |First )?(?:[Uu]pdated|[Pp]ublished|[Pp]osted|[Mm]odified|[Rr]eviewed|[Cc]reated)(?: on)?:? ?"
+    r"|Date: )"
 )
 _NAME = r"[A-Z][\w’'-]+ (?:[A-Z]\. )?(?:Mc|Mac|De|O['’])?[A-Z][\w’'-]+"
 _DEGREES = r"(?:,? (?:M\.?D\.?|Ph\.?D\.?|R\.?D\.?N?|MPH|MS|MSc|RN|DO|LD|CDN|BSc|CPT|Staff Writer),?)*"
-_CHECKED = r"(?:[Ww]ritten|[Mm]edically [Rr]eviewed|[Rr]eviewed|[Pp]osted|[Pp]ublished|[Ee]dited|Fact[- ][Cc]hecked|Article|Story)"
+_CHECKED = (
+    r"(?:[Ww]ritten|[Mm]edically [Rr]eviewed|[Rr]eviewed|[Pp]osted|[Pp]ublished|[Ee]dited|Fact[- ][Cc]hecked|Article"
+    r"|Story)"
+)
 _BYLINE = rf"(?:{_CHECKED} by|[Bb]y:?|BY) (?:Dr\.? )?{_NAME}{_DEGREES}"
 _SEPARATOR = r"(?: ?[|·•]|,)?"
 _ALONE = (  # sure wherever they begin a text
@@ -31,11 +35,15 @@ _ALONE = (  # sure wherever they begin a text
     r"(?:Estimated )?[Rr]eading [Tt]ime:? \d+ min(?:ute)?s?\.?",
     r"\d+ [Mm]in(?:ute)?s? [Rr]ead\b",
     r"\d[\d.,]*K? (?:[Vv]iews|[Cc]omments?|[Ss]hares|subscribers|votes)(?: View \d+ [Uu]pvotes?)?(?= |$)",
-    r"Share (?:on|via|this(?: on| article| post| page)?) ?(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Email|Reddit"
-    r"|:)?(?: (?:Share on )?(?:Tweet|Pin|Pin it|Email|Twitter|Facebook|Pinterest|LinkedIn|WhatsApp|Print|Share))*:?(?= |$)",
-    r"(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Tweet|Email|Instagram)(?: (?:Facebook|Twitter|Pinterest|Pin|LinkedIn"
+    r"Share (?:on|via|this(?: on| article| post| page)?) ?(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Email"
+    r"|Reddit"
+    r"|:)?(?: (?:Share on )?(?:Tweet|Pin|Pin it|Email|Twitter|Facebook|Pinterest|LinkedIn|WhatsApp|Print"
+    r"|Share))*:?(?= |$)",
+    r"(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Tweet|Email|Instagram)(?: (?:Facebook|Twitter|Pinterest|Pin"
+    r"|LinkedIn"
     r"|WhatsApp|Tweet|Email|Instagram|Share|Print|Reddit|YouTube)){1,8}(?= |$)",
-    r"(?:Skip to (?:main )?[Cc]ontent|Jump to (?:navigation|search|recipe|Recipe)|Table [Oo]f [Cc]ontents|Skip to:)(?= |$)",
+    r"(?:Skip to (?:main )?[Cc]ontent|Jump to (?:navigation|search|recipe|Recipe)|Table [Oo]f [Cc]ontents"
+    r"|Skip to:)(?= |$)",
     r"(?:Advertisement|ADVERTISEMENT|Advertisements|Anzeige|Sponsored|Print Recipe|Pin Recipe|Get Recipe|Download PDF"
     r"|Download PDF Copy|Leave a [Cc]omment|Leave a [Rr]eply|Click to [Tt]weet|Watch on|Related [Aa]nswer)(?= |$)",
     r"(?:Continue [Rr]eading|Read [Mm]ore|READ MORE|Learn [Mm]ore|Weiterlesen|Mehr lesen)(?: ?(?:>>|»|→|…|\.\.\.))",
@@ -54,21 +62,27 @@ _WHOLE = (  # of a short text
     r"(?:©|\(c\) ?\d{4}|copyright\b).*|.*\ball rights reserved\b.*|alle rechte vorbehalten.*",
     r"(?:this (?:web)?site|we|our (?:web)?site|our partners) uses? cookies\b.*|by (?:continuing|using|clicking)\b.*\b"
     r"(?:cookies|privacy policy|terms of (?:use|service))\b.*|.*\b(?:accept|reject|manage) (?:all )?cookies\b.*"
-    r"|.*\bcookie (?:policy|settings|preferences|notice)\b.*|(?:diese (?:web)?seite|wir) verwende[nt]\b.*\bcookies\b.*",
-    r"(?:cookies?|impressum|imprint|datenschutz(?:erklärung)?|privacy policy|terms (?:of (?:use|service)|and conditions)"
+    r"|.*\bcookie (?:policy|settings|preferences|notice)\b.*|(?:diese (?:web)?seite"
+    r"|wir) verwende[nt]\b.*\bcookies\b.*",
+    r"(?:cookies?|impressum|imprint|datenschutz(?:erklärung)?|privacy policy|terms (?:of (?:use|service)"
+    r"|and conditions)"
     r"|home|menu|menü|search|suche|contact(?: us)?|kontakt|about(?: us)?|sitemap|login|log in|sign (?:in|up)|register"
-    r"|subscribe|newsletter|share|tweet|print|email|comments?|share this|next|previous|prev|back|weiter|zurück|startseite"
+    r"|subscribe|newsletter|share|tweet|print|email|comments?|share this|next|previous|prev|back|weiter|zurück"
+    r"|startseite"
     r"|advertisements?|anzeige|werbung|continue reading|read more|learn more|weiterlesen|mehr lesen|related articles?"
     r"|related posts?|popular articles|table of contents|contents|inhalt(?:sverzeichnis)?|top|faqs?)[.:!]?",
-    r"(?:sign up|subscribe|join|register)\b.{0,60}\b(?:newsletter|mailing list|email updates|free trial|updates|channel|"
+    r"(?:sign up|subscribe|join|register)\b.{0,60}\b(?:newsletter|mailing list|email updates|free trial|updates"
+    r"|channel|"
     r"inbox)\b.*",
     r"(?:follow|like|find) us on\b.*|share (?:this|on|via)\b(?: [\w-]+){0,5}:?|(?:click|tap) here\b.*"
     r"|(?:abonnieren|teilen) sie\b.{0,80}",
     r"(?:read|see|learn|find out) (?:more|also)\b(?: (?:at|on|about|here|in))?[: ].{0,80}",
     r"(?:impressum|imprint|angaben gemäß|verantwortlich (?:i\. ?s\. ?d\.|im sinne|für den inhalt))\b.*",
-    r"(?:fig(?:ure)?|abb(?:ildung)?|tab(?:le|elle)?|photo|image|source|credit|quelle|foto)s?\.? ?:? ?\d{0,3}[a-z]?\.?",
+    r"(?:fig(?:ure)?|abb(?:ildung)?|tab(?:le|elle)?|photo|image|source|credit|quelle"
+    r"|foto)s?\.? ?:? ?\d{0,3}[a-z]?\.?",
     r"(?:if )?playback doesn['’]t begin shortly.*|you['’]re signed out.*|videos you watch may be added.*",
-    r"an error occurred while retrieving.*|this post may contain affiliate links.*|.*\baffiliate (?:links?|commission)\b.*",
+    r"an error occurred while retrieving.*|this post may contain affiliate links.*|.*\baffiliate (?:links?"
+    r"|commission)\b.*",
     rf"(?:on |am )?(?:{_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}){_TIME}\.?",
     r"page \d+(?: of \d+)?\.?|seite \d+(?: von \d+)?\.?|\d+ (?:views|comments?|shares|answers)\.?",
 )
@@ -90,7 +104,7 @@ def match_dateline(text: str) -> str:
 
 
 def _up_to_space(text: str, found: re.Match[str] | None) -> str:
-    if not found or not found[0].strip() or text[found.end() :][:1].strip() and not found[0].endswith(" "):
+    if not found or not found[0].strip() or (text[found.end() :][:1].strip() and not found[0].endswith(" ")):
         return ""
     return found[0].strip()
 

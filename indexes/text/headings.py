@@ -8,33 +8,34 @@ small ones ("Side Effects The most common side effects are ..."), or the sentenc
 import re
 from collections.abc import Sequence
 
+from indexes.text.analysis import word_set
 from indexes.text.boilerplate import match_boilerplate, match_dateline
 
 MAX_HEADING_WORDS = 30
 MAX_WORD_CHARACTERS = 60  # that are looked at
 WINDOW = 80  # words at the front of a sentence that are looked at
-_SMALL = frozenset(
-    "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do not "
-    "& + - – — / | der die das und oder für von im in am zu zur zum mit auf bei".split()
+_SMALL = word_set(
+    "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do"
+    " not "
+    "& + - – — / | der die das und oder für von im in am zu zur zum mit auf bei"
 )
-_OPENERS = frozenset("the this these there if when while although though because since it it's here your our".split())
-_QUANTIFIERS = frozenset("most some many each every a an".split())
-_PREPOSITIONS = frozenset(
-    "in on at for from with by after before during among as according depending despite unlike".split()
+_OPENERS = word_set("the this these there if when while although though because since it it's here your our")
+_QUANTIFIERS = word_set("most some many each every a an")
+_PREPOSITIONS = word_set("in on at for from with by after before during among as according depending despite unlike")
+_AFTER_PREPOSITIONS = word_set(
+    "this these order addition general fact case many some most contrast short recent soon the"
 )
-_AFTER_PREPOSITIONS = frozenset(
-    "this these order addition general fact case many some most contrast short recent soon the".split()
-)
-_LETTERED = frozenset("vitamin hepatitis type plan class group grade team series influenza omega category".split())
-_QUESTION_WORDS = frozenset("what how why when where who which is are can do does should will".split())
-_VERBS = frozenset(
+_LETTERED = word_set("vitamin hepatitis type plan class group grade team series influenza omega category")
+_QUESTION_WORDS = word_set("what how why when where who which is are can do does should will")
+_VERBS = word_set(
     "is are was were be been has have had do does did can could will would may might must shall should says said say "
-    "ist sind war waren hat haben wird werden kann können muss soll".split()
+    "ist sind war waren hat haben wird werden kann können muss soll"
 )
-_SECTIONS = frozenset(
-    "tip tips overview introduction summary conclusion background ingredients directions instructions benefits symptoms "
+_SECTIONS = word_set(
+    "tip tips overview introduction summary conclusion background ingredients directions instructions benefits"
+    " symptoms "
     "treatment treatments causes bio verdict diagnosis prevention method methods results discussion abstract note "
-    "advantages disadvantages pros cons history design performance price pricing features description requirements".split()
+    "advantages disadvantages pros cons history design performance price pricing features description requirements"
 )
 _ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}:?|[•*–-]")
 
@@ -87,9 +88,10 @@ def _count_title(front: Sequence[str], title: str) -> int:
     for part in [title, *re.split(r": | [|–-] ", title)]:
         wanted = part.split()
         ends = len(wanted)
-        if wanted and len(front) > ends and [_fold(word) for word in front[:ends]] == [_fold(word) for word in wanted]:
-            if front[ends - 1].endswith(":") or (ends >= 2 and _starts_anew(front, ends)):
-                return ends
+        if not wanted or len(front) <= ends or _fold_all(front[:ends]) != _fold_all(wanted):
+            continue
+        if front[ends - 1].endswith(":") or (ends >= 2 and _starts_anew(front, ends)):
+            return ends
     return 0
 
 
@@ -226,7 +228,8 @@ def _starts_anew(front: Sequence[str], place: int) -> bool:
 
 
 def _is_title(words: Sequence[str]) -> bool:
-    """Whether words are in title case: no word in small letters but function words, the first and last in capitals."""
+    """Whether words are in title case: no word in small letters but function words, the first and last in"
+    " capitals."""
     if not words or not all(_is_titled(word) for word in words):
         return False
     return bool(re.match(r"[\W_]*(?:[A-ZÄÖÜ]|\d)", words[0])) and any(word[:1].isupper() for word in words)

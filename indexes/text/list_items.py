@@ -3,14 +3,15 @@
 import re
 from collections.abc import Sequence
 
+from indexes.text.analysis import word_set
 from indexes.text.sentence_ends import CLOSING, OPENING, is_ordinal
 
 _NUMBER = re.compile(r"\(?(\d{1,2})[.)]")
-_BULLETS = frozenset("• ▪ ● ‣ ◦ ✓ ✔ ➢".split())
-_NOT_BEFORE_ITEMS = frozenset(
+_BULLETS = word_set("• ▪ ● ‣ ◦ ✓ ✔ ➢")
+_NOT_BEFORE_ITEMS = word_set(
     "table figure fig chapter section type day week phase part level no version page volume act season grade step "
     "tabelle kapitel seite zimmer band teil abschnitt in of at to from by than and or until the a an is are was were "
-    "about over under only nearly some und oder bis von am der die das den dem im vom zum zur".split()
+    "about over under only nearly some und oder bis von am der die das den dem im vom zum zur"
 )
 
 
@@ -19,7 +20,8 @@ def find_item_starts(words: Sequence[str]) -> list[int]:
 
     A number counts after the end of a sentence, and elsewhere only where its neighbour in the list stands beside it.
     """
-    numbers = [(place, int(found[1])) for place in range(len(words)) if (found := _match_number(words, place))]
+    matched = ((place, _match_number(words, place)) for place in range(len(words)))
+    numbers = [(place, int(match[1])) for place, match in matched if match]
     bullets = [place for place, word in enumerate(words[:-1]) if word in _BULLETS]
     found = [place for at, (place, _) in enumerate(numbers) if _is_item(words, numbers, at)]
     return sorted(found + (bullets if len(bullets) > 1 or bullets == [0] else []))

@@ -1,45 +1,43 @@
 """Where sentences end in English and German text, told word by word.
 
 spaCy's rule sentencizer ends a sentence after every full stop that is a token of its own, so "am 3. Mai", "z. B. Obst"
-and "No. 5" are cut. Here a full stop counts only where the word before it is no abbreviation, ordinal or initial and the
-word after it can begin a sentence. The abbreviations are those of spaCy's English and German tokenizers, and some more.
+and "No. 5" are cut. Here a full stop counts only where the word before it is no abbreviation, ordinal or initial and
+the word after it can begin a sentence. The abbreviations are those of spaCy's English and German tokenizers,
+and some more.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache
 
-from indexes.text.analysis import load_stop_words
+from indexes.text.analysis import load_stop_words, word_set
 
 OPENING, CLOSING = "\"'“‘„«‹([{*_", "\"'”’“»›)]}*_"
 STOPS = ".!?…。！？"
 _NOTE_MARK = re.compile(r"(?<=[^\W\d][.!?])(?:(?:\[\w{1,4}\])+|\d{1,2})$")  # "effects.[3]"
-_WITHIN = (  # abbreviations that never end a sentence, without white space and the last full stop
+WITHIN = word_set(  # abbreviations that never end a sentence, without white space and the last full stop
     "mr mrs ms dr prof st hr fr dipl e.g i.e z.b d.h bzw ca approx ggf evtl inkl exkl zzgl vgl sog bspw vs v "
     "tel resp incl insb gem lt geb gen sen rep gov rev capt sgt lt messrs cf i.d.r u.u"
 )
-WITHIN = frozenset(_WITHIN.split())
-_BEFORE_NUMBERS = (  # that do not end one before a number
-    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm rn rs "
+BEFORE_NUMBERS = word_set(  # that do not end one before a number
+    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm"
+    " rn rs "
     "jan feb mar apr jun jul aug sep sept oct nov dec okt dez circa c"
 )
-BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS.split())
-_MAY_END = (  # that end one only before a word that often opens a sentence
+MAY_END = word_set(  # that end one only before a word that often opens a sentence
     "etc usw u.a inc ltd co corp llc jr sr a.m p.m u.s u.k u.s.a e.u al min max std tsd mio mrd ave rd blvd dept est "
     "ph.d m.d b.a m.a o.ä u.ä bros mt ft dgl u.v.m usf"
 )
-MAY_END = frozenset(_MAY_END.split())
-_LETTERED = frozenset("vitamin hepatitis type typ grade group gruppe box plan part teil phase class klasse".split())
-_MONTHS = (
-    "januar jänner februar märz april mai juni juli august september oktober november dezember january february march "
+_LETTERED = word_set("vitamin hepatitis type typ grade group gruppe box plan part teil phase class klasse")
+MONTHS = word_set(
+    "januar jänner februar märz april mai juni juli august september oktober november dezember january february"
+    " march "
     "may june july october december jan feb mär apr jun jul aug sep sept okt nov dez oct dec"
 )
-MONTHS = frozenset(_MONTHS.split())
-_BEFORE_ORDINALS = (
+BEFORE_ORDINALS = word_set(
     "am der die das den dem des im vom zum zur beim bis ab seit und vor nach ein eine einen einem einer jeder jede "
     "jedes jeden jedem ihr ihre sein seine ihrem seinem dieser dieses diesem"
 )
-BEFORE_ORDINALS = frozenset(_BEFORE_ORDINALS.split())
 
 
 def find_sentence_starts(words: Sequence[str]) -> list[int]:
@@ -100,9 +98,7 @@ def opens_sentence(word: str) -> bool:
 
 @cache
 def _function_words() -> frozenset[str]:
-    from spacy.lang.de.stop_words import STOP_WORDS
-
-    return load_stop_words() | {word.lower() for word in STOP_WORDS}
+    return load_stop_words() | {word.lower() for word in load_stop_words("de")}
 
 
 @cache

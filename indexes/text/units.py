@@ -1,7 +1,7 @@
 """Splitting a passage into units: sentences, list items, table rows, headings and boilerplate.
 
-Nothing but white space is lost: the texts of the units, in order, are the words of the passage. Headings and boilerplate
-that a web page's text has glued to the front of a sentence are split off where that is sure (`headings.py`).
+Nothing but white space is lost: the texts of the units, in order, are the words of the passage. Headings and what else
+a web page has glued to the front of a sentence are split off where that is sure (`headings.py`).
 """
 
 import re
