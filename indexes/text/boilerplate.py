@@ -52,10 +52,12 @@ _ALONE = (  # sure wherever they begin a text
     r"From Wikipedia, the free encyclopedia(?: Jump to: navigation, search)?",
     r"Upgrade to Quora\+ to access this answer|Access millions more answer ?s like this|Continue Reading(?= |$)",
     r"Image [Cc]redits?: [\w’' ]{1,40} / [\w’'-]+",
-    r"\[ ?(?:edit|\w{1,3}) ?\]|\[edit\]",
+    r"\[ ?(?:edit|\w{1,3}) ?\]|\d{1,3}\](?= [A-Z“])",
 )
 _LOOSE = (  # sure only where a sentence begins behind them
     rf"{_BYLINE}{_SEPARATOR}",
+    rf"(?:Photo|Image|Photograph|Picture)(?: [Cc]redit| courtesy)?(?: by|:| via| of) {_NAME}"
+    r"(?: on [A-Z]\w+(?: [A-Z]\w+)?)?",
     rf"{_DATE}{_TIME}{_SEPARATOR}(?<!,)",
 )
 _WHOLE = (  # of a short text

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from indexes.text.analysis import word_set
 from indexes.text.boilerplate import match_boilerplate, match_dateline
+from indexes.text.sentence_ends import opens_sentence
 
 MAX_HEADING_WORDS = 30
 MAX_WORD_CHARACTERS = 60  # that are looked at
@@ -36,6 +37,10 @@ _SECTIONS = word_set(
     " symptoms "
     "treatment treatments causes bio verdict diagnosis prevention method methods results discussion abstract note "
     "advantages disadvantages pros cons history design performance price pricing features description requirements"
+)
+_SIGNS = re.compile(  # of a menu or a byline that could not be told from the sentence behind it
+    r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1"
+    r"|(?:Medically )?[Rr]eviewed by"
 )
 _ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}:?|[•*–-]")
 
@@ -72,9 +77,16 @@ def begins_sentence(text: str) -> bool:
     return len(front) > 2 and _opens(front, 1)
 
 
-def is_title_fragment(words: Sequence[str]) -> bool:
-    """Whether a sentence may have a heading at its front, though that is not sure: four words or more in capitals."""
+def may_begin_with_heading(words: Sequence[str]) -> bool:
+    """Whether a sentence may have a heading at its front, though that is not sure.
+
+    It then begins with the same word twice, or with four words or more in capitals.
+    """
     run = 0
+    if _SIGNS.match(" ".join(words[:WINDOW])):
+        return True
+    if len(words) > 2 and _fold(words[0]) == _fold(words[1]) and words[0].isalpha():
+        return True
     if _is_function(words[0]) or words[0] == "According":
         return False
     while run < len(words) and _is_titled(words[run]):
@@ -137,6 +149,8 @@ def _count_heading(front: Sequence[str]) -> int:
             return place
         if _is_shouted(heading) and front[place][1:2].islower() and front[place + 1][:1].islower():
             return place
+        if _is_title(heading) and _count_dateline(front[place:], " ".join(front[place:])):
+            return place
         if not _can_be_heading(heading, numbered=bool(numbered)):
             continue
         if _opens(front, place):
@@ -169,7 +183,7 @@ def _can_be_heading(heading: Sequence[str], *, numbered: bool) -> bool:
     if _is_function(last) or re.search(r"[,;.]$", last) or not heading[0][:1].isupper():
         return False
     if len(heading) == 1:
-        return numbered or _fold(last) in _SECTIONS or "-" in last
+        return numbered or _fold(last) in _SECTIONS or "-" in last or last.endswith("ing")
     if _is_title(heading):
         return True
     verbs = any(_fold(word) in _VERBS or word.endswith((",", ";")) for word in heading)
@@ -203,7 +217,7 @@ def _repeats(heading: Sequence[str], front: Sequence[str], place: int, *, number
             return False
         return front[place][:1].isupper()
     if len(heading) == 1:
-        return _fold(word) == _fold(heading[0]) and (numbered or word != heading[0])
+        return _fold(word) == _fold(heading[0]) and (numbered or word != heading[0] or word.endswith("ing"))
     if any("," in other for other in heading):
         return False
     if _is_title(heading) and any(_is_same(word, other) for other in heading):
@@ -224,7 +238,7 @@ def _starts_anew(front: Sequence[str], place: int) -> bool:
     word = front[place]
     if not (word[:1].isupper() or word[:1] in "\"“'‘"):
         return False
-    return place + 1 < len(front) and (_opens(front, place) or _is_function(word) or bool(match_boilerplate(word)))
+    return place + 1 < len(front) and (_opens(front, place) or opens_sentence(word) or bool(match_boilerplate(word)))
 
 
 def _is_title(words: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from indexes.text.blocks import TextBlock, read_text_blocks
 from indexes.text.boilerplate import is_boilerplate
-from indexes.text.headings import WINDOW, count_glued_words, is_heading, is_title_fragment
+from indexes.text.headings import WINDOW, count_glued_words, is_heading, may_begin_with_heading
 from indexes.text.list_items import find_item_starts
 from indexes.text.pointing import limits_what_stands_before, names_its_subject, points_back
 from indexes.text.sentence_ends import find_sentence_starts
@@ -115,7 +115,7 @@ def _place_under_headings(pieces: Sequence[_Piece], title: str) -> Iterator[Unit
         is_open = piece.kind == "heading" or (is_open and piece.kind == "boilerplate")
         headings = () if piece.kind == "boilerplate" else (*above, *(current[:-1] if is_open else current))
         hangs = piece.kind in ("sentence", "item") and _hangs(piece, headings)
-        doubtful = piece.kind == "sentence" and is_title_fragment(piece.text.split())
+        doubtful = piece.kind == "sentence" and may_begin_with_heading(piece.text.split())
         yield Unit(piece.text, piece.kind, place, headings, hangs, may_have_heading=doubtful)
 
 
