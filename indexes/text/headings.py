@@ -42,7 +42,7 @@ _SIGNS = re.compile(  # of a menu or a byline that could not be told from the se
     r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1"
     r"|(?:Medically )?[Rr]eviewed by"
 )
-_ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}:?|[•*–-]")
+_ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}[.:]?|[•*–-]")
 
 
 def count_glued_words(words: Sequence[str], title: str = "") -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from indexes.text.analysis import word_set
 from indexes.text.sentence_ends import CLOSING, OPENING, is_ordinal
 
-_NUMBER = re.compile(r"\(?(\d{1,2})[.)]")
+_NUMBER = re.compile(r"[#(]?(\d{1,2})[.)]")
 _BULLETS = word_set("• ▪ ● ‣ ◦ ✓ ✔ ➢")
 _NOT_BEFORE_ITEMS = word_set(
     "table figure fig chapter section type day week phase part level no version page volume act season grade step "

@@ -67,7 +67,7 @@ def _belongs_to_word(word: str, before: str, following: str) -> bool:
         return is_ordinal(before, following)
     if len(word) == 1 and word.isalpha():
         return _is_initial(word, before, following, numbered)
-    if lower in WITHIN or (lower in BEFORE_NUMBERS and numbered):
+    if lower in WITHIN or (numbered and (lower in BEFORE_NUMBERS or lower.endswith("str"))):
         return True
     return (lower in MAY_END or f"{word}." in _load_abbreviations()) and not opens_sentence(following)
 
