@@ -110,6 +110,27 @@ class Passage:
     url: str = ""
 
 
+UnitKind = Literal["sentence", "item", "row", "heading", "boilerplate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A part of a passage that is quoted whole or not at all. Headings and boilerplate are never quoted."""
+
+    text: str  # as it stands in the passage, white space folded
+    kind: UnitKind
+    place: int  # in the passage, from 0
+    headings: tuple[str, ...] = ()  # above it, the outermost first: of the passage's title, then within the text
+    points_back: bool = False  # it hangs on what stands before it; without `needs` that is not in the passage
+    needs: tuple[int, ...] = ()  # places of the units that must be shown with it, ascending
+    may_have_heading: bool = False  # a heading may be glued to its front, though that is not sure
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it may be quoted."""
+        return self.kind in ("sentence", "item", "row")
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredStatement:
     """A statement that matters for the turn."""

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import accumulate
 
 from indexes.text.analysis import extract_stems, load_stop_words
-from indexes.text.sentences import split_sentences
+from indexes.text.units import split_units
 from schemas.records import Passage
 
 NEGATION_SCOPE = 4  # words that a negation reaches
@@ -90,7 +91,7 @@ def _is_subsequence(part: Sequence[object], whole: Iterable[object]) -> bool:
 
 @lru_cache(maxsize=64)
 def _content_sentences(passage: str) -> tuple[tuple[ContentWord, ...], ...]:
-    return tuple(content_words(sentence) for sentence in split_sentences(passage))
+    return tuple(content_words(unit.text) for unit in split_units(Passage("", passage)))
 
 
 def content_words(text: str) -> tuple[ContentWord, ...]:
@@ -121,8 +122,19 @@ def _filler_words() -> frozenset[str]:
 
 
 def _is_excerpt(sentence: str, passage: str) -> bool:
-    """Whether a sentence of the passage begins with these very words: what stands before them could deny them."""
-    words, held = " ".join(sentence.split()), " ".join(passage.split())
-    if not words or words not in held:
+    """Whether a unit of the passage begins with these very words: what stands before them could deny them.
+
+    So may a part of a unit after a colon or semicolon. A full stop may be added where a unit ends without one.
+    """
+    words = " ".join(sentence.split())
+    if not words:
         return False
-    return bool(re.search(rf"(?:^|[.!?…:;][\"'”’)\]]*\s)[\"'“‘(\[]*{re.escape(words)}", held))
+    units = [unit.text for unit in split_units(Passage("", passage))]
+    held = " ".join(units)
+    if words not in held:
+        return words.endswith(".") and any(unit.rstrip(" :;,-–—") == words[:-1] for unit in units)
+    starts = {0, *accumulate(len(unit) + 1 for unit in units)}
+    return any(
+        found.start() in starts or re.search(r"[…:;][\"'”’)\]]*\s$", held[max(0, found.start() - 8) : found.start()])
+        for found in re.finditer(rf"(?<!\w)[\"'“‘(\[]*{re.escape(words)}", held)
+    )

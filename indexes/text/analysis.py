@@ -41,3 +41,8 @@ def load_stop_words(language: str = "en") -> frozenset[str]:
     assert spacy is not None
     words = runpy.run_path(str(Path(str(spacy.origin)).parent / "lang" / language / "stop_words.py"))
     return frozenset(words["STOP_WORDS"])
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text that are apart by white space."""
+    return frozenset(words.split())

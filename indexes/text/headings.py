@@ -1,0 +1,273 @@
+"""Headings that are glued to the front of a sentence, and texts that are nothing but a heading.
+
+A heading is told from the words that follow it: a function word in capitals opens a sentence where a title runs on in
+small ones ("Side Effects The most common side effects are ..."), or the sentence says a word of the heading again
+("Traditional Cooking Traditional cooking methods ..."). Where neither is so, nothing is cut off.
+"""
+
+import re
+from collections.abc import Sequence
+
+from indexes.text.analysis import word_set
+from indexes.text.boilerplate import match_boilerplate, match_dateline
+from indexes.text.sentence_ends import opens_sentence
+
+MAX_HEADING_WORDS = 30
+MAX_WORD_CHARACTERS = 60  # that are looked at
+WINDOW = 80  # words at the front of a sentence that are looked at
+_SMALL = word_set(
+    "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do"
+    " not "
+    "& + - – — / | der die das und oder für von im in am zu zur zum mit auf bei"
+)
+_OPENERS = word_set("the this these there if when while although though because since it it's here your our")
+_QUANTIFIERS = word_set("most some many each every a an")
+_PREPOSITIONS = word_set("in on at for from with by after before during among as according depending despite unlike")
+_AFTER_PREPOSITIONS = word_set(
+    "this these order addition general fact case many some most contrast short recent soon the"
+)
+_LETTERED = word_set("vitamin hepatitis type plan class group grade team series influenza omega category")
+_QUESTION_WORDS = word_set("what how why when where who which is are can do does should will")
+_VERBS = word_set(
+    "is are was were be been has have had do does did can could will would may might must shall should says said say "
+    "ist sind war waren hat haben wird werden kann können muss soll"
+)
+_SECTIONS = word_set(
+    "tip tips overview introduction summary conclusion background ingredients directions instructions benefits"
+    " symptoms "
+    "treatment treatments causes bio verdict diagnosis prevention method methods results discussion abstract note "
+    "advantages disadvantages pros cons history design performance price pricing features description requirements"
+)
+_SIGNS = re.compile(  # of a menu or a byline that could not be told from the sentence behind it
+    r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1"
+    r"|(?:Medically )?[Rr]eviewed by"
+)
+_ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}[.:]?|[•*–-]")
+
+
+def count_glued_words(words: Sequence[str], title: str = "") -> int:
+    """How many words at the front of a sentence are a heading, a breadcrumb or a byline; 0 where that is not sure.
+
+    Only the first 80 words count, and of each the first 60 characters.
+    """
+    front = [word[:MAX_WORD_CHARACTERS] for word in words[:WINDOW]]
+    text = " ".join(front)
+    return (
+        _count_title(front, title)
+        or len(match_boilerplate(text).split())
+        or _count_dateline(front, text)
+        or _count_repeated_title(front)
+        or _count_heading(front)
+    )
+
+
+def is_heading(text: str) -> bool:
+    """Whether a unit is a title of its own: no sentence's end, and every word that says something in capitals."""
+    words = text.split()
+    if _ENUMERATOR.fullmatch(words[0]):
+        words = words[1:]
+    if not words or len(words) > MAX_HEADING_WORDS or re.search(r"[.!;,…][\"'”’)\]]*$", text):
+        return False
+    return _is_title(words) and (len(words) >= 2 or not text.endswith("?"))
+
+
+def begins_sentence(text: str) -> bool:
+    """Whether a text begins with a function word in capitals and a word in small letters."""
+    front = ["", *text.split()[:WINDOW]]
+    return len(front) > 2 and _opens(front, 1)
+
+
+def may_begin_with_heading(words: Sequence[str]) -> bool:
+    """Whether a sentence may have a heading at its front, though that is not sure.
+
+    It then begins with the same word twice, or with four words or more in capitals.
+    """
+    run = 0
+    if _SIGNS.match(" ".join(words[:WINDOW])):
+        return True
+    if len(words) > 2 and _fold(words[0]) == _fold(words[1]) and words[0].isalpha():
+        return True
+    if _is_function(words[0]) or words[0] == "According":
+        return False
+    while run < len(words) and _is_titled(words[run]):
+        run += 1
+    capitals = [word for word in words[:run] if word[:1].isupper()]
+    return len(capitals) >= 4 and run < len(words)
+
+
+def _count_title(front: Sequence[str], title: str) -> int:
+    """The words of the passage's own title, or of a part of it, where a new beginning follows."""
+    for part in [title, *re.split(r": | [|–-] ", title)]:
+        wanted = part.split()
+        ends = len(wanted)
+        if not wanted or len(front) <= ends or _fold_all(front[:ends]) != _fold_all(wanted):
+            continue
+        if front[ends - 1].endswith(":") or (ends >= 2 and _starts_anew(front, ends)):
+            return ends
+    return 0
+
+
+def _count_dateline(front: Sequence[str], text: str) -> int:
+    count = len(match_dateline(text).split())
+    return count if count and _starts_anew(front, count) else 0
+
+
+def _count_repeated_title(front: Sequence[str]) -> int:
+    """A page's title that stands there twice, perhaps with its site's name and a menu between."""
+    folded = [_fold(word) for word in front[: MAX_HEADING_WORDS + 10]]
+    for again in range(2, min(len(front), MAX_HEADING_WORDS)):
+        size = _count_same(folded, again)
+        if size < 2 or not (front[0][:1].isupper() and front[again][:1].isupper()):
+            continue
+        separated = any(word in ("|", "-", "–", "»", "•") for word in front[size:again])
+        between = all(map(_is_titled, front[size:again]))
+        if again == size or (separated and between) or (size >= 3 and _is_title(front[:again])):
+            behind = front[again + size][:1] if again + size < len(front) else "a"
+            is_second_title = (separated or size >= 4) and (behind.isupper() or behind.isdigit())
+            return again + size if is_second_title else again
+    return 0
+
+
+def _count_same(folded: Sequence[str], again: int) -> int:
+    """How many words stand both at the front and at another place."""
+    size = 0
+    while size < again and again + size < len(folded) and folded[size] == folded[again + size] != "":
+        size += 1
+    return size
+
+
+def _count_heading(front: Sequence[str]) -> int:
+    """A title before a word that begins a sentence for sure."""
+    numbered = int(bool(front) and bool(_ENUMERATOR.fullmatch(front[0])))
+    for place in range(1 + numbered, min(len(front) - 1, MAX_HEADING_WORDS)):
+        heading = front[numbered:place]
+        if not _is_titled(heading[-1]) and len(heading) > 4:
+            return 0
+        if numbered and re.fullmatch(r"\(\d{4}\)", heading[-1]) and front[place][:1].isupper() and _is_title(heading):
+            return place
+        if match_boilerplate(" ".join(front[place:])) and _is_title(heading) and not _is_function(heading[-1]):
+            return place
+        if _is_shouted(heading) and front[place][1:2].islower() and front[place + 1][:1].islower():
+            return place
+        if _is_title(heading) and _count_dateline(front[place:], " ".join(front[place:])):
+            return place
+        if not _can_be_heading(heading, numbered=bool(numbered)):
+            continue
+        if _opens(front, place):
+            return place
+        if _repeats(heading, front, place, numbered=bool(numbered)):
+            return _find_repeated_start(front, place)
+    return 0
+
+
+def _is_shouted(heading: Sequence[str]) -> bool:
+    """Whether three words or more have nothing but capitals."""
+    return len(heading) >= 3 and all(word.isupper() for word in heading if word[:1].isalpha())
+
+
+def _find_repeated_start(front: Sequence[str], place: int) -> int:
+    """Where a sentence begins that says several words of the heading again, the place being of the last of them."""
+    start = place
+    while (
+        start > 1
+        and front[start - 1][:1].isalnum()
+        and any(_fold(front[start - 1]).removesuffix("'s") == _fold(word) for word in front[: start - 1])
+    ):
+        start -= 1
+    return start if front[start][:1].isupper() else place
+
+
+def _can_be_heading(heading: Sequence[str], *, numbered: bool) -> bool:
+    """Whether words before a sure beginning may be a heading: a title, or a few words without a verb."""
+    last = heading[-1]
+    if _is_function(last) or re.search(r"[,;.]$", last) or not heading[0][:1].isupper():
+        return False
+    if len(heading) == 1:
+        return numbered or _fold(last) in _SECTIONS or "-" in last or last.endswith("ing")
+    if _is_title(heading):
+        return True
+    verbs = any(_fold(word) in _VERBS or word.endswith((",", ";")) for word in heading)
+    return len(heading) <= 5 and not verbs and not _is_function(heading[0])
+
+
+def _opens(front: Sequence[str], place: int) -> bool:
+    """Whether a function word in capitals with a word in small letters behind it opens a sentence."""
+    word, following = _fold(front[place]), front[place + 1]
+    if front[place] == "One" and following == "of":
+        return True
+    if not front[place][:1].isupper() or front[place][-1] in ",:;" or not following[:1].islower():
+        return False
+    before = _fold(front[place - 1])
+    if word in ("a", "an") and (before in _LETTERED or _fold(following) in _VERBS):
+        return False
+    if word in _QUANTIFIERS:
+        return before not in _SMALL and not before.isdigit()
+    if word in _PREPOSITIONS:
+        rest = front[place + 1 : place + 14]
+        return _fold(following) in _AFTER_PREPOSITIONS and any(part.endswith(",") for part in rest)
+    asks = _fold(front[0]) in _QUESTION_WORDS and word in ("if", "when", "while", "it", "your", "there")
+    return word in _OPENERS and not asks and not (word == "the" and before in _SMALL)
+
+
+def _repeats(heading: Sequence[str], front: Sequence[str], place: int, *, numbered: bool) -> bool:
+    """Whether the sentence says a word of the title again, now as a sentence does."""
+    word, following = front[place], front[place + 1]
+    if not word[:1].isupper() or _is_function(word) or not (following[:1].islower() or following[:1] == "("):
+        if not (len(heading) >= 2 and [_fold(w) for w in front[place : place + len(heading)]] == _fold_all(heading)):
+            return False
+        return front[place][:1].isupper()
+    if len(heading) == 1:
+        return _fold(word) == _fold(heading[0]) and (numbered or word != heading[0] or word.endswith("ing"))
+    if any("," in other for other in heading):
+        return False
+    if _is_title(heading) and any(_is_same(word, other) for other in heading):
+        joins = _fold(following) in ("and", "or", "&", "of", "in", "und", "oder")
+        return not (joins and not _is_same(word, heading[0])) and not _is_name_part(heading, following)
+    return len(heading) <= 4 and _fold(word) == _fold(heading[0]) and not any(map(_is_function, heading))
+
+
+def _is_name_part(heading: Sequence[str], following: str) -> bool:
+    """Whether a repeated word belongs to a name: "Ernst & Young", "Duran Duran is"."""
+    return heading[-1] in ("&", "and", "und") or (len(heading) < 2 and _fold(following) in _VERBS)
+
+
+def _starts_anew(front: Sequence[str], place: int) -> bool:
+    """Whether a sentence or a heading begins at a place."""
+    if place >= len(front):
+        return True
+    word = front[place]
+    if not (word[:1].isupper() or word[:1] in "\"“'‘"):
+        return False
+    return place + 1 < len(front) and (_opens(front, place) or opens_sentence(word) or bool(match_boilerplate(word)))
+
+
+def _is_title(words: Sequence[str]) -> bool:
+    """Whether words are in title case: no word in small letters but function words, the first and last in"
+    " capitals."""
+    if not words or not all(_is_titled(word) for word in words):
+        return False
+    return bool(re.match(r"[\W_]*(?:[A-ZÄÖÜ]|\d)", words[0])) and any(word[:1].isupper() for word in words)
+
+
+def _is_titled(word: str) -> bool:
+    bare = word.strip("\"'“”‘’()[]{}*:,?!")
+    return not bare or bare.lower() in _SMALL or not bare[0].islower() or bool(re.match(r"[a-z]{1,2}[A-Z]", bare))
+
+
+def _is_function(word: str) -> bool:
+    bare = _fold(word)
+    return bare in _SMALL or bare in _OPENERS or bare in _QUANTIFIERS or bare in _PREPOSITIONS
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two words are the same but for their endings."""
+    short, long = sorted((_fold(one), _fold(other)), key=len)
+    return len(short) >= 4 and long.startswith(short[: max(4, len(short) - 2)])
+
+
+def _fold(word: str) -> str:
+    return word.lower().replace("’", "'").strip("\"'“”‘()[]{}*:,;.!?")
+
+
+def _fold_all(words: Sequence[str]) -> list[str]:
+    return [_fold(word) for word in words]

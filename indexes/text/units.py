@@ -1,0 +1,147 @@
+"""Splitting a passage into units: sentences, list items, table rows, headings and boilerplate.
+
+Nothing but white space is lost: the texts of the units, in order, are the words of the passage. Headings and what else
+a web page has glued to the front of a sentence are split off where that is sure (`headings.py`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from indexes.text.blocks import TextBlock, read_text_blocks
+from indexes.text.boilerplate import is_boilerplate
+from indexes.text.headings import WINDOW, count_glued_words, is_heading, may_begin_with_heading
+from indexes.text.list_items import find_item_starts
+from indexes.text.pointing import limits_what_stands_before, names_its_subject, points_back
+from indexes.text.sentence_ends import find_sentence_starts
+from schemas.records import Passage, Unit, UnitKind
+
+MAX_HEADINGS = 4  # that are kept where one follows another directly, as in a menu
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A unit before it is known what stands around it."""
+
+    text: str
+    kind: UnitKind
+
+
+def split_units(passage: Passage) -> tuple[Unit, ...]:
+    """The units of a passage, in order. Takes time in proportion to the length of its text."""
+    return _split(passage.text, passage.title)
+
+
+def find_units_to_quote(units: Sequence[Unit], place: int) -> tuple[Unit, ...]:
+    """A unit with all that must be shown with it, in order; empty where it cannot be quoted.
+
+    It cannot where it is no statement, or where it or what it needs points back to something that is not there.
+    """
+    wanted, waiting = set[int](), [place]
+    if units[place].text.endswith(":"):
+        waiting += [unit.place for unit in units[place + 1 : place + 2] if unit.is_statement]
+    while waiting:
+        unit = units[waiting.pop()]
+        if not unit.is_statement or (unit.points_back and not any(need < unit.place for need in unit.needs)):
+            return ()
+        wanted.add(unit.place)
+        waiting += [need for need in unit.needs if need not in wanted]
+    if len(wanted) == 1 and units[place].text.endswith(":"):
+        return ()
+    return tuple(units[number] for number in sorted(wanted))
+
+
+@lru_cache(maxsize=4096)  # a turn often has the passages of the turn before
+def _split(text: str, title: str) -> tuple[Unit, ...]:
+    pieces = [piece for block in read_text_blocks(text, title) for piece in _split_block(block, title)]
+    pieces = _tell_headings_from_items(pieces)
+    return _connect(list(_place_under_headings(pieces, title)))
+
+
+def _split_block(block: TextBlock, title: str) -> Iterator[_Piece]:
+    """A row, heading or item as it is; of running text its sentences, list items and what is glued to their fronts."""
+    words = block.text.split()
+    if block.kind in ("row", "heading"):
+        yield _Piece(" ".join(words), block.kind)
+        return
+    items = find_item_starts(words)
+    starts = sorted((set(find_sentence_starts(words)) - {item + 1 for item in items}) | set(items) | {0})
+    for start, end in zip(starts, [*starts[1:], len(words)], strict=True):
+        is_item = start in items or (block.kind == "item" and start == 0)
+        yield from _split_front(words[start:end], is_item=is_item, title=title)
+
+
+def _split_front(words: Sequence[str], *, is_item: bool, title: str) -> Iterator[_Piece]:
+    start = 0
+    while not is_boilerplate(rest := " ".join(words[start : start + WINDOW])):
+        count = count_glued_words(words[start : start + WINDOW], title)
+        if not 0 < count < len(words) - start:
+            break
+        glued = " ".join(words[start : start + count])
+        yield _Piece(glued, "boilerplate" if is_boilerplate(glued) else "heading")
+        start, is_item = start + count, False
+    yield _classify(rest if start + WINDOW >= len(words) else " ".join(words[start:]), is_item=is_item)
+
+
+def _classify(text: str, *, is_item: bool) -> _Piece:
+    if is_boilerplate(text):
+        return _Piece(text, "boilerplate")
+    if is_item:
+        return _Piece(text, "item")
+    return _Piece(text, "heading" if is_heading(text) else "sentence")
+
+
+def _tell_headings_from_items(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """A numbered title with sentences below is a heading; what a passage has alone is a sentence."""
+    told = list(pieces)
+    for number, piece in enumerate(pieces):
+        beside = {other.kind for other in pieces[max(0, number - 1) : number + 2 : 2]}
+        if piece.kind == "item" and is_heading(piece.text) and "item" not in beside:
+            told[number] = replace(piece, kind="heading")
+    if len(told) == 1 and told[0].kind == "heading":
+        told[0] = replace(told[0], kind="sentence")
+    return told
+
+
+def _place_under_headings(pieces: Sequence[_Piece], title: str) -> Iterator[Unit]:
+    """The pieces as units. A heading replaces those before it, unless it follows them directly."""
+    above = tuple(part for part in title.split(": ") if part)
+    current: list[str] = []
+    is_open = False  # whether nothing stands below the last heading yet
+    for place, piece in enumerate(pieces):
+        if piece.kind == "heading":
+            current = [*(current[1 - MAX_HEADINGS :] if is_open else []), piece.text]
+        is_open = piece.kind == "heading" or (is_open and piece.kind == "boilerplate")
+        headings = () if piece.kind == "boilerplate" else (*above, *(current[:-1] if is_open else current))
+        hangs = piece.kind in ("sentence", "item") and _hangs(piece, headings)
+        doubtful = piece.kind == "sentence" and may_begin_with_heading(piece.text.split())
+        yield Unit(piece.text, piece.kind, place, headings, hangs, may_have_heading=doubtful)
+
+
+def _hangs(piece: _Piece, headings: Sequence[str]) -> bool:
+    """Whether it points back or limits what stands before it."""
+    if names_its_subject(piece.text, headings):
+        return False
+    return points_back(piece.text, is_item=piece.kind == "item") or limits_what_stands_before(piece.text)
+
+
+def _connect(units: Sequence[Unit]) -> tuple[Unit, ...]:
+    """The units with what each needs: what it points back to or limits, what limits it, and an item's lead-in."""
+    needs: list[set[int]] = [set() for _ in units]
+    before = lead_in = -1  # places of the last statement of this section, and of the sentence that opens a list
+    for unit in units:
+        if unit.kind == "heading":
+            before = lead_in = -1
+        if not unit.is_statement:
+            continue
+        if unit.kind == "item" and lead_in >= 0:
+            needs[unit.place].add(lead_in)
+        if unit.points_back and before >= 0:
+            needs[unit.place].add(before)
+            if limits_what_stands_before(unit.text):
+                needs[before].add(unit.place)
+        before = unit.place
+        if unit.kind != "item":
+            lead_in = unit.place if re.search(r":$", unit.text) else -1
+    return tuple(replace(unit, needs=tuple(sorted(needs[unit.place]))) for unit in units)
