@@ -1,0 +1,333 @@
+"""The spans of a sentence that could answer a question of some kind: amounts, dates, places, names, codes.
+
+By rules, without a model. A span stands in its sentence word for word.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.turn.question_kinds import QuestionKind
+from agent.turn.question_words import stem_words
+from indexes.text.analysis import load_stop_words
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A candidate: `sentence[start : start + len(text)] == text`."""
+
+    text: str
+    start: int
+    bare: bool = False  # a number without the noun that was asked for: "Serves six."
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million dozen half "
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreißig vierzig fünfzig hundert tausend"
+)
+_ONE_WORD = "|".join(_NUMBER_WORDS.split())
+_DIGITS = r"\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
+_SPELLED = rf"(?:a |an )?(?:{_ONE_WORD})(?:[- ](?:and )?(?:a )?(?:{_ONE_WORD}))*"
+_NUMBER = rf"(?:(?<![\w.,:/-])[-−]?(?:{_DIGITS})|\b(?:{_SPELLED})\b)"
+_ABOUT = (
+    r"(?:(?:no more than|not more than|no less than|more than|less than|fewer than|at most|at least|up to|about|around|"
+    r"roughly|approximately|nearly|almost|over|under|etwa|rund|ungefähr|mindestens|höchstens|bis zu|knapp) )?"
+)
+_RANGE = rf"{_ABOUT}(?:{_NUMBER}(?: ?(?:to|or|bis|-|–) ?{_NUMBER})?)"
+# Units, by what they measure. Short ones count only right after digits or a space.
+_UNITS = {
+    "weight": "mg|g|kg|t|lbs?|oz|(?:kilo|milli)?gram(?:me)?s?|kilos?|ton(?:ne)?s?|pounds?|ounces?|Kilo(?:gramm)?|Gramm|Tonnen?",
+    "length": "mm|cm|m|km|ft|in|(?:kilo|centi|milli)?met(?:re|er)s?|inch(?:es)?|foot|feet|yards?|miles?|(?:Kilo|Zenti|Milli)?[Mm]eter",
+    "temperature": "°C|°F|°|degrees?(?: (?:Celsius|Fahrenheit|C|F))?|Grad(?: Celsius)?",
+    "pressure": "bar|mbar|psi|h?Pa",
+    "volume": "ml|cl|dl|l|(?:milli|centi)?lit(?:re|er)s?|gallons?|pints?|cups?|(?:tea|table)spoons?|cubic met(?:re|er)s?|m³|Liter",
+    "area": "m²|km²|sqm|square (?:kilo)?(?:met(?:re|er)s?|feet|miles?|inches)|hectares?|acres?|ha|Quadratmeter|Hektar",
+    "speed": "km/h|kmh|mph|m/s|knots?|(?:kilomet(?:re|er)s|miles) (?:an|per) hour",
+    "power": "k?W|MW|k?Wh|(?:kilo)?watts?",
+    "voltage": "k?V|volts?",
+    "percentage": "%|percent|per cent|Prozent",
+    "loudness": "dB|decibels?",
+    "duration": (
+        "s|min|h|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?|decades?|centur(?:y|ies)|"
+        "heating seasons?|Sekunden?|Minuten?|Stunden?|Tage?n?|Nächte|Wochen?|Monate?n?|Jahre?n?|(?:working|business) days?"
+    ),
+}
+# What a question's noun or adjective measures, where it is not named like its units.
+_MEASURES = {
+    "distance": ("length",),
+    "age": ("duration",),
+    "size": ("length", "area", "volume"),
+    "capacity": ("volume",),
+    **dict.fromkeys(("width", "height", "depth", "diameter", "thickness", "circumference", "mileage"), ("length",)),
+    **dict.fromkeys(("humidity", "share"), ("percentage",)),
+    **{"druck": ("pressure",), "gewicht": ("weight",), "temperatur": ("temperature",), "fläche": ("area",)},
+    **dict.fromkeys(("höhe", "tiefe", "breite", "länge"), ("length",)),
+}
+_CURRENCY = r"(?:€|£|\$|EUR|USD|GBP|CHF|euros?|dollars?|pounds?|cents?|pence|francs?|kronor|kroner|Euro|Franken)"
+_RATE = r"(?: (?:an?|per|pro) (?:hour|day|night|week|month|year|person|head|item|glass|Stunde|Tag|Nacht|Monat|Jahr|Person))?"
+_MONEY = re.compile(
+    rf"{_RANGE} ?{_CURRENCY}(?!\w){_RATE}|{_ABOUT}(?:€|£|\$|EUR |CHF |USD ) ?(?:{_DIGITS}){_RATE}", re.IGNORECASE
+)
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|"
+    r"Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?|"
+    r"Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
+)
+_WEEKDAY = (
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tags?|Mittwochs?|"
+    r"(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|weekdays|weekends|workdays)"
+)
+_YEAR = r"(?:1[0-9]\d\d|20\d\d)"
+_ORDINAL = r"(?:first|second|third|fourth|fifth|last)"
+_CLOCK = (
+    r"(?:\d{1,2}[:.]\d{2} (?:Uhr|a\.?m\b\.?|p\.?m\b\.?|o['’]clock)|\d{1,2}:\d{2}|\d{1,2} ?(?:Uhr|a\.?m\b\.?|p\.?m\b\.?|o['’]clock)|"
+    rf"(?:half past|(?:a )?quarter (?:past|to)) (?:\d{{1,2}}|{_ONE_WORD})|(?:{_ONE_WORD}) (?:o['’]clock|Uhr)|noon|midnight)"
+)
+_DAY = (
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}(?:,? {_YEAR})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,? {_YEAR})?|"
+    rf"(?:the )?{_ORDINAL} (?:week |{_WEEKDAY} )?(?:of|in) (?:each month|every month|the month|{_MONTH})|"
+    rf"(?:the )?(?:start|beginning|middle|end) of {_MONTH}(?: {_YEAR})?|"
+    rf"\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\.\d{{1,2}}\.(?:\d{{4}}|\d{{2}})?|{_MONTH},? {_YEAR})"
+)
+_SEASON = r"(?:(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?" + _YEAR + r")?)"
+_MOMENT = rf"(?:{_WEEKDAY}(?:,? (?:the )?{_DAY})?|{_DAY})"
+_TO = r" ?(?:to|until|and|bis|und|-|–) ?"
+_DATE = re.compile(
+    rf"(?<![\w.-])(?:{_MOMENT}(?:{_TO}{_MOMENT})?(?:,? (?:at|from|um|ab) {_CLOCK})?(?:{_TO}{_CLOCK})?|"
+    rf"{_CLOCK}(?:{_TO}{_CLOCK})?|{_MONTH}{_TO}{_MONTH}|{_MONTH}(?![a-z])|{_SEASON}|"
+    rf"(?<!\d[ ,])(?<!number )(?<!type ){_YEAR}(?![\w,.]*\d)(?! (?:euros?|km|m|g|kg|ml|mm|EUR|W|litres?)\b))(?!\w)"
+)
+_CLOCK_ONLY = re.compile(rf"(?<![\w.-]){_CLOCK}(?:{_TO}{_CLOCK})?(?!\w)")
+_PART_OF_DATE = {
+    "time": _CLOCK_ONLY,
+    "uhrzeit": _CLOCK_ONLY,
+    "year": re.compile(rf"(?<![\w.,-]){_YEAR}(?![\w-])(?!,\d)"),
+    "jahr": re.compile(rf"(?<![\w.,-]){_YEAR}(?![\w-])(?!,\d)"),
+    "month": re.compile(rf"\b{_MONTH}(?!\w)"),
+    "day": re.compile(rf"(?<![\w.-])(?:{_MOMENT}(?:{_TO}{_MOMENT})?)(?!\w)"),
+    "weekday": re.compile(rf"\b{_WEEKDAY}(?!\w)"),
+    "hour": _CLOCK_ONLY,
+}
+_FREQUENCY = re.compile(
+    rf"{_ABOUT}(?:once|twice|(?:{_NUMBER}) times) (?:an?|every|each|per) \w+|(?:every|each) (?:(?:other|{_NUMBER}|{_ORDINAL}) )?"
+    r"(?:second|minute|hour|day|night|morning|evening|week|month|year|half hour)s?\b|"
+    r"\b(?:hourly|daily|weekly|monthly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b|"
+    r"(?:einmal|zweimal|dreimal) (?:im|am|pro|in der) \w+|(?:jede[nrs]?|alle) (?:\w+ )?(?:Stunde|Tag|Woche|Monat|Jahr)\w*",
+    re.IGNORECASE,
+)
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_URL = re.compile(r"(?:https?://|www\.)[^\s,;]+[^\s,;.]")
+_PHONE = re.compile(r"(?<![\w.-])\+?\(?\d{2,}\)?(?:[ /-]\d{2,}){1,4}(?![\w-])|(?<![\w.-])\+?\d{7,}(?![\w-])")
+_CODE = re.compile(
+    r"(?<![\w@.-])(?=[\w/.-]*\d)(?:[A-Za-z]+[\w]*[-/.]?[\w]+(?:[-/.][\w]+)*|\d+(?:[-/]\w+)+|\d{3,}(?: \d{3,})*)(?![\w@-])(?!\.\d)"
+)
+_TITLE = r"(?:(?:Mr|Mrs|Ms|Dr|Prof|Sir|Frau|Herr|Familie)\.? )"
+_NAME_WORD = r"(?:[A-ZÄÖÜÉ]\.|[A-ZÄÖÜÉÅØ][a-zà-ÿ'’]+(?:-[A-Z][a-zà-ÿ]+)*)"
+_NAME = re.compile(
+    rf"(?<!\w)(?:{_TITLE}+{_NAME_WORD}(?: {_NAME_WORD})*|{_NAME_WORD}(?: (?:(?:van|von|de|der|del|la|bin) )*{_NAME_WORD})*)(?!\w)"
+)
+_NO_PERSON = frozenset(
+    (
+        "museum club street road lane library hotel guesthouse school church college university company society office "
+        "town city village valley river lake sea island north south east west garden house hall room square bridge "
+        "joinery bindery workshop district laboratory orchestra band team union bank park road avenue restaurant cafe "
+        "train ferry bus english french german european american british gasthaus straße platz"
+    ).split()
+)
+_CALENDAR = re.compile(rf"(?:{_MONTH}|{_WEEKDAY})$")
+_PREPOSITION = (
+    r"(?:in|at|on|under|underneath|behind|beside|below|above|between|near|next to|opposite|inside|outside|beneath|by|"
+    r"on top of|in front of|im|am|unter|hinter|neben|über|auf|bei|beim|vor|zwischen)"
+)
+_PLACE = re.compile(
+    rf"\b{_PREPOSITION} (?:(?:the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b )?"
+    r"(?P<words>[\w'’-]+(?: [\w'’-]+){0,3}?)"
+    r"(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that|is|are|was|were|by|und|oder|mit|von|für|wo|ist|"
+    rf"(?:on|at|in) )|(?: {_PREPOSITION}\b))",
+    re.IGNORECASE,
+)
+_NO_PLACE = re.compile(
+    rf"\d+[:.]\d\d|\b(?:{_YEAR}|{_MONTH}|{_WEEKDAY}|{_SEASON}|time|morning|evening|night|day|days|week|month|year|case|order|"
+    r"hand|advance|hours?|minutes?|need|it|them|this|that|moment|end|start|beginning|total|general|foot|request)\b",
+    re.IGNORECASE,
+)
+_COLOUR = re.compile(
+    r"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:red|green|blue|yellow|black|white|grey|gray|brown|orange|purple|violet|pink|"
+    r"beige|turquoise|silver|gold|cream|navy|rot|grün|blau|gelb|schwarz|weiß|grau|braun)\b",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(r"(?:^|; )(?P<name>[^:;]{1,40}): (?P<value>[^;]*?)(?=; |\.?$)")
+_COLUMNS = {
+    "person": "author owner name person who teacher contact by artist composer",
+    "date": "date when day time on due",
+    "money": "price cost amount fee rent paid monthly",
+    "place": "place where address location",
+    "duration": "duration days hours minutes weeks months keeps time",
+}
+
+
+def find_spans(kind: QuestionKind, sentence: str) -> list[Span]:
+    """The candidates of a kind in a sentence, in its order; of a row, the values of the column that is asked for."""
+    if row := read_row(sentence):
+        return _column_spans(kind, row, sentence)
+    return list(_prose_spans(kind, sentence))
+
+
+def read_row(sentence: str) -> list[tuple[str, Span]]:
+    """The names and values of a row of a table, `name: value; name: value.`; nothing of any other sentence."""
+    pairs = [(match["name"], Span(match["value"], match.start("value"))) for match in _PAIR.finditer(sentence)]
+    return pairs if len(pairs) > 1 else []
+
+
+def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence: str) -> list[Span]:
+    """The values whose column is named like the noun; else those that are wholly of the kind, in the kind's columns."""
+    asked = set(stem_words(kind.noun))
+    named = [(name, span) for name, span in row if asked and asked <= set(stem_words(name))]
+    if len(named) > 1:  # "colour name" and "colour code"
+        named = [(name, span) for name, span in named if "name" in name.lower().split()] or named
+    if named:
+        return [span for _, span in named if span.text]
+    usual = set(_COLUMNS.get(kind.name, "").split())
+    typed = [
+        (name, Span(found.text, span.start + found.start))
+        for name, span in row
+        for found in _prose_spans(kind, span.text)
+        if found.text == span.text or kind.name in ("date", "duration", "code") or found.text in span.text
+    ]
+    return [span for name, span in typed if usual & set(name.lower().split())] or [span for _, span in typed]
+
+
+def _prose_spans(kind: QuestionKind, sentence: str) -> Iterator[Span]:
+    if kind.name == "number":
+        yield from _number_spans(kind.noun, sentence)
+    elif kind.name == "duration":
+        measures = ("duration", "length") if kind.noun == "length" else ("duration",)
+        yield from _unit_spans(measures, sentence)
+    elif kind.name == "date":
+        yield from _matches(_PART_OF_DATE.get(kind.noun, _DATE), sentence)
+    elif kind.name == "code":
+        yield from _code_spans(kind.noun, sentence)
+    elif kind.name == "thing":
+        yield from _thing_spans(kind.noun, sentence)
+    elif finder := _FINDERS.get(kind.name):
+        yield from finder(sentence)
+
+
+def _matches(pattern: re.Pattern[str], sentence: str) -> Iterator[Span]:
+    """What a pattern finds, without the spaces around it."""
+    for match in pattern.finditer(sentence):
+        text = match.group().strip()
+        if text:
+            yield Span(text, match.start() + match.group().index(text))
+
+
+def _unit_spans(measures: Sequence[str], sentence: str) -> Iterator[Span]:
+    """Numbers with a unit of one of some measures, "an hour" and "half a year" too."""
+    units = "|".join(_UNITS[measure] for measure in measures)
+    some = r"|(?:half )?\ban?" if "duration" in measures else ""
+    yield from _matches(re.compile(rf"(?:{_RANGE}{some})(?: ?|-)(?:{units})(?![\w²³/])", re.IGNORECASE), sentence)
+
+
+def _number_spans(noun: str, sentence: str) -> Iterator[Span]:
+    if noun == "frequency":
+        yield from _matches(_FREQUENCY, sentence)
+    elif measures := _MEASURES.get(noun, (noun,) if noun in _UNITS else ()):
+        yield from _unit_spans(measures, sentence)
+    elif noun:
+        yield from _counted_spans(noun, sentence)
+
+
+_SAME_NOUN = {"people": "person persons guests heads", "members": "people", "litres": "l liters", "kilometres": "km"}
+_BARE = re.compile(rf"{_RANGE}(?=\s*(?:[.,;:!)]|$))", re.IGNORECASE)
+
+
+def _counted_spans(noun: str, sentence: str) -> Iterator[Span]:
+    """Numbers of something: "fifteen tents", "300 g of flour", "seven smoke alarms"; else bare numbers."""
+    stems = {stem for word in (noun, *_SAME_NOUN.get(noun, "").split()) for stem in stem_words(word)}
+    any_unit = "|".join(_UNITS.values())
+    pattern = re.compile(rf"{_RANGE}(?: ?(?:{any_unit}))?(?: of)?(?: [\w'’-]+){{1,3}}?(?![\w'’-])", re.IGNORECASE)
+    found = False
+    for match in re.finditer(_RANGE, sentence, re.IGNORECASE):
+        for words in range(1, 4):
+            longer = re.compile(rf"{_RANGE}(?: ?(?:{any_unit})(?!\w))?(?: of)?(?: ?[^\W\d][\w'’-]*){{{words}}}", re.IGNORECASE)
+            text = longer.match(sentence, match.start())
+            if text and stems & set(stem_words(text.group().split()[-1])):
+                yield Span(text.group(), match.start())
+                found = True
+                break
+    if not found and pattern:
+        for match in _BARE.finditer(sentence):
+            yield Span(match.group().strip(), match.start(), bare=True)
+
+
+def _code_spans(noun: str, sentence: str) -> Iterator[Span]:
+    if re.search(r"mail", noun):
+        yield from _matches(_EMAIL, sentence)
+    elif re.search(r"url|website", noun):
+        yield from _matches(_URL, sentence)
+    elif re.search(r"phone|telefon|handy|mobile|fax|emergency", noun):
+        yield from _matches(_PHONE, sentence)
+    elif match := re.search(r"\b(?:password|pin|code|passwort|kennwort)(?: is|:| ist)? (?P<code>[^\s,;]*[^\s,;.])", sentence, re.IGNORECASE):
+        yield Span(match["code"], match.start("code"))
+    else:
+        yield from _matches(_CODE, sentence)
+
+
+def _money_spans(sentence: str) -> Iterator[Span]:
+    yield from _matches(_MONEY, sentence)
+
+
+def _person_spans(sentence: str) -> Iterator[Span]:
+    """Capitalised names; a single word only where a capital does not open the sentence."""
+    for span in _matches(_NAME, sentence):
+        words = span.text.lower().split()
+        if words[0] in load_stop_words() and len(words) > 1:
+            offset = len(words[0]) + 1
+            span, words = Span(span.text[offset:], span.start + offset), words[1:]
+        opens = span.start == 0 or sentence[: span.start].rstrip()[-1:] in ".!?:"
+        ordinary = words[0] in load_stop_words() or (opens and len(words) == 1)
+        if not ordinary and not _NO_PERSON & set(words) and not _CALENDAR.match(span.text):
+            yield span
+
+
+def _place_spans(sentence: str) -> Iterator[Span]:
+    for match in _PLACE.finditer(sentence):
+        if not _NO_PLACE.search(match["words"]) and not match["words"].isdigit() and match["words"].lower() not in load_stop_words():
+            yield Span(match.group(), match.start())
+
+
+_CAPITALISED = r"[A-ZÄÖÜ][\w'’-]*(?: [A-ZÄÖÜ][\w'’-]*)*"
+
+
+def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
+    """What is named beside the noun: "fuse 14", "the variety Thermidrome", "the capital is Riga"; colours."""
+    if noun in ("colour", "color", "farbe"):
+        yield from _matches(_COLOUR, sentence)
+        return
+    if noun == "name":
+        pattern = rf"\b(?:called|named|name is|heißt) [\"“]?(?P<value>{_CAPITALISED})"
+    else:
+        pattern = (
+            rf"\b(?P<noun>{re.escape(noun)})s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|{_CAPITALISED})|"
+            rf"\b{re.escape(noun)}\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
+        )
+    for match in re.finditer(pattern, sentence, 0):
+        groups = match.groupdict()
+        if groups.get("told"):
+            yield Span(match["told"], match.start("told"))
+        elif groups.get("noun") and not match["value"][0].isalpha():
+            yield Span(match.group(), match.start())
+        else:
+            yield Span(match["value"], match.start("value"))
+
+
+_FINDERS: dict[str, Callable[[str], Iterator[Span]]] = {
+    "money": _money_spans,
+    "person": _person_spans,
+    "place": _place_spans,
+}

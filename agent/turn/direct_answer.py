@@ -1,0 +1,169 @@
+"""The few words that answer a question, where one span of the best sentences is sure: "Nine days."
+
+A span is sure where its sentence, with the headings above it, has the question's words, and where it is the only one of
+its kind or stands clearly nearer to them than the others. In doubt there is none: the sentence itself answers then.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.turn.answer_spans import Span, find_spans, read_row
+from agent.turn.plain_verdict import decide_plainly
+from agent.turn.question_kinds import MEASURE_OF, QuestionKind
+from agent.turn.question_words import CONTRASTS, Evidence, is_conditional, stem_words
+
+MAX_EVIDENCE = 3  # sentences that are looked at
+MIN_SCORE = 1.0  # of the only candidate
+MIN_LEAD = 1.0  # of the best before the second
+
+
+@dataclass(frozen=True, slots=True)
+class DirectAnswer:
+    """What can stand first, and which of the sentences it is from."""
+
+    text: str  # a span as it stands in the sentence, or "Yes", "No", "Ja", "Nein"
+    sentence_index: int
+    is_verdict: bool = False  # yes or no: it stands in no sentence, the one it is from decides it
+
+
+# Words of a question that its kind says already: a sentence need not have them.
+_IMPLIED = {
+    "number": "many much number amount total count " + " ".join(MEASURE_OF),
+    "money": "cost price pay charge spend much expensive money total kostet kosten",
+    "date": "time day date year month hour take place happen",
+    "duration": "long last take time duration period dauert lange days hours minutes weeks months years",
+    "place": "find located location place lie address liegt",
+    "code": "phone telephone number e-mail email mail address code nummer telefonnummer",
+    "thing": "name called",
+}
+_LIGHT = "go need use get make come put give have"  # verbs that say next to nothing
+_KIND_VERBS = {  # a sentence right under a heading that has all words of the question needs one of these
+    "money": "buy cost price kostet",
+    "number": "weigh measure serve hold",
+    "duration": "last take keep dauert",
+}
+_AGENTS = {"write": "author", "own": "owner", "teach": "teacher", "paint": "painter", "direct": "director", "lead": "leader"}
+# Money for something else than the thing itself.
+_OTHER_MONEY = (
+    "deposit fine discount tip delivery shipping repair insurance late extra surcharge penalty refund voucher fee tax "
+    "Kaution Mahngebühr Rabatt Versand Trinkgeld"
+)
+_CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
+_HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
+_BOUND = re.compile(r"\b(?:below|above|beyond|unless|not|nicht|unter|instead of)\s+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The stems of a question: all, and those that a sentence must have."""
+
+    all: frozenset[str]
+    required: frozenset[str]
+
+
+def choose_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Evidence]) -> DirectAnswer | None:
+    """The one sure answer in the first sentences, best first; None where there is none, or where two compete."""
+    if kind.name == "yes-no":
+        verdicts = [(n, decide_plainly(question, evidence)) for n, evidence in enumerate(ranked[:MAX_EVIDENCE])]
+        found = [DirectAnswer(text, n, is_verdict=True) for n, text in verdicts if text]
+    else:
+        wanted = _read_question(question, kind)
+        spans = [(n, _choose_span(kind, wanted, evidence)) for n, evidence in enumerate(ranked[:MAX_EVIDENCE])]
+        found = [DirectAnswer(span.text, n) for n, span in spans if span]
+    return found[0] if len({answer.text.lower() for answer in found}) == 1 else None
+
+
+def to_sentence(text: str) -> str:
+    """A span as it is shown first: `nine days` is `Nine days.`."""
+    return f"{text[:1].upper()}{text[1:].rstrip(' .')}."
+
+
+def _read_question(question: str, kind: QuestionKind) -> _Wanted:
+    asked = stem_words(question)
+    implied = set(stem_words(f"{_IMPLIED.get(kind.name, '')} {_LIGHT}"))
+    if kind.name in ("number", "thing"):
+        implied |= set(stem_words(kind.noun))
+    for option in kind.options:
+        implied |= set(stem_words(option))
+    agents = [_AGENTS[stem] for stem in asked if stem in _AGENTS]
+    required = frozenset(asked) - (implied - set(stem_words(" ".join(CONTRASTS))))
+    if kind.name == "duration":
+        required -= set(stem_words("last"))
+    return _Wanted(frozenset([*asked, *stem_words(" ".join(agents))]), required)
+
+
+def _choose_span(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> Span | None:
+    """The sure span of one sentence, if any."""
+    if not _is_about(kind, wanted, evidence):
+        return None
+    if kind.name == "choice":
+        return _choose_option(kind, evidence.text)
+    spans = [span for span in find_spans(kind, evidence.text) if not set(stem_words(span.text)) <= wanted.all]
+    scored = sorted(
+        ((_score_span(kind, span, wanted, evidence), -span.start, span) for span in spans), key=lambda item: item[:2]
+    )
+    if not scored or scored[-1][0] < MIN_SCORE:
+        return None
+    rivals = [score for score, _, span in scored if span.text.lower() != scored[-1][2].text.lower()]
+    return scored[-1][2] if not rivals or scored[-1][0] - max(rivals) >= MIN_LEAD else None
+
+
+def _is_about(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> bool:
+    """Whether a sentence with its headings has the question's words, and itself at least one of them."""
+    said = _expand(stem_words(evidence.text))
+    missing = wanted.required - said - set(stem_words(evidence.heading))
+    if len(missing) > len(wanted.required) // 4 or any(_is_distinctive(stem) for stem in missing):
+        return False
+    return bool(said & (wanted.required | set(stem_words(_KIND_VERBS.get(kind.name, "")))))
+
+
+def _expand(stems: Sequence[str]) -> set[str]:
+    """With the verb of whoever does it: an author writes."""
+    doers = {stem_words(agent)[0]: verb for verb, agent in _AGENTS.items()}
+    return {*stems, *(doers[stem] for stem in stems if stem in doers)}
+
+
+def _is_distinctive(stem: str) -> bool:
+    """Whether another word in its place would make another thing of it: a number, a colour, first and last."""
+    return stem.isdigit() or stem in set(stem_words(" ".join(CONTRASTS)))
+
+
+def _score_span(kind: QuestionKind, span: Span, wanted: _Wanted, evidence: Evidence) -> float:
+    """How near it stands to the question's words: next to one of them, and in a clause with how many of them."""
+    before, after = _clause_around(span, evidence.text)
+    nearest_before, nearest_after = stem_words(before)[-1:], stem_words(after)[:1]
+    clause = _expand([*stem_words(before), *stem_words(after)])
+    if kind.name == "money" and set(stem_words(_OTHER_MONEY)) & clause - wanted.all:
+        return 0.0
+    beside = 2.0 * bool(wanted.all & set(nearest_before)) + 1.0 * bool(wanted.all & set(nearest_after))
+    if (span.bare or kind.name == "person") and not beside:
+        return 0.0
+    share = 2.0 * len(clause & wanted.required) / max(1, len(wanted.required))
+    if not clause & wanted.required and set(stem_words(_KIND_VERBS.get(kind.name, ""))) & set(stem_words(evidence.text)):
+        share = 1.0
+    return beside + share - 3.0 * bool(_BOUND.search(evidence.text[: span.start]))
+
+
+def _clause_around(span: Span, sentence: str) -> tuple[str, str]:
+    """What stands before and after a span in its clause; of a row, the name of its column and the other cells."""
+    if row := read_row(sentence):
+        name = next((name for name, cell in row if cell.start <= span.start < cell.end + 1), "")
+        others = " ".join(cell.text for column, cell in row if column != name)
+        return f"{others} {name}", ""
+    before, after = sentence[: span.start].rstrip(" ,"), sentence[span.end :]
+    starts = [match.end() for match in _CLAUSE_END.finditer(before + " ")]
+    end = _CLAUSE_END.search(after)
+    return before[max(starts, default=0) :], after[: end.start() if end else len(after)]
+
+
+def _choose_option(kind: QuestionKind, sentence: str) -> Span | None:
+    """The one option of a choice that a plain sentence names."""
+    if is_conditional(sentence):
+        return None
+    found = [
+        Span(match.group(), match.start())
+        for option in kind.options
+        for match in re.finditer(rf"\b{re.escape(option)}\b", sentence, re.IGNORECASE)
+    ]
+    return found[0] if len(found) == 1 and not re.search(r"\b(?:not|no|never|n't|nicht|kein)\b", sentence) else None
