@@ -97,12 +97,14 @@ _DAY = (
 _SEASON = r"(?:(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?" + _YEAR + r")?)"
 _MOMENT = rf"(?:{_WEEKDAY}(?:,? (?:the )?{_DAY})?|{_DAY})"
 _TO = r" ?(?:to|until|and|bis|und|-|–) ?"
+_BOUND = r"(?:(?:not before|from|until|till|by|before|after|since|ab|bis|seit|vor|nach) )?"  # "Until 11:00."
+_CLOCKS = rf"(?:(?:\d{{1,2}}(?:[:.]\d\d)?|{_ONE_WORD}){_TO}{_CLOCK}|{_CLOCK})"
 _DATE = re.compile(
-    rf"(?<![\w.-])(?:{_MOMENT}(?:{_TO}{_MOMENT})?(?:,? (?:at|from|um|ab) {_CLOCK})?(?:{_TO}{_CLOCK})?|"
-    rf"{_CLOCK}(?:{_TO}{_CLOCK})?|{_MONTH}{_TO}{_MONTH}|{_MONTH}(?![a-z])|{_SEASON}|"
+    rf"(?<![\w.-]){_BOUND}(?:{_MOMENT}(?:{_TO}{_MOMENT})?(?:,? (?:at|from|um|ab|until) {_CLOCKS})?|"
+    rf"{_CLOCKS}|{_MONTH}{_TO}{_MONTH}|{_MONTH}(?![a-z])|{_SEASON}|"
     rf"(?<!\d[ ,])(?<!number )(?<!type ){_YEAR}(?![\w,.]*\d)(?! (?:euros?|km|m|g|kg|ml|mm|EUR|W|litres?)\b))(?!\w)"
 )
-_CLOCK_ONLY = re.compile(rf"(?<![\w.-]){_CLOCK}(?:{_TO}{_CLOCK})?(?!\w)")
+_CLOCK_ONLY = re.compile(rf"(?<![\w.-]){_BOUND}{_CLOCKS}(?!\w)", re.IGNORECASE)
 _PART_OF_DATE = {
     "time": _CLOCK_ONLY,
     "uhrzeit": _CLOCK_ONLY,
@@ -118,6 +120,11 @@ _FREQUENCY = re.compile(
     r"(?:second|minute|hour|day|night|morning|evening|week|month|year|half hour)s?\b|"
     r"\b(?:hourly|daily|weekly|monthly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b|"
     r"(?:einmal|zweimal|dreimal) (?:im|am|pro|in der) \w+|(?:jede[nrs]?|alle) (?:\w+ )?(?:Stunde|Tag|Woche|Monat|Jahr)\w*",
+    re.IGNORECASE,
+)
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[\dA-Z]{2,4}){2,8}\b")
+_SECRET = re.compile(
+    r"\b(?:password|pin|code|passwort|kennwort)(?: (?:of|for) (?:the )?\w+)?(?: is|:| ist|) (?P<code>(?=\S*\d)[^\s,;]*[^\s,;.])",
     re.IGNORECASE,
 )
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -141,7 +148,7 @@ _NO_PERSON = frozenset(
 )
 _CALENDAR = re.compile(rf"(?:{_MONTH}|{_WEEKDAY})$")
 _PREPOSITION = (
-    r"(?:in|at|on|under|underneath|behind|beside|below|above|between|near|next to|opposite|inside|outside|beneath|by|"
+    r"(?:in|at|on|under|underneath|behind|beside|below|above|between|near|next to|opposite|inside|outside|beneath|"
     r"on top of|in front of|im|am|unter|hinter|neben|über|auf|bei|beim|vor|zwischen)"
 )
 _PLACE = re.compile(
@@ -162,7 +169,9 @@ _COLOUR = re.compile(
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?:^|; )(?P<name>[^:;]{1,40}): (?P<value>[^;]*?)(?=; |\.?$)")
+_AMOUNT = re.compile(rf"(?:{_DIGITS}|{_SPELLED})(?: ?[\w°%]+)?", re.IGNORECASE)
 _COLUMNS = {
+    "number": "amount quantity number count pieces",
     "person": "author owner name person who teacher contact by artist composer",
     "date": "date when day time on due",
     "money": "price cost amount fee rent paid monthly",
@@ -193,12 +202,16 @@ def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence:
     if named:
         return [span for _, span in named if span.text]
     usual = set(_COLUMNS.get(kind.name, "").split())
+    if kind.name == "person" or (kind.name == "number" and any(asked <= set(stem_words(cell.text)) for _, cell in row)):
+        fits = _NAME if kind.name == "person" else _AMOUNT
+        return [cell for name, cell in row if usual & set(name.lower().split()) and fits.fullmatch(cell.text)]
     typed = [
         (name, Span(found.text, span.start + found.start))
         for name, span in row
         for found in _prose_spans(kind, span.text)
-        if found.text == span.text or kind.name in ("date", "duration", "code") or found.text in span.text
     ]
+    if kind.name == "money":
+        typed += [(name, cell) for name, cell in row if usual & set(name.lower().split()) and _AMOUNT.fullmatch(cell.text)]
     return [span for name, span in typed if usual & set(name.lower().split())] or [span for _, span in typed]
 
 
@@ -230,7 +243,7 @@ def _unit_spans(measures: Sequence[str], sentence: str) -> Iterator[Span]:
     """Numbers with a unit of one of some measures, "an hour" and "half a year" too."""
     units = "|".join(_UNITS[measure] for measure in measures)
     some = r"|(?:half )?\ban?" if "duration" in measures else ""
-    yield from _matches(re.compile(rf"(?:{_RANGE}{some})(?: ?|-)(?:{units})(?![\w²³/])", re.IGNORECASE), sentence)
+    yield from _matches(re.compile(rf"(?:{_RANGE}{some})(?: ?|-)(?:{units})(?![\w²³/])(?: (?:at most|at least|or more|or less))?", re.IGNORECASE), sentence)
 
 
 def _number_spans(noun: str, sentence: str) -> Iterator[Span]:
@@ -250,17 +263,18 @@ def _counted_spans(noun: str, sentence: str) -> Iterator[Span]:
     """Numbers of something: "fifteen tents", "300 g of flour", "seven smoke alarms"; else bare numbers."""
     stems = {stem for word in (noun, *_SAME_NOUN.get(noun, "").split()) for stem in stem_words(word)}
     any_unit = "|".join(_UNITS.values())
-    pattern = re.compile(rf"{_RANGE}(?: ?(?:{any_unit}))?(?: of)?(?: [\w'’-]+){{1,3}}?(?![\w'’-])", re.IGNORECASE)
-    found = False
+    taken = 0
     for match in re.finditer(_RANGE, sentence, re.IGNORECASE):
+        if match.start() < taken:
+            continue
         for words in range(1, 4):
             longer = re.compile(rf"{_RANGE}(?: ?(?:{any_unit})(?!\w))?(?: of)?(?: ?[^\W\d][\w'’-]*){{{words}}}", re.IGNORECASE)
             text = longer.match(sentence, match.start())
             if text and stems & set(stem_words(text.group().split()[-1])):
                 yield Span(text.group(), match.start())
-                found = True
+                taken = match.start() + len(text.group())
                 break
-    if not found and pattern:
+    if not taken:
         for match in _BARE.finditer(sentence):
             yield Span(match.group().strip(), match.start(), bare=True)
 
@@ -272,7 +286,9 @@ def _code_spans(noun: str, sentence: str) -> Iterator[Span]:
         yield from _matches(_URL, sentence)
     elif re.search(r"phone|telefon|handy|mobile|fax|emergency", noun):
         yield from _matches(_PHONE, sentence)
-    elif match := re.search(r"\b(?:password|pin|code|passwort|kennwort)(?: is|:| ist)? (?P<code>[^\s,;]*[^\s,;.])", sentence, re.IGNORECASE):
+    elif re.search(r"iban", noun):
+        yield from _matches(_IBAN, sentence)
+    elif match := _SECRET.search(sentence):
         yield Span(match["code"], match.start("code"))
     else:
         yield from _matches(_CODE, sentence)

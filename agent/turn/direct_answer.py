@@ -5,13 +5,14 @@ its kind or stands clearly nearer to them than the others. In doubt there is non
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from agent.turn.answer_spans import Span, find_spans, read_row
 from agent.turn.plain_verdict import decide_plainly
 from agent.turn.question_kinds import MEASURE_OF, QuestionKind
 from agent.turn.question_words import CONTRASTS, Evidence, is_conditional, stem_words
+from agent.turn.span_position import is_where_a_person_stands, is_where_a_place_stands
 
 MAX_EVIDENCE = 3  # sentences that are looked at
 MIN_SCORE = 1.0  # of the only candidate
@@ -29,7 +30,7 @@ class DirectAnswer:
 
 # Words of a question that its kind says already: a sentence need not have them.
 _IMPLIED = {
-    "number": "many much number amount total count " + " ".join(MEASURE_OF),
+    "number": "many much number amount total count weigh",
     "money": "cost price pay charge spend much expensive money total kostet kosten",
     "date": "time day date year month hour take place happen",
     "duration": "long last take time duration period dauert lange days hours minutes weeks months years",
@@ -37,7 +38,7 @@ _IMPLIED = {
     "code": "phone telephone number e-mail email mail address code nummer telefonnummer",
     "thing": "name called",
 }
-_LIGHT = "go need use get make come put give have"  # verbs that say next to nothing
+_LIGHT = "go need use get make come put give have brauche braucht benötigt"  # verbs that say next to nothing
 _KIND_VERBS = {  # a sentence right under a heading that has all words of the question needs one of these
     "money": "buy cost price kostet",
     "number": "weigh measure serve hold",
@@ -51,13 +52,15 @@ _OTHER_MONEY = (
 )
 _CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
 _HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
+_SEQUENCE = re.compile(r"\b(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE)  # a value for each step
 _BOUND = re.compile(r"\b(?:below|above|beyond|unless|not|nicht|unter|instead of)\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The stems of a question: all, and those that a sentence must have."""
+    """A question and its stems: all, and those that a sentence must have."""
 
+    question: str
     all: frozenset[str]
     required: frozenset[str]
 
@@ -83,14 +86,14 @@ def _read_question(question: str, kind: QuestionKind) -> _Wanted:
     asked = stem_words(question)
     implied = set(stem_words(f"{_IMPLIED.get(kind.name, '')} {_LIGHT}"))
     if kind.name in ("number", "thing"):
-        implied |= set(stem_words(kind.noun))
+        adjectives = [word for word, measure in MEASURE_OF.items() if measure == kind.noun]
+        implied |= set(stem_words(" ".join([kind.noun, *adjectives])))
     for option in kind.options:
         implied |= set(stem_words(option))
     agents = [_AGENTS[stem] for stem in asked if stem in _AGENTS]
-    required = frozenset(asked) - (implied - set(stem_words(" ".join(CONTRASTS))))
-    if kind.name == "duration":
-        required -= set(stem_words("last"))
-    return _Wanted(frozenset([*asked, *stem_words(" ".join(agents))]), required)
+    if kind.name == "duration" and not re.search(r"\blast\W*$", question):
+        implied -= set(stem_words("last"))  # the last tour
+    return _Wanted(question, frozenset([*asked, *stem_words(" ".join(agents))]), frozenset(asked) - implied)
 
 
 def _choose_span(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> Span | None:
@@ -100,13 +103,27 @@ def _choose_span(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> Spa
     if kind.name == "choice":
         return _choose_option(kind, evidence.text)
     spans = [span for span in find_spans(kind, evidence.text) if not set(stem_words(span.text)) <= wanted.all]
+    spans = [span for span in spans if _is_well_placed(kind, span, wanted, evidence.text)]
+    texts = {span.text.lower() for span in spans}
+    if len(texts) > 1 and _SEQUENCE.search(evidence.text):
+        return None
+    clause_end = _CLAUSE_END if len(texts) > 1 else _HARD_END
     scored = sorted(
-        ((_score_span(kind, span, wanted, evidence), -span.start, span) for span in spans), key=lambda item: item[:2]
+        ((_score_span(kind, span, wanted, evidence, clause_end), -span.start, span) for span in spans),
+        key=lambda item: item[:2],
     )
     if not scored or scored[-1][0] < MIN_SCORE:
         return None
     rivals = [score for score, _, span in scored if span.text.lower() != scored[-1][2].text.lower()]
     return scored[-1][2] if not rivals or scored[-1][0] - max(rivals) >= MIN_LEAD else None
+
+
+def _is_well_placed(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str) -> bool:
+    if kind.name == "person":
+        return is_where_a_person_stands(span, wanted.all, wanted.question, sentence)
+    if kind.name == "place":
+        return is_where_a_place_stands(span, wanted.question, sentence, named=bool(kind.noun))
+    return True
 
 
 def _is_about(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> bool:
@@ -115,7 +132,7 @@ def _is_about(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> bool:
     missing = wanted.required - said - set(stem_words(evidence.heading))
     if len(missing) > len(wanted.required) // 4 or any(_is_distinctive(stem) for stem in missing):
         return False
-    return bool(said & (wanted.required | set(stem_words(_KIND_VERBS.get(kind.name, "")))))
+    return bool(said & wanted.required) or _says_kind(kind, said)
 
 
 def _expand(stems: Sequence[str]) -> set[str]:
@@ -129,31 +146,41 @@ def _is_distinctive(stem: str) -> bool:
     return stem.isdigit() or stem in set(stem_words(" ".join(CONTRASTS)))
 
 
-def _score_span(kind: QuestionKind, span: Span, wanted: _Wanted, evidence: Evidence) -> float:
+def _score_span(
+    kind: QuestionKind, span: Span, wanted: _Wanted, evidence: Evidence, clause_end: re.Pattern[str]
+) -> float:
     """How near it stands to the question's words: next to one of them, and in a clause with how many of them."""
-    before, after = _clause_around(span, evidence.text)
+    before, after = _clause_around(span, evidence.text, clause_end)
     nearest_before, nearest_after = stem_words(before)[-1:], stem_words(after)[:1]
     clause = _expand([*stem_words(before), *stem_words(after)])
+    if any(_is_distinctive(stem) for stem in wanted.required & (set(stem_words(evidence.text)) - clause)):
+        return 0.0  # the sentence says it of another
     if kind.name == "money" and set(stem_words(_OTHER_MONEY)) & clause - wanted.all:
         return 0.0
     beside = 2.0 * bool(wanted.all & set(nearest_before)) + 1.0 * bool(wanted.all & set(nearest_after))
-    if (span.bare or kind.name == "person") and not beside:
+    if span.bare and not beside:
         return 0.0
     share = 2.0 * len(clause & wanted.required) / max(1, len(wanted.required))
-    if not clause & wanted.required and set(stem_words(_KIND_VERBS.get(kind.name, ""))) & set(stem_words(evidence.text)):
-        share = 1.0
+    if not clause & wanted.required and _says_kind(kind, {*clause, *stem_words(span.text)}):
+        share = 1.0  # the headings say of what
     return beside + share - 3.0 * bool(_BOUND.search(evidence.text[: span.start]))
 
 
-def _clause_around(span: Span, sentence: str) -> tuple[str, str]:
+def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
+    """Whether some stems have the noun that is asked for, or a verb of the kind."""
+    noun = set(stem_words(kind.noun))
+    return bool(noun and noun <= stems) or bool(stems & set(stem_words(_KIND_VERBS.get(kind.name, ""))))
+
+
+def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tuple[str, str]:
     """What stands before and after a span in its clause; of a row, the name of its column and the other cells."""
     if row := read_row(sentence):
         name = next((name for name, cell in row if cell.start <= span.start < cell.end + 1), "")
         others = " ".join(cell.text for column, cell in row if column != name)
         return f"{others} {name}", ""
     before, after = sentence[: span.start].rstrip(" ,"), sentence[span.end :]
-    starts = [match.end() for match in _CLAUSE_END.finditer(before + " ")]
-    end = _CLAUSE_END.search(after)
+    starts = [match.end() for match in clause_end.finditer(before + " ")]
+    end = clause_end.search(after)
     return before[max(starts, default=0) :], after[: end.start() if end else len(after)]
 
 

@@ -5,18 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from agent.turn.attribution import content_words
-from indexes.text.analysis import load_stop_words
+from agent.turn.attribution import DIGITS, MEANINGFUL_STOP_WORDS
+from indexes.text.analysis import extract_stems, load_stop_words
 
 _IRREGULAR = (
-    "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began begun;"
-    "leave left;build built;lend lent;find found;take took taken;give gave given;make made;see saw seen;wear wore worn;"
+    "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began begun start;"
+    "leave left;build built construct;lend lent;find found;take took taken;give gave given;make made;see saw seen;wear wore worn;"
     "go went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew grown;know knew known;"
     "sing sang sung;teach taught;win won;lose lost;break broke broken;choose chose chosen;draw drew drawn;hang hung;"
     "weigh weight;lie lay lain;rise rose risen;ring rang rung;speak spoke spoken;steal stole stolen;sleep slept;"
     "close closing;open opening;tell told;get got gotten;rehearse rehearsal;child children;foot feet;tooth teeth;man men;"
-    "woman women;life live;person people"
+    "woman women;life live;person people;repair mend fix"
 )
+_WORD = re.compile(r"\d(?:[\d.,:]*\d)?|[^\W_]+")
+_PARTICLE = re.compile(r"(?P<verb>\w+)-(?P<particle>in|out|up|off|on|down)\b")
 _GERMAN = re.compile(r"\b(?:wie|wann|wo|wer|wem|warum|wieso|welche[rsn]?|der|das|ist|sind|ich|nicht|und|ein|eine|mit|für)\b")
 
 
@@ -24,9 +26,9 @@ _GERMAN = re.compile(r"\b(?:wie|wann|wo|wer|wem|warum|wieso|welche[rsn]?|der|das
 CONTRASTS = tuple(
     (
         "red green blue yellow black white grey brown orange purple pink first second third fourth fifth last next previous "
-        "front rear back left right upper lower inner outer top bottom old new young big small large little long short hot cold "
+        "front rear back left right upper lower inner outer top bottom old new young big small large little "
         "adult child main spare north south east west summer winter spring autumn morning evening night minimum maximum "
-        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+        "monday tuesday wednesday thursday friday saturday sunday january february march april june july august "
         "september october november december rot grün blau erste zweite letzte"
     ).split()
 )
@@ -56,8 +58,22 @@ def is_conditional(sentence: str) -> bool:
 @lru_cache(maxsize=4096)
 def stem_words(text: str) -> tuple[str, ...]:
     """The stems of the words that say something, in order; irregular forms as their infinitive's."""
-    words = content_words(_drop_german_fillers(text.replace("-", " ")))
-    return tuple(_base_forms().get(word.stem, word.stem) for word in words)
+    plain = _PARTICLE.sub(r"\g<verb>\g<particle>", _drop_german_fillers(text).lower().replace("’", "'").replace("'s", ""))
+    words = [word for word in _WORD.findall(plain) if word not in _filler_words()]
+    stems = [stem for word in words for stem in _stem(word)]
+    return tuple(_base_forms().get(stem, stem) for stem in stems)
+
+
+def _stem(word: str) -> list[str]:
+    """`4,500` is `4500`, `three` is `3`."""
+    if word[0].isdigit():
+        return [word.replace(",", "")]
+    return [DIGITS[word]] if word in DIGITS else extract_stems(word)
+
+
+@cache
+def _filler_words() -> frozenset[str]:
+    return load_stop_words() - MEANINGFUL_STOP_WORDS - set(CONTRASTS)
 
 
 def is_german(text: str) -> bool:
@@ -74,5 +90,5 @@ def _drop_german_fillers(text: str) -> str:
 @cache
 def _base_forms() -> Mapping[str, str]:
     """The stem of every irregular form, and the stem that stands for it."""
-    forms = [[word for text in group.split() for word in content_words(text)] for group in _IRREGULAR.split(";")]
-    return {word.stem: group[0].stem for group in forms for word in group[1:]}
+    forms = [[stem for word in group.split() for stem in extract_stems(word)] for group in _IRREGULAR.split(";")]
+    return {stem: group[0] for group in forms for stem in group[1:]}
