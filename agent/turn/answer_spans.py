@@ -19,6 +19,7 @@ class Span:
     text: str
     start: int
     bare: bool = False  # a number without the noun that was asked for: "Serves six."
+    modifiers: str = ""  # between a number and its noun: "homegrown" of "eight homegrown players"
 
     @property
     def end(self) -> int:
@@ -33,7 +34,8 @@ _NUMBER_WORDS = (
 _ONE_WORD = "|".join(_NUMBER_WORDS.split())
 _DIGITS = r"\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
 _SPELLED = rf"(?:a |an )?(?:{_ONE_WORD})(?:[- ](?:and )?(?:a )?(?:{_ONE_WORD}))*"
-_NUMBER = rf"(?:(?<![\w.,:/-])[-−]?(?:{_DIGITS})|\b(?:{_SPELLED})\b)"
+_SCALE = r"(?: (?:thousand|million|billion|Millionen|Milliarden)\b)?"
+_NUMBER = rf"(?:(?<![\w.,:/-])[-−]?(?:{_DIGITS}){_SCALE}|\b(?:{_SPELLED})\b)"
 _ABOUT = (
     r"(?:(?:no more than|not more than|no less than|more than|less than|fewer than|at most|at least|up to|about|around|"
     r"roughly|approximately|nearly|almost|over|under|etwa|rund|ungefähr|mindestens|höchstens|bis zu|knapp) )?"
@@ -256,24 +258,28 @@ def _number_spans(noun: str, sentence: str) -> Iterator[Span]:
 
 
 _SAME_NOUN = {"people": "person persons guests heads", "members": "people", "litres": "l liters", "kilometres": "km"}
+_COUNT = re.compile(rf"{_RANGE}(?: ?(?:{'|'.join(_UNITS.values())})(?!\w))?(?: of)?", re.IGNORECASE)
+_COUNTED_WORD = re.compile(r"[^\W\d][\w'’-]*")
 _BARE = re.compile(rf"{_RANGE}(?=\s*(?:[.,;:!)]|$))", re.IGNORECASE)
 
 
 def _counted_spans(noun: str, sentence: str) -> Iterator[Span]:
     """Numbers of something: "fifteen tents", "300 g of flour", "seven smoke alarms"; else bare numbers."""
     stems = {stem for word in (noun, *_SAME_NOUN.get(noun, "").split()) for stem in stem_words(word)}
-    any_unit = "|".join(_UNITS.values())
     taken = 0
-    for match in re.finditer(_RANGE, sentence, re.IGNORECASE):
-        if match.start() < taken:
+    for number in _COUNT.finditer(sentence):
+        if number.start() < taken:
             continue
-        for words in range(1, 4):
-            longer = re.compile(rf"{_RANGE}(?: ?(?:{any_unit})(?!\w))?(?: of)?(?: ?[^\W\d][\w'’-]*){{{words}}}", re.IGNORECASE)
-            text = longer.match(sentence, match.start())
-            if text and stems & set(stem_words(text.group().split()[-1])):
-                yield Span(text.group(), match.start())
-                taken = match.start() + len(text.group())
-                break
+        words = list(_COUNTED_WORD.finditer(sentence[number.end() :]))
+        ends = [n for n, word in enumerate(words) if stems & set(stem_words(word.group()))]
+        if not ends or sentence[number.end() : number.end() + words[ends[0]].start()].count(" ") > 3:
+            continue
+        end = number.end() + words[ends[0]].end()
+        modifiers = " ".join(word.group() for word in words[: ends[0]])
+        between = sentence[number.end() : end]
+        if not re.search(r"[.,;:()]", between) and not _COUNT.search(between):
+            taken = end
+            yield Span(sentence[number.start() : end], number.start(), modifiers=modifiers)
     if not taken:
         for match in _BARE.finditer(sentence):
             yield Span(match.group().strip(), match.start(), bare=True)

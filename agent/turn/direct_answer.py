@@ -123,7 +123,7 @@ def _is_well_placed(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: s
         return is_where_a_person_stands(span, wanted.all, wanted.question, sentence)
     if kind.name == "place":
         return is_where_a_place_stands(span, wanted.question, sentence, named=bool(kind.noun))
-    return True
+    return set(stem_words(span.modifiers)) <= wanted.all  # eight homegrown players are not all players
 
 
 def _is_about(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> bool:

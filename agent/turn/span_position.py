@@ -18,6 +18,7 @@ _NAMED_PLACE = re.compile(r"(?:^|\s)(?:[A-ZÄÖÜ]|\d)")
 _DEFINITE_PLACE = re.compile(
     r"^(?:[\w ]*?)\b(?:im|am|beim|the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b", re.IGNORECASE
 )
+_AND_ELSEWHERE = re.compile(r"^,? (?:and|or|und|oder) (?:in|at|on|near|im|am|bei)\b")
 _BY = re.compile(r"\b(?P<verb>[\w'’-]+) (?:by|von) (?:(?:the |a |an )?[a-z-]+ )?$")
 _IS = re.compile(r"\b(?:is|was|are|were|ist|war|sind)(?: called)?:?$|:$", re.IGNORECASE)
 _LIST_BEFORE = re.compile(r"[A-ZÄÖÜ][\w.'’-]*(?:,| and| und| &|, and)$")
@@ -40,6 +41,8 @@ def is_where_a_place_stands(span: Span, question: str, sentence: str, *, named: 
     if _PARTIAL.search(sentence) or not (_DEFINITE_PLACE.match(span.text) or _NAMED_PLACE.search(span.text)):
         return False
     if named and not _NAMED_PLACE.search(span.text):
+        return False
+    if _AND_ELSEWHERE.match(sentence[span.end :]):
         return False
     before = sentence[: span.start].rstrip()
     last_asked, last_said = stem_words(question)[-1:], stem_words(before.rsplit(" ", 1)[-1])
