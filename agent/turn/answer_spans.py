@@ -335,10 +335,10 @@ def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
         pattern = rf"\b(?:called|named|name is|heißt) [\"“]?(?P<value>{_CAPITALISED})"
     else:
         pattern = (
-            rf"\b(?P<noun>{re.escape(noun)})s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|{_CAPITALISED})|"
-            rf"\b{re.escape(noun)}\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
+            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|{_CAPITALISED})|"
+            rf"\b(?i:{re.escape(noun)})\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
         )
-    for match in re.finditer(pattern, sentence, 0):
+    for match in re.finditer(pattern, sentence):
         groups = match.groupdict()
         if groups.get("told"):
             yield Span(match["told"], match.start("told"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agent.turn.answer_spans import Span, find_spans, read_row
 from agent.turn.plain_verdict import decide_plainly
 from agent.turn.question_kinds import MEASURE_OF, QuestionKind
-from agent.turn.question_words import CONTRASTS, Evidence, is_conditional, stem_words
+from agent.turn.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, stem_words
 from agent.turn.span_position import is_where_a_person_stands, is_where_a_place_stands
 
 MAX_EVIDENCE = 3  # sentences that are looked at
@@ -30,7 +30,7 @@ class DirectAnswer:
 
 # Words of a question that its kind says already: a sentence need not have them.
 _IMPLIED = {
-    "number": "many much number amount total count weigh",
+    "number": "many much number amount total count weigh fit hold contain",
     "money": "cost price pay charge spend much expensive money total kostet kosten",
     "date": "time day date year month hour take place happen",
     "duration": "long last take time duration period dauert lange days hours minutes weeks months years",
@@ -103,19 +103,40 @@ def _choose_span(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> Spa
     if kind.name == "choice":
         return _choose_option(kind, evidence.text)
     spans = [span for span in find_spans(kind, evidence.text) if not set(stem_words(span.text)) <= wanted.all]
-    spans = [span for span in spans if _is_well_placed(kind, span, wanted, evidence.text)]
-    texts = {span.text.lower() for span in spans}
-    if len(texts) > 1 and _SEQUENCE.search(evidence.text):
+    rivals = [span for span in spans if span.text.lower() != spans[0].text.lower()]
+    if rivals and _SEQUENCE.search(evidence.text):
         return None
-    clause_end = _CLAUSE_END if len(texts) > 1 else _HARD_END
-    scored = sorted(
-        ((_score_span(kind, span, wanted, evidence, clause_end), -span.start, span) for span in spans),
-        key=lambda item: item[:2],
+    clause_end = _CLAUSE_END if rivals else _HARD_END
+    scored = [
+        (_score_span(kind, span, wanted, evidence, clause_end), -span.start, span)
+        for span in spans
+        if _is_well_placed(kind, span, wanted, evidence.text)
+    ]
+    score, _, best = max(scored, key=lambda item: item[:2], default=(0.0, 0, Span("", 0)))
+    others = [span for span in spans if span.text.lower() != best.text.lower()]
+    second = max((rival for rival, _, span in scored if span in others), default=0.0)
+    if score < MIN_SCORE or score - second < MIN_LEAD * bool(others):
+        return None
+    return None if _is_contrasted(best, others, wanted, evidence.text) else best
+
+
+def _is_contrasted(best: Span, others: Sequence[Span], wanted: _Wanted, sentence: str) -> bool:
+    """Whether the sentence tells cases apart, and the best span's is not the question's.
+
+    Its clause names a case that the question does not ("small 8 euros, large 11 euros"), or a later one has words of
+    the question that its own lacks ("Ida lives in Bergen, her brother in Oslo").
+    """
+    own = _clause_stems(best, sentence)
+    if others and any(_is_distinctive(stem) and not stem.isdigit() for stem in own - wanted.all):
+        return True
+    return any(
+        _clause_stems(other, sentence) & wanted.required - own for other in others if other.start > best.start
     )
-    if not scored or scored[-1][0] < MIN_SCORE:
-        return None
-    rivals = [score for score, _, span in scored if span.text.lower() != scored[-1][2].text.lower()]
-    return scored[-1][2] if not rivals or scored[-1][0] - max(rivals) >= MIN_LEAD else None
+
+
+def _clause_stems(span: Span, sentence: str) -> set[str]:
+    before, after = _clause_around(span, sentence, _CLAUSE_END)
+    return _expand([*stem_words(before), *stem_words(after)])
 
 
 def _is_well_placed(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str) -> bool:
@@ -155,6 +176,8 @@ def _score_span(
     clause = _expand([*stem_words(before), *stem_words(after)])
     if any(_is_distinctive(stem) for stem in wanted.required & (set(stem_words(evidence.text)) - clause)):
         return 0.0  # the sentence says it of another
+    if _speaks_of_another(kind, span, wanted, evidence.text, (before, after)):
+        return 0.0
     if kind.name == "money" and set(stem_words(_OTHER_MONEY)) & clause - wanted.all:
         return 0.0
     beside = 2.0 * bool(wanted.all & set(nearest_before)) + 1.0 * bool(wanted.all & set(nearest_after))
@@ -164,6 +187,22 @@ def _score_span(
     if not clause & wanted.required and _says_kind(kind, {*clause, *stem_words(span.text)}):
         share = 1.0  # the headings say of what
     return beside + share - 3.0 * bool(_BOUND.search(evidence.text[: span.start]))
+
+
+def _speaks_of_another(
+    kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]
+) -> bool:
+    """Whether the question's words stand in other clauses only, or another dimension is measured here."""
+    said = {*stem_words(clause[0]), *stem_words(clause[1])}
+    asked_dimensions, said_dimensions = dimensions_of(wanted.question), dimensions_of(" ".join(clause))
+    if asked_dimensions and said_dimensions and not asked_dimensions & said_dimensions:
+        return True
+    if _expand(tuple(said)) & wanted.required or not set(stem_words(sentence)) & wanted.required:
+        return False
+    if kind.noun and set(stem_words(kind.noun)) <= {*said, *stem_words(span.text)}:
+        return False
+    before, after = stem_words(clause[0]), stem_words(clause[1])[:1]  # no subject of its own: "... and cost 40 euros"
+    return not ((before or after) and {*before, *(() if before else after)} <= wanted.all)
 
 
 def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
@@ -178,7 +217,7 @@ def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tu
         name = next((name for name, cell in row if cell.start <= span.start < cell.end + 1), "")
         others = " ".join(cell.text for column, cell in row if column != name)
         return f"{others} {name}", ""
-    before, after = sentence[: span.start].rstrip(" ,"), sentence[span.end :]
+    before, after = sentence[: span.start].rstrip(), sentence[span.end :]
     starts = [match.end() for match in clause_end.finditer(before + " ")]
     end = clause_end.search(after)
     return before[max(starts, default=0) :], after[: end.start() if end else len(after)]

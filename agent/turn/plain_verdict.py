@@ -63,7 +63,7 @@ def _says_more(sentence: str, asked: Iterable[str], turned: Iterable[str]) -> bo
     """Whether it speaks of one kind ("the rear tyre") or one case ("on Sundays") that the question does not name."""
     known = {*asked, *(other for stem in turned for other in _opposites(stem))}
     contrasts = set(stem_words(" ".join(CONTRASTS)))
-    if (set(stem_words(sentence)) & contrasts) - known:
+    if any(stem in contrasts or stem.isdigit() for stem in set(stem_words(sentence)) - known):
         return True
     return any(set(stem_words(match["what"])) - known for match in _RESTRICTION.finditer(sentence))
 

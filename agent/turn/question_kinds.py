@@ -103,7 +103,7 @@ _WHICH = r"what|which|whose|welche[rsmn]?|was für ein(?:e[nrms]?)?"
 _PREPOSITION = r"(?:(?:in|on|at|by|from|for|since|until|till|to|of|with|under|an|um|seit|bis|aus|zu|mit|am|auf|unter)\s+)?"
 _WORDS = r"[\w'’-]+"
 _BE = r"(?:is|are|was|were|['’]s|ist|sind|war|beträgt)"
-_ARTICLE = r"(?:the|my|our|your|his|her|its|their|this|that|der|die|das|den|mein|meine|unser|unsere)"
+_ARTICLE = r"(?:the|my|our|your|his|her|its|their|this|that|der|die|das|den|mein|meine|unser|unsere|\w+['’]s)"
 _UNITS_OF_TIME = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?)"
 
 # The first that matches decides. A group "noun" is looked up in `_KIND_OF_NOUN` where the kind is "thing".
@@ -118,6 +118,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ("duration", rf"(?:for )?(?:{_HOW}) (?P<noun>long|lange?)\b"),
     ("duration", rf"(?:{_HOW}) (?:many|much|viele?) (?P<unit>{_UNITS_OF_TIME}|time|zeit|tage|stunden|minuten|jahre)\b(?! (?:a|per|pro|in|of) )"),
     ("date", r"um (?:wie viel|wieviel) (?P<noun>uhr)\b"),
+    ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{'|'.join(_NOUNS['money'].split())})\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>often|frequently|oft|häufig)\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>{'|'.join(MEASURE_OF)})\b"),
     ("money", rf"(?:{_HOW}) (?:expensive|cheap|teuer|much (?:money|rent|tax))\b|was kostet\b"),
@@ -234,6 +235,6 @@ def _describe_phrase(words: list[str], text: str) -> QuestionKind:
     asks_for_one = re.match(rf"{_PREPOSITION}(?:{_WHICH}) {_BE} ", text, re.IGNORECASE)
     ended_by_verb = end < len(words) and re.fullmatch(_AUXILIARY, words[end])
     noun = head[-1] if asks_for_one or ended_by_verb else head[0]
-    if _PLURAL.match(head[-1]) and len(head) <= 2 and not asks_for_one:
+    if _PLURAL.match(head[-1]) and (ended_by_verb or end == len(words)) and not asks_for_one:
         return QuestionKind("list", head[-1])
     return QuestionKind("thing", noun)

@@ -11,7 +11,7 @@ from indexes.text.analysis import extract_stems, load_stop_words
 _IRREGULAR = (
     "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began begun start;"
     "leave left;build built construct;lend lent;find found;take took taken;give gave given;make made;see saw seen;wear wore worn;"
-    "go went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew grown;know knew known;"
+    "go goes went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew grown;know knew known;"
     "sing sang sung;teach taught;win won;lose lost;break broke broken;choose chose chosen;draw drew drawn;hang hung;"
     "weigh weight;lie lay lain;rise rose risen;ring rang rung;speak spoke spoken;steal stole stolen;sleep slept;"
     "close closing;open opening;tell told;get got gotten;rehearse rehearsal;child children;foot feet;tooth teeth;man men;"
@@ -32,6 +32,14 @@ CONTRASTS = tuple(
         "september october november december rot grün blau erste zweite letzte"
     ).split()
 )
+_DIMENSIONS = {
+    "height": "tall high height hoch höhe",
+    "width": "wide broad width breadth breit breite",
+    "depth": "deep depth tief tiefe",
+    "thickness": "thick thickness dick dicke",
+    "length": "long length lang länge",
+    "diameter": "diameter durchmesser",
+}
 _CONDITION = re.compile(
     r"\b(?:only|unless|except|excepting|may|might|could|should|would|if|when|whether|where|until|till|provided|permission|"
     r"request|depending|depends|subject to|as long as|otherwise|however|though|although|but|perhaps|maybe|probably|possibly|"
@@ -74,6 +82,12 @@ def _stem(word: str) -> list[str]:
 @cache
 def _filler_words() -> frozenset[str]:
     return load_stop_words() - MEANINGFUL_STOP_WORDS - set(CONTRASTS)
+
+
+def dimensions_of(text: str) -> set[str]:
+    """Which dimensions a text speaks of: a wardrobe's height is not its depth."""
+    words = set(_WORD.findall(text.lower()))
+    return {name for name, group in _DIMENSIONS.items() if words & set(group.split())}
 
 
 def is_german(text: str) -> bool:

@@ -6,7 +6,8 @@ Any sentence may name people and places; the words around one say whether it is 
 import re
 from collections.abc import Set
 
-from agent.turn.answer_spans import Span, read_row
+from agent.turn.answer_spans import Span, find_spans, read_row
+from agent.turn.question_kinds import QuestionKind
 from agent.turn.question_words import stem_words
 
 _LOCATED = re.compile(
@@ -44,9 +45,17 @@ def is_where_a_place_stands(span: Span, question: str, sentence: str, *, named: 
         return False
     if _AND_ELSEWHERE.match(sentence[span.end :]):
         return False
-    before = sentence[: span.start].rstrip()
+    before = _strip_date(sentence[: span.start].rstrip())
     last_asked, last_said = stem_words(question)[-1:], stem_words(before.rsplit(" ", 1)[-1])
     return bool(_LOCATED.search(before)) or (bool(last_said) and last_asked == last_said)
+
+
+def _strip_date(before: str) -> str:
+    """Without a date at its end: "rehearses on Mondays" in the hall."""
+    dates = find_spans(QuestionKind("date"), before)
+    if dates and dates[-1].end == len(before):
+        return re.sub(r"\s(?:on|at|in|um|am)$", "", before[: dates[-1].start].rstrip())
+    return before
 
 
 def is_where_a_person_stands(span: Span, asked: Set[str], question: str, sentence: str) -> bool:
