@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agent.turn.answer_spans import find_spans
+from agent.turn.spans.answer_spans import find_spans
 from agent.turn.direct_answer import choose_direct_answer, to_sentence
 from agent.turn.question_kinds import QuestionKind, recognise_kind
-from agent.turn.question_words import Evidence
+from agent.turn.spans.question_words import Evidence
 from tests.conftest import ROOT
 
 CASES: list[dict[str, Any]] = json.loads((ROOT / "tests" / "cases" / "direct_answers.json").read_text(encoding="utf-8"))

@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from agent.turn.answer_spans import Span, find_spans, read_row
-from agent.turn.plain_verdict import decide_plainly
 from agent.turn.question_kinds import MEASURE_OF, QuestionKind
-from agent.turn.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, stem_words
-from agent.turn.span_position import is_where_a_person_stands, is_where_a_place_stands
+from agent.turn.spans.answer_spans import Span, find_spans, read_row
+from agent.turn.spans.plain_verdict import decide_plainly
+from agent.turn.spans.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, stem_words
+from agent.turn.spans.span_position import is_where_a_person_stands, is_where_a_place_stands
 
 MAX_EVIDENCE = 3  # sentences that are looked at
 MIN_SCORE = 1.0  # of the only candidate
@@ -44,10 +44,18 @@ _KIND_VERBS = {  # a sentence right under a heading that has all words of the qu
     "number": "weigh measure serve hold",
     "duration": "last take keep dauert",
 }
-_AGENTS = {"write": "author", "own": "owner", "teach": "teacher", "paint": "painter", "direct": "director", "lead": "leader"}
+_AGENTS = {
+    "write": "author",
+    "own": "owner",
+    "teach": "teacher",
+    "paint": "painter",
+    "direct": "director",
+    "lead": "leader",
+}
 # Money for something else than the thing itself.
 _OTHER_MONEY = (
-    "deposit fine discount tip delivery shipping repair insurance late extra surcharge penalty refund voucher fee tax "
+    "deposit fine discount tip delivery shipping repair insurance late extra surcharge penalty refund voucher "
+    "fee tax "
     "Kaution Mahngebühr Rabatt Versand Trinkgeld"
 )
 _CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
@@ -129,9 +137,7 @@ def _is_contrasted(best: Span, others: Sequence[Span], wanted: _Wanted, sentence
     own = _clause_stems(best, sentence)
     if others and any(_is_distinctive(stem) and not stem.isdigit() for stem in own - wanted.all):
         return True
-    return any(
-        _clause_stems(other, sentence) & wanted.required - own for other in others if other.start > best.start
-    )
+    return any(_clause_stems(other, sentence) & wanted.required - own for other in others if other.start > best.start)
 
 
 def _clause_stems(span: Span, sentence: str) -> set[str]:
@@ -189,9 +195,7 @@ def _score_span(
     return beside + share - 3.0 * bool(_BOUND.search(evidence.text[: span.start]))
 
 
-def _speaks_of_another(
-    kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]
-) -> bool:
+def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]) -> bool:
     """Whether the question's words stand in other clauses only, or another dimension is measured here."""
     said = {*stem_words(clause[0]), *stem_words(clause[1])}
     asked_dimensions, said_dimensions = dimensions_of(wanted.question), dimensions_of(" ".join(clause))

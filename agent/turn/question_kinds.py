@@ -52,12 +52,15 @@ MEASURE_OF = {word: measure for measure, words in _MEASURED.items() for word in 
 # Nouns after "what is the", "which" or "welche" that ask for one of the kinds; any other noun asks for a thing.
 _NOUNS: dict[KindName, str] = {
     "number": (
-        "amount age area capacity circumference depth diameter distance height humidity length number percentage population "
-        "power pressure quantity share size speed temperature thickness volume voltage weight width mileage score dose "
+        "amount age area capacity circumference depth diameter distance height humidity length number "
+        "percentage population "
+        "power pressure quantity share size speed temperature thickness volume voltage weight width mileage "
+        "score dose "
         "Alter Anzahl Breite Druck Fläche Gewicht Größe Höhe Leistung Länge Temperatur Tiefe Menge"
     ),
     "money": (
-        "balance bill charge cost costs deposit fare fee fine invoice pay premium price rate rent salary surcharge tip "
+        "balance bill charge cost costs deposit fare fee fine invoice pay premium price rate rent salary "
+        "surcharge tip "
         "budget Betrag Gebühr Kaution Kosten Miete Preis Lohn Gehalt"
     ),
     "date": (
@@ -78,12 +81,13 @@ _NOUNS: dict[KindName, str] = {
     ),
 }
 _KIND_OF_NOUN: dict[str, KindName] = {
-    word.lower(): name for name in ("code", "date", *_NOUNS) for word in _NOUNS[name].split()  # type: ignore[index]
+    word.lower(): name for name in ("code", "date", *_NOUNS) for word in _NOUNS[name].split()
 }
 # Words before "number" that make it a name of something and no count.
 _CODE = (
     r"(?:phone|telephone|mobile|fax|emergency|customer|serial|account|contract|insurance|meter|frame|order|invoice|"
-    r"article|model|part|policy|tax|room|flight|booking|reference|membership|passport|tracking|registration|licen[cs]e|"
+    r"article|model|part|policy|tax|room|flight|booking|reference|membership|passport|tracking|registration|"
+    r"licen[cs]e|"
     r"item|case|report|product|wi-?fi|door|key|gate|safe|post|zip|error|colou?r|tracking|e-?mail|mail)"
 )
 _ASIDE = re.compile(
@@ -100,7 +104,9 @@ _AUXILIARY = (
 )
 _HOW = r"how|wie"
 _WHICH = r"what|which|whose|welche[rsmn]?|was für ein(?:e[nrms]?)?"
-_PREPOSITION = r"(?:(?:in|on|at|by|from|for|since|until|till|to|of|with|under|an|um|seit|bis|aus|zu|mit|am|auf|unter)\s+)?"
+_PREPOSITION = (
+    r"(?:(?:in|on|at|by|from|for|since|until|till|to|of|with|under|an|um|seit|bis|aus|zu|mit|am|auf|unter)\s+)?"
+)
 _WORDS = r"[\w'’-]+"
 _BE = r"(?:is|are|was|were|['’]s|ist|sind|war|beträgt)"
 _ARTICLE = r"(?:the|my|our|your|his|her|its|their|this|that|der|die|das|den|mein|meine|unser|unsere|\w+['’]s)"
@@ -109,38 +115,79 @@ _UNITS_OF_TIME = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|night
 # The first that matches decides. A group "noun" is looked up in `_KIND_OF_NOUN` where the kind is "thing".
 _RULES: tuple[tuple[KindName, str], ...] = (
     ("comparison", r".*\b(?:difference|differ|compared? (?:to|with)|versus|vs\.?|unterschied)\b"),
-    ("comparison", rf"(?:which|who|what|welche[rs]?|wer) .*\b\w+(?:er|re|est) ?[,:] .*\b(?:or|oder)\b"),
+    ("comparison", r"(?:which|who|what|welche[rs]?|wer) .*\b\w+(?:er|re|est) ?[,:] .*\b(?:or|oder)\b"),
     ("comparison", rf"{_AUXILIARY} .*\b(?:\w+er|more|less|mehr|weniger) (?:\w+ )?(?:than|als)\b"),
     ("comparison", rf"(?:{_HOW}) (?:much|many|viel) (?:more|less|\w+er)\b.*\b(?:than|als)\b"),
     ("comparison", r"(?:compare|vergleiche)\b"),
-    ("reason", r"(?:why|how come|what (?:\w+ )?reasons?|for what reason|warum|wieso|weshalb|weswegen)\b|what .* for$"),
+    (
+        "reason",
+        r"(?:why|how come|what (?:\w+ )?reasons?|for what reason|warum|wieso|weshalb|weswegen)\b|what "
+        r".* for$",
+    ),
     ("reason", r"(?:what|which) (?:is|was|were|are) the (?:reason|cause|purpose)s?\b"),
     ("duration", rf"(?:for )?(?:{_HOW}) (?P<noun>long|lange?)\b"),
-    ("duration", rf"(?:{_HOW}) (?:many|much|viele?) (?P<unit>{_UNITS_OF_TIME}|time|zeit|tage|stunden|minuten|jahre)\b(?! (?:a|per|pro|in|of) )"),
+    (
+        "duration",
+        rf"(?:{_HOW}) (?:many|much|viele?) (?P<unit>{_UNITS_OF_TIME}|time|zeit|tage|stunden|minuten|"
+        rf"jahre)\b(?! (?:a|per|pro|in|of) )",
+    ),
     ("date", r"um (?:wie viel|wieviel) (?P<noun>uhr)\b"),
     ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{'|'.join(_NOUNS['money'].split())})\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>often|frequently|oft|häufig)\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>{'|'.join(MEASURE_OF)})\b"),
     ("money", rf"(?:{_HOW}) (?:expensive|cheap|teuer|much (?:money|rent|tax))\b|was kostet\b"),
-    ("money", rf"what (?:do|does|did|will|would) .*\b(?:costs?|charge|pay|paid|spend)\b"),
-    ("money", rf"(?:{_HOW}) (?:much|viel) .*\b(?:cost|costs|costing|pay|paid|charge|charged|spend|spent|earn|owe|kostet|kosten|zahl\w+|bezahl\w+)\b"),
-    ("money", rf"(?:{_HOW}) much (?:is|are|was|were|['’]s|for|do i|did we|did i|does|did)\b(?!.*\b(?:weigh|hold|contain)s?\b)"),
+    ("money", r"what (?:do|does|did|will|would) .*\b(?:costs?|charge|pay|paid|spend)\b"),
+    (
+        "money",
+        rf"(?:{_HOW}) (?:much|viel) .*\b(?:cost|costs|costing|pay|paid|charge|charged|spend|spent|earn|owe|"
+        rf"kostet|kosten|zahl\w+|bezahl\w+)\b",
+    ),
+    (
+        "money",
+        rf"(?:{_HOW}) much (?:is|are|was|were|['’]s|for|do i|did we|did i|does|did)\b(?!.*\b(?:weigh|hold|"
+        rf"contain)s?\b)",
+    ),
     ("number", rf"(?:{_HOW}) (?:much|viel) (?:does|do|did|can|may|should) .*\b(?P<weigh>weigh)\b"),
     ("number", rf"wieviele? (?P<noun>{_WORDS})"),
     ("number", rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?(?P<noun>{_WORDS})"),
-    ("date", rf"(?:since |until |till |seit |bis )?(?:when|wann)\b"),
+    ("date", r"(?:since |until |till |seit |bis )?(?:when|wann)\b"),
     ("place", r"(?:from )?where\b|wo\b|wohin\b|woher\b"),
     ("definition", r"who (?:is|was|are|were) (?-i:[A-ZÄÖÜ])[\w.'’-]*(?: (?-i:[A-ZÄÖÜ])[\w.'’-]*)*$"),
     ("list", r"who (?:are|were) the (?!.*\b\w+s['’])"),
-    ("person", r"(?:(?:to|with|by|for|from) )?(?:who|whom|whose)\b|(?:mit |von |bei |für |zu )?(?:wer|wem|wen|wessen)\b"),
-    ("definition", r"(?:what (?:does|do) .* (?:mean|stand for)|what(?: is|['’]s) (?:meant by|the (?:meaning|definition) of)|define|was (?:bedeutet|heißt))\b"),
+    (
+        "person",
+        r"(?:(?:to|with|by|for|from) )?(?:who|whom|whose)\b|(?:mit |von |bei |für |zu )?(?:wer|wem|wen|wessen)\b",
+    ),
+    (
+        "definition",
+        r"(?:what (?:does|do) .* (?:mean|stand for)|what(?: is|['’]s) (?:meant by|the (?:meaning|definition) "
+        r"of)|define|was (?:bedeutet|heißt))\b",
+    ),
     ("code", rf"(?:was|wie) (?:ist|lautet) (?:{_ARTICLE} )?(?P<noun>\w*(?:nummer|passwort|code|adresse))\b"),
-    ("how-to", r"how (?:to|do|does|did|can|could|should|must|would|is|are|was|were)\b|what (?:should|can|must|do) (?:i|we|one) do\b|what to do\b|wie\b"),
-    ("list", r"(?:list|name|enumerate|give me)\b|what (?:kinds?|types?|sorts?) of\b|(?:what|which) (?:all|else|things)\b"),
-    ("code", rf"(?:{_WHICH}) (?:{_BE} )?(?:{_ARTICLE} )?(?P<noun>(?:{_WORDS} )?(?:{_CODE} (?:number|code|password|address|nummer)))\b"),
+    (
+        "how-to",
+        r"how (?:to|do|does|did|can|could|should|must|would|is|are|was|were)\b|what (?:should|can|must|do) "
+        r"(?:i|we|one) do\b|what to do\b|wie\b",
+    ),
+    (
+        "list",
+        r"(?:list|name|enumerate|give me)\b|what (?:kinds?|types?|sorts?) of\b|(?:what|which) (?:all|else|things)\b",
+    ),
+    (
+        "code",
+        rf"(?:{_WHICH}) (?:{_BE} )?(?:{_ARTICLE} )?(?P<noun>(?:{_WORDS} )?(?:{_CODE} (?:number|code|password|"
+        rf"address|nummer)))\b",
+    ),
     ("code", rf"(?:{_WHICH}) {_BE} (?:{_ARTICLE} )?(?P<noun>number)(?= of)(?! of (?:{_WORDS}s|people|\w+ \w+s)$)"),
-    ("list", r"(?:what|which) (?:are|were)\b|(?:what|which) (?:do|should|must|can) (?:i|we|one) (?:need|bring|pack|buy)\b"),
-    ("list", r"what (?:must|may|can|should|does|do|goes|comes|came)(?: \w+)? (?:not )?(?:go|goes|come|be|belong|contain|include)\b"),
+    (
+        "list",
+        r"(?:what|which) (?:are|were)\b|(?:what|which) (?:do|should|must|can) (?:i|we|one) (?:need|bring|pack|buy)\b",
+    ),
+    (
+        "list",
+        r"what (?:must|may|can|should|does|do|goes|comes|came)(?: \w+)? (?:not )?(?:go|goes|come|be|belong|"
+        r"contain|include)\b",
+    ),
     ("thing", rf"{_PREPOSITION}(?:{_WHICH}) {_BE} {_ARTICLE} (?P<phrase>{_WORDS}(?: {_WORDS})*)"),
     ("definition", rf"(?:what|was) {_BE} (?:an? |eine? )?(?P<noun>{_WORDS})(?: {_WORDS}){{0,2}}$"),
     ("thing", rf"{_PREPOSITION}(?:{_WHICH}) (?!{_AUXILIARY}\b)(?P<phrase>{_WORDS}(?: {_WORDS})*)"),
@@ -204,7 +251,7 @@ def _describe(name: KindName, groups: dict[str, str], text: str) -> QuestionKind
 
 def _name_extent(text: str) -> str:
     """ "length" where "how long" may ask for a distance as well: "How long is the table?"; else nothing."""
-    is_length = re.match(rf"(?:how long|wie lang) (?:is|are|was|were|ist|sind)\b(?!.*\bfor$)", text, re.IGNORECASE)
+    is_length = re.match(r"(?:how long|wie lang) (?:is|are|was|were|ist|sind)\b(?!.*\bfor$)", text, re.IGNORECASE)
     return "length" if is_length else ""
 
 
@@ -219,10 +266,11 @@ def _describe_choice(text: str) -> QuestionKind:
 
 
 _PLURAL = re.compile(r"(?:\w{2,}(?<![siu])s|people|children)$")
-_ENDS_PHRASE = frozenset(
-    "of for in on at to from with by that which is are was were do does did has have had can may must should will would "
-    "i we you it he she they the a an my our des der von für im ist sind hat haben".split()
+_FUNCTION_WORDS = (
+    "of for in on at to from with by that which is are was were do does did has have had can may must should will "
+    "would i we you it he she they the a an my our des der von für im ist sind hat haben"
 )
+_ENDS_PHRASE = frozenset(_FUNCTION_WORDS.split())
 
 
 def _describe_phrase(words: list[str], text: str) -> QuestionKind:
@@ -231,7 +279,9 @@ def _describe_phrase(words: list[str], text: str) -> QuestionKind:
     head = words[:end] or words[:1]
     for word in reversed(head):
         if kind := _KIND_OF_NOUN.get(word) or _KIND_OF_NOUN.get(word.removesuffix("s")):
-            return QuestionKind(kind, word.removesuffix("s") if kind == "date" else " ".join(head) if kind == "code" else word)
+            return QuestionKind(
+                kind, word.removesuffix("s") if kind == "date" else " ".join(head) if kind == "code" else word
+            )
     asks_for_one = re.match(rf"{_PREPOSITION}(?:{_WHICH}) {_BE} ", text, re.IGNORECASE)
     ended_by_verb = end < len(words) and re.fullmatch(_AUXILIARY, words[end])
     noun = head[-1] if asks_for_one or ended_by_verb else head[0]

@@ -6,18 +6,20 @@ Any sentence may name people and places; the words around one say whether it is 
 import re
 from collections.abc import Set
 
-from agent.turn.answer_spans import Span, find_spans, read_row
 from agent.turn.question_kinds import QuestionKind
-from agent.turn.question_words import stem_words
+from agent.turn.spans.answer_spans import Span, find_spans, read_row
+from agent.turn.spans.question_words import stem_words
 
 _LOCATED = re.compile(
-    r"(?:\b(?:is|are|was|were|be|located|found|kept|stored|situated|lies?|lying|hangs?|stands?|sits?|lives?|stays?|remains?|"
+    r"(?:\b(?:is|are|was|were|be|located|found|kept|stored|situated|lies?|lying|hangs?|stands?|sits?|lives?|"
+    r"stays?|remains?|"
     r"ist|sind|war|liegt|hängt|steht|befindet sich)|:)$",
     re.IGNORECASE,
 )
 _NAMED_PLACE = re.compile(r"(?:^|\s)(?:[A-ZÄÖÜ]|\d)")
 _DEFINITE_PLACE = re.compile(
-    r"^(?:[\w ]*?)\b(?:im|am|beim|the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b", re.IGNORECASE
+    r"^(?:[\w ]*?)\b(?:im|am|beim|the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b",
+    re.IGNORECASE,
 )
 _AND_ELSEWHERE = re.compile(r"^,? (?:and|or|und|oder) (?:in|at|on|near|im|am|bei)\b")
 _BY = re.compile(r"\b(?P<verb>[\w'’-]+) (?:by|von) (?:(?:the |a |an )?[a-z-]+ )?$")
@@ -27,11 +29,12 @@ _LIST_AFTER = re.compile(r"^(?:,| and| und| &|, and) (?:(?:the|its|his|her) )?[A
 _SKIPPED = re.compile(r"^(?:has|have|had|also|first|then|later|himself|herself|who|,)\s+")
 _TO_BE = re.compile(r"^(?:is|was|are|were|ist|war|sind)\s+")
 _PARTIAL = re.compile(
-    r"\b(?:some|partly|mostly|mainly|predominantly|primarily|various|several|among|including|such as|other|alleged\w*|"
+    r"\b(?:some|partly|mostly|mainly|predominantly|primarily|various|several|among|including|such as|other|"
+    r"alleged\w*|"
     r"reported\w*|possibly|probably|perhaps|may|might|believed|einige|vermutlich)\b",
     re.IGNORECASE,
 )
-_QUOTE = "\"“”«»‘"
+_QUOTE = '"“”«»‘'
 
 
 def is_where_a_place_stands(span: Span, question: str, sentence: str, *, named: bool) -> bool:
@@ -59,11 +62,12 @@ def _strip_date(before: str) -> str:
 
 
 def is_where_a_person_stands(span: Span, asked: Set[str], question: str, sentence: str) -> bool:
-    """Whether a name is beside the question's verb: "Ada wrote", "written by Ada", "the author is Ada", "the author, Ada"."""
+    """Whether a name is beside the question's verb: "Ada wrote", "written by Ada", "the author is Ada", "the "
+    "author, Ada"."""
     before, after = sentence[: span.start], sentence[span.end :]
     if read_row(sentence):
         return True
-    if asked & set(stem_words(span.text)) or _PARTIAL.search(sentence) or before[-1:] in _QUOTE and before:
+    if asked & set(stem_words(span.text)) or _PARTIAL.search(sentence) or (before[-1:] in _QUOTE and before):
         return False
     if _LIST_AFTER.match(after) or _LIST_BEFORE.search(before.rstrip()):
         return False

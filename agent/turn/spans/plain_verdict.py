@@ -6,7 +6,7 @@ Negations, and opposites of the question's words ("closed" for "open"), turn the
 import re
 from collections.abc import Iterable
 
-from agent.turn.question_words import CONTRASTS, Evidence, is_conditional, is_german, stem_words
+from agent.turn.spans.question_words import CONTRASTS, Evidence, is_conditional, is_german, stem_words
 
 _OPPOSITES = (
     "open:closed close shut;allowed permitted:forbidden prohibited banned;included:excluded extra;free:charged;"
@@ -14,7 +14,9 @@ _OPPOSITES = (
     "legal:illegal;valid:invalid expired;full:empty;alive:dead;wet:dry;hot:cold;offen geöffnet:geschlossen;"
     "erlaubt gestattet:verboten untersagt;inklusive:exklusive"
 )
-_NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nobody|nothing|without|nicht|kein\w*|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|neither|cannot|nobody|nothing|without|nicht|kein\w*|nie|ohne)\b|n['’]t\b", re.IGNORECASE
+)
 # A restriction: what follows must be what the question asks about.
 _RESTRICTION = re.compile(
     r"\b(?:in|on|at|with|for|from|to|during|before|after|between|by|under|over|since|near|of|"
@@ -26,7 +28,8 @@ _NAME = re.compile(r"(?<=\s)[A-ZÄÖÜ][\w'’-]+")
 
 
 def decide_plainly(question: str, evidence: Evidence) -> str:
-    """ "Yes" or "No" ("Ja", "Nein" where the question is German); empty where the sentence does not decide plainly."""
+    """ "Yes" or "No" ("Ja", "Nein" where the question is German); empty where the sentence does not decide "
+    "plainly."""
     sentence = evidence.text
     if is_conditional(sentence) or sentence.rstrip().endswith("?"):
         return ""

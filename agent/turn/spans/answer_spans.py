@@ -8,7 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.turn.question_kinds import QuestionKind
-from agent.turn.question_words import stem_words
+from agent.turn.spans.amounts_and_dates import (
+    DATE,
+    DIGITS,
+    FREQUENCY,
+    MEASURES,
+    MONEY,
+    MONTH,
+    PART_OF_DATE,
+    RANGE,
+    SEASON,
+    SPELLED,
+    UNITS,
+    WEEKDAY,
+    YEAR,
+)
+from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import load_stop_words
 
 
@@ -26,129 +41,33 @@ class Span:
         return self.start + len(self.text)
 
 
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million dozen half "
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreißig vierzig fünfzig hundert tausend"
-)
-_ONE_WORD = "|".join(_NUMBER_WORDS.split())
-_DIGITS = r"\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
-_SPELLED = rf"(?:a |an )?(?:{_ONE_WORD})(?:[- ](?:and )?(?:a )?(?:{_ONE_WORD}))*"
-_SCALE = r"(?: (?:thousand|million|billion|Millionen|Milliarden)\b)?"
-_NUMBER = rf"(?:(?<![\w.,:/-])[-−]?(?:{_DIGITS}){_SCALE}|\b(?:{_SPELLED})\b)"
-_ABOUT = (
-    r"(?:(?:no more than|not more than|no less than|more than|less than|fewer than|at most|at least|up to|about|around|"
-    r"roughly|approximately|nearly|almost|over|under|etwa|rund|ungefähr|mindestens|höchstens|bis zu|knapp) )?"
-)
-_RANGE = rf"{_ABOUT}(?:{_NUMBER}(?: ?(?:to|or|bis|-|–) ?{_NUMBER})?)"
-# Units, by what they measure. Short ones count only right after digits or a space.
-_UNITS = {
-    "weight": "mg|g|kg|t|lbs?|oz|(?:kilo|milli)?gram(?:me)?s?|kilos?|ton(?:ne)?s?|pounds?|ounces?|Kilo(?:gramm)?|Gramm|Tonnen?",
-    "length": "mm|cm|m|km|ft|in|(?:kilo|centi|milli)?met(?:re|er)s?|inch(?:es)?|foot|feet|yards?|miles?|(?:Kilo|Zenti|Milli)?[Mm]eter",
-    "temperature": "°C|°F|°|degrees?(?: (?:Celsius|Fahrenheit|C|F))?|Grad(?: Celsius)?",
-    "pressure": "bar|mbar|psi|h?Pa",
-    "volume": "ml|cl|dl|l|(?:milli|centi)?lit(?:re|er)s?|gallons?|pints?|cups?|(?:tea|table)spoons?|cubic met(?:re|er)s?|m³|Liter",
-    "area": "m²|km²|sqm|square (?:kilo)?(?:met(?:re|er)s?|feet|miles?|inches)|hectares?|acres?|ha|Quadratmeter|Hektar",
-    "speed": "km/h|kmh|mph|m/s|knots?|(?:kilomet(?:re|er)s|miles) (?:an|per) hour",
-    "power": "k?W|MW|k?Wh|(?:kilo)?watts?",
-    "voltage": "k?V|volts?",
-    "percentage": "%|percent|per cent|Prozent",
-    "loudness": "dB|decibels?",
-    "duration": (
-        "s|min|h|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?|decades?|centur(?:y|ies)|"
-        "heating seasons?|Sekunden?|Minuten?|Stunden?|Tage?n?|Nächte|Wochen?|Monate?n?|Jahre?n?|(?:working|business) days?"
-    ),
-}
-# What a question's noun or adjective measures, where it is not named like its units.
-_MEASURES = {
-    "distance": ("length",),
-    "age": ("duration",),
-    "size": ("length", "area", "volume"),
-    "capacity": ("volume",),
-    **dict.fromkeys(("width", "height", "depth", "diameter", "thickness", "circumference", "mileage"), ("length",)),
-    **dict.fromkeys(("humidity", "share"), ("percentage",)),
-    **{"druck": ("pressure",), "gewicht": ("weight",), "temperatur": ("temperature",), "fläche": ("area",)},
-    **dict.fromkeys(("höhe", "tiefe", "breite", "länge"), ("length",)),
-}
-_CURRENCY = r"(?:€|£|\$|EUR|USD|GBP|CHF|euros?|dollars?|pounds?|cents?|pence|francs?|kronor|kroner|Euro|Franken)"
-_RATE = r"(?: (?:an?|per|pro) (?:hour|day|night|week|month|year|person|head|item|glass|Stunde|Tag|Nacht|Monat|Jahr|Person))?"
-_MONEY = re.compile(
-    rf"{_RANGE} ?{_CURRENCY}(?!\w){_RATE}|{_ABOUT}(?:€|£|\$|EUR |CHF |USD ) ?(?:{_DIGITS}){_RATE}", re.IGNORECASE
-)
-_MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|"
-    r"Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?|"
-    r"Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
-)
-_WEEKDAY = (
-    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tags?|Mittwochs?|"
-    r"(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|weekdays|weekends|workdays)"
-)
-_YEAR = r"(?:1[0-9]\d\d|20\d\d)"
-_ORDINAL = r"(?:first|second|third|fourth|fifth|last)"
-_CLOCK = (
-    r"(?:\d{1,2}[:.]\d{2} (?:Uhr|a\.?m\b\.?|p\.?m\b\.?|o['’]clock)|\d{1,2}:\d{2}|\d{1,2} ?(?:Uhr|a\.?m\b\.?|p\.?m\b\.?|o['’]clock)|"
-    rf"(?:half past|(?:a )?quarter (?:past|to)) (?:\d{{1,2}}|{_ONE_WORD})|(?:{_ONE_WORD}) (?:o['’]clock|Uhr)|noon|midnight)"
-)
-_DAY = (
-    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}(?:,? {_YEAR})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,? {_YEAR})?|"
-    rf"(?:the )?{_ORDINAL} (?:week |{_WEEKDAY} )?(?:of|in) (?:each month|every month|the month|{_MONTH})|"
-    rf"(?:the )?(?:start|beginning|middle|end) of {_MONTH}(?: {_YEAR})?|"
-    rf"\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\.\d{{1,2}}\.(?:\d{{4}}|\d{{2}})?|{_MONTH},? {_YEAR})"
-)
-_SEASON = r"(?:(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?" + _YEAR + r")?)"
-_MOMENT = rf"(?:{_WEEKDAY}(?:,? (?:the )?{_DAY})?|{_DAY})"
-_TO = r" ?(?:to|until|and|bis|und|-|–) ?"
-_BOUND = r"(?:(?:not before|from|until|till|by|before|after|since|ab|bis|seit|vor|nach) )?"  # "Until 11:00."
-_CLOCKS = rf"(?:(?:\d{{1,2}}(?:[:.]\d\d)?|{_ONE_WORD}){_TO}{_CLOCK}|{_CLOCK})"
-_DATE = re.compile(
-    rf"(?<![\w.-]){_BOUND}(?:{_MOMENT}(?:{_TO}{_MOMENT})?(?:,? (?:at|from|um|ab|until) {_CLOCKS})?|"
-    rf"{_CLOCKS}|{_MONTH}{_TO}{_MONTH}|{_MONTH}(?![a-z])|{_SEASON}|"
-    rf"(?<!\d[ ,])(?<!number )(?<!type ){_YEAR}(?![\w,.]*\d)(?! (?:euros?|km|m|g|kg|ml|mm|EUR|W|litres?)\b))(?!\w)"
-)
-_CLOCK_ONLY = re.compile(rf"(?<![\w.-]){_BOUND}{_CLOCKS}(?!\w)", re.IGNORECASE)
-_PART_OF_DATE = {
-    "time": _CLOCK_ONLY,
-    "uhrzeit": _CLOCK_ONLY,
-    "year": re.compile(rf"(?<![\w.,-]){_YEAR}(?![\w-])(?!,\d)"),
-    "jahr": re.compile(rf"(?<![\w.,-]){_YEAR}(?![\w-])(?!,\d)"),
-    "month": re.compile(rf"\b{_MONTH}(?!\w)"),
-    "day": re.compile(rf"(?<![\w.-])(?:{_MOMENT}(?:{_TO}{_MOMENT})?)(?!\w)"),
-    "weekday": re.compile(rf"\b{_WEEKDAY}(?!\w)"),
-    "hour": _CLOCK_ONLY,
-}
-_FREQUENCY = re.compile(
-    rf"{_ABOUT}(?:once|twice|(?:{_NUMBER}) times) (?:an?|every|each|per) \w+|(?:every|each) (?:(?:other|{_NUMBER}|{_ORDINAL}) )?"
-    r"(?:second|minute|hour|day|night|morning|evening|week|month|year|half hour)s?\b|"
-    r"\b(?:hourly|daily|weekly|monthly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b|"
-    r"(?:einmal|zweimal|dreimal) (?:im|am|pro|in der) \w+|(?:jede[nrs]?|alle) (?:\w+ )?(?:Stunde|Tag|Woche|Monat|Jahr)\w*",
-    re.IGNORECASE,
-)
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[\dA-Z]{2,4}){2,8}\b")
 _SECRET = re.compile(
-    r"\b(?:password|pin|code|passwort|kennwort)(?: (?:of|for) (?:the )?\w+)?(?: is|:| ist|) (?P<code>(?=\S*\d)[^\s,;]*[^\s,;.])",
+    r"\b(?:password|pin|code|passwort|kennwort)(?: (?:of|for) (?:the )?\w+)?(?: is|:| ist|) "
+    r"(?P<code>(?=\S*\d)[^\s,;]*[^\s,;.])",
     re.IGNORECASE,
 )
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s,;]+[^\s,;.]")
 _PHONE = re.compile(r"(?<![\w.-])\+?\(?\d{2,}\)?(?:[ /-]\d{2,}){1,4}(?![\w-])|(?<![\w.-])\+?\d{7,}(?![\w-])")
 _CODE = re.compile(
-    r"(?<![\w@.-])(?=[\w/.-]*\d)(?:[A-Za-z]+[\w]*[-/.]?[\w]+(?:[-/.][\w]+)*|\d+(?:[-/]\w+)+|\d{3,}(?: \d{3,})*)(?![\w@-])(?!\.\d)"
+    r"(?<![\w@.-])(?=[\w/.-]*\d)(?:[A-Za-z]+[\w]*[-/.]?[\w]+(?:[-/.][\w]+)*|\d+(?:[-/]\w+)+|\d{3,}(?: "
+    r"\d{3,})*)(?![\w@-])(?!\.\d)"
 )
 _TITLE = r"(?:(?:Mr|Mrs|Ms|Dr|Prof|Sir|Frau|Herr|Familie)\.? )"
 _NAME_WORD = r"(?:[A-ZÄÖÜÉ]\.|[A-ZÄÖÜÉÅØ][a-zà-ÿ'’]+(?:-[A-Z][a-zà-ÿ]+)*)"
 _NAME = re.compile(
-    rf"(?<!\w)(?:{_TITLE}+{_NAME_WORD}(?: {_NAME_WORD})*|{_NAME_WORD}(?: (?:(?:van|von|de|der|del|la|bin) )*{_NAME_WORD})*)(?!\w)"
+    rf"(?<!\w)(?:{_TITLE}+{_NAME_WORD}(?: {_NAME_WORD})*|{_NAME_WORD}(?: (?:(?:van|von|de|der|del|la|bin) "
+    rf")*{_NAME_WORD})*)(?!\w)"
 )
-_NO_PERSON = frozenset(
-    (
-        "museum club street road lane library hotel guesthouse school church college university company society office "
-        "town city village valley river lake sea island north south east west garden house hall room square bridge "
-        "joinery bindery workshop district laboratory orchestra band team union bank park road avenue restaurant cafe "
-        "train ferry bus english french german european american british gasthaus straße platz"
-    ).split()
+_NO_PERSON_WORDS = (
+    "museum club street road lane library hotel guesthouse school church college university company society office "
+    "town city village valley river lake sea island north south east west garden house hall room square bridge "
+    "joinery bindery workshop district laboratory orchestra band team union bank park road avenue restaurant cafe "
+    "train ferry bus english french german european american british gasthaus straße platz"
 )
-_CALENDAR = re.compile(rf"(?:{_MONTH}|{_WEEKDAY})$")
+_NO_PERSON = frozenset(_NO_PERSON_WORDS.split())
+_CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY})$")
 _PREPOSITION = (
     r"(?:in|at|on|under|underneath|behind|beside|below|above|between|near|next to|opposite|inside|outside|beneath|"
     r"on top of|in front of|im|am|unter|hinter|neben|über|auf|bei|beim|vor|zwischen)"
@@ -156,22 +75,25 @@ _PREPOSITION = (
 _PLACE = re.compile(
     rf"\b{_PREPOSITION} (?:(?:the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b )?"
     r"(?P<words>[\w'’-]+(?: [\w'’-]+){0,3}?)"
-    r"(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that|is|are|was|were|by|und|oder|mit|von|für|wo|ist|"
+    r"(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that|is|are|was|were|by|und|oder|mit|"
+    r"von|für|wo|ist|"
     rf"(?:on|at|in) )|(?: {_PREPOSITION}\b))",
     re.IGNORECASE,
 )
 _NO_PLACE = re.compile(
-    rf"\d+[:.]\d\d|\b(?:{_YEAR}|{_MONTH}|{_WEEKDAY}|{_SEASON}|time|morning|evening|night|day|days|week|month|year|case|order|"
+    rf"\d+[:.]\d\d|\b(?:{YEAR}|{MONTH}|{WEEKDAY}|{SEASON}|time|morning|evening|night|day|days|week|month|"
+    rf"year|case|order|"
     r"hand|advance|hours?|minutes?|need|it|them|this|that|moment|end|start|beginning|total|general|foot|request)\b",
     re.IGNORECASE,
 )
 _COLOUR = re.compile(
-    r"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:red|green|blue|yellow|black|white|grey|gray|brown|orange|purple|violet|pink|"
+    r"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:red|green|blue|yellow|black|white|grey|gray|brown|orange|"
+    r"purple|violet|pink|"
     r"beige|turquoise|silver|gold|cream|navy|rot|grün|blau|gelb|schwarz|weiß|grau|braun)\b",
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?:^|; )(?P<name>[^:;]{1,40}): (?P<value>[^;]*?)(?=; |\.?$)")
-_AMOUNT = re.compile(rf"(?:{_DIGITS}|{_SPELLED})(?: ?[\w°%]+)?", re.IGNORECASE)
+_AMOUNT = re.compile(rf"(?:{DIGITS}|{SPELLED})(?: ?[\w°%]+)?", re.IGNORECASE)
 _COLUMNS = {
     "number": "amount quantity number count pieces",
     "person": "author owner name person who teacher contact by artist composer",
@@ -196,7 +118,8 @@ def read_row(sentence: str) -> list[tuple[str, Span]]:
 
 
 def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence: str) -> list[Span]:
-    """The values whose column is named like the noun; else those that are wholly of the kind, in the kind's columns."""
+    """The values whose column is named like the noun; else those that are wholly of the kind, in the kind's "
+    "columns."""
     asked = set(stem_words(kind.noun))
     named = [(name, span) for name, span in row if asked and asked <= set(stem_words(name))]
     if len(named) > 1:  # "colour name" and "colour code"
@@ -213,7 +136,9 @@ def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence:
         for found in _prose_spans(kind, span.text)
     ]
     if kind.name == "money":
-        typed += [(name, cell) for name, cell in row if usual & set(name.lower().split()) and _AMOUNT.fullmatch(cell.text)]
+        typed += [
+            (name, cell) for name, cell in row if usual & set(name.lower().split()) and _AMOUNT.fullmatch(cell.text)
+        ]
     return [span for name, span in typed if usual & set(name.lower().split())] or [span for _, span in typed]
 
 
@@ -224,7 +149,7 @@ def _prose_spans(kind: QuestionKind, sentence: str) -> Iterator[Span]:
         measures = ("duration", "length") if kind.noun == "length" else ("duration",)
         yield from _unit_spans(measures, sentence)
     elif kind.name == "date":
-        yield from _matches(_PART_OF_DATE.get(kind.noun, _DATE), sentence)
+        yield from _matches(PART_OF_DATE.get(kind.noun, DATE), sentence)
     elif kind.name == "code":
         yield from _code_spans(kind.noun, sentence)
     elif kind.name == "thing":
@@ -243,24 +168,30 @@ def _matches(pattern: re.Pattern[str], sentence: str) -> Iterator[Span]:
 
 def _unit_spans(measures: Sequence[str], sentence: str) -> Iterator[Span]:
     """Numbers with a unit of one of some measures, "an hour" and "half a year" too."""
-    units = "|".join(_UNITS[measure] for measure in measures)
+    units = "|".join(UNITS[measure] for measure in measures)
     some = r"|(?:half )?\ban?" if "duration" in measures else ""
-    yield from _matches(re.compile(rf"(?:{_RANGE}{some})(?: ?|-)(?:{units})(?![\w²³/])(?: (?:at most|at least|or more|or less))?", re.IGNORECASE), sentence)
+    yield from _matches(
+        re.compile(
+            rf"(?:{RANGE}{some})(?: ?|-)(?:{units})(?![\w²³/])(?: (?:at most|at least|or more|or less))?",
+            re.IGNORECASE,
+        ),
+        sentence,
+    )
 
 
 def _number_spans(noun: str, sentence: str) -> Iterator[Span]:
     if noun == "frequency":
-        yield from _matches(_FREQUENCY, sentence)
-    elif measures := _MEASURES.get(noun, (noun,) if noun in _UNITS else ()):
+        yield from _matches(FREQUENCY, sentence)
+    elif measures := MEASURES.get(noun, (noun,) if noun in UNITS else ()):
         yield from _unit_spans(measures, sentence)
     elif noun:
         yield from _counted_spans(noun, sentence)
 
 
 _SAME_NOUN = {"people": "person persons guests heads", "members": "people", "litres": "l liters", "kilometres": "km"}
-_COUNT = re.compile(rf"{_RANGE}(?: ?(?:{'|'.join(_UNITS.values())})(?!\w))?(?: of)?", re.IGNORECASE)
+_COUNT = re.compile(rf"{RANGE}(?: ?(?:{'|'.join(UNITS.values())})(?!\w))?(?: of)?", re.IGNORECASE)
 _COUNTED_WORD = re.compile(r"[^\W\d][\w'’-]*")
-_BARE = re.compile(rf"{_RANGE}(?=\s*(?:[.,;:!)]|$))", re.IGNORECASE)
+_BARE = re.compile(rf"{RANGE}(?=\s*(?:[.,;:!)]|$))", re.IGNORECASE)
 
 
 def _counted_spans(noun: str, sentence: str) -> Iterator[Span]:
@@ -301,7 +232,7 @@ def _code_spans(noun: str, sentence: str) -> Iterator[Span]:
 
 
 def _money_spans(sentence: str) -> Iterator[Span]:
-    yield from _matches(_MONEY, sentence)
+    yield from _matches(MONEY, sentence)
 
 
 def _person_spans(sentence: str) -> Iterator[Span]:
@@ -319,7 +250,11 @@ def _person_spans(sentence: str) -> Iterator[Span]:
 
 def _place_spans(sentence: str) -> Iterator[Span]:
     for match in _PLACE.finditer(sentence):
-        if not _NO_PLACE.search(match["words"]) and not match["words"].isdigit() and match["words"].lower() not in load_stop_words():
+        if (
+            not _NO_PLACE.search(match["words"])
+            and not match["words"].isdigit()
+            and match["words"].lower() not in load_stop_words()
+        ):
             yield Span(match.group(), match.start())
 
 
@@ -335,7 +270,8 @@ def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
         pattern = rf"\b(?:called|named|name is|heißt) [\"“]?(?P<value>{_CAPITALISED})"
     else:
         pattern = (
-            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|{_CAPITALISED})|"
+            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|"
+            rf"{_CAPITALISED})|"
             rf"\b(?i:{re.escape(noun)})\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
         )
     for match in re.finditer(pattern, sentence):

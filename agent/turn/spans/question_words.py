@@ -9,29 +9,34 @@ from agent.turn.attribution import DIGITS, MEANINGFUL_STOP_WORDS
 from indexes.text.analysis import extract_stems, load_stop_words
 
 _IRREGULAR = (
-    "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began begun start;"
-    "leave left;build built construct;lend lent;find found;take took taken;give gave given;make made;see saw seen;wear wore worn;"
-    "go goes went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew grown;know knew known;"
+    "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began "
+    "begun start;"
+    "leave left;build built construct;lend lent;find found;take took taken;give gave given;make made;see saw "
+    "seen;wear wore worn;"
+    "go goes went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew "
+    "grown;know knew known;"
     "sing sang sung;teach taught;win won;lose lost;break broke broken;choose chose chosen;draw drew drawn;hang hung;"
     "weigh weight;lie lay lain;rise rose risen;ring rang rung;speak spoke spoken;steal stole stolen;sleep slept;"
-    "close closing;open opening;tell told;get got gotten;rehearse rehearsal;child children;foot feet;tooth teeth;man men;"
+    "close closing;open opening;tell told;get got gotten;rehearse rehearsal;child children;foot feet;tooth "
+    "teeth;man men;"
     "woman women;life live;person people;repair mend fix"
 )
 _WORD = re.compile(r"\d(?:[\d.,:]*\d)?|[^\W_]+")
 _PARTICLE = re.compile(r"(?P<verb>\w+)-(?P<particle>in|out|up|off|on|down)\b")
-_GERMAN = re.compile(r"\b(?:wie|wann|wo|wer|wem|warum|wieso|welche[rsn]?|der|das|ist|sind|ich|nicht|und|ein|eine|mit|für)\b")
+_GERMAN = re.compile(
+    r"\b(?:wie|wann|wo|wer|wem|warum|wieso|welche[rsn]?|der|das|ist|sind|ich|nicht|und|ein|eine|mit|für)\b"
+)
 
 
 # Words in whose place another makes another thing of it: the front tyre and the rear one.
-CONTRASTS = tuple(
-    (
-        "red green blue yellow black white grey brown orange purple pink first second third fourth fifth last next previous "
-        "front rear back left right upper lower inner outer top bottom old new young big small large little "
-        "adult child main spare north south east west summer winter spring autumn morning evening night minimum maximum "
-        "monday tuesday wednesday thursday friday saturday sunday january february march april june july august "
-        "september october november december rot grün blau erste zweite letzte"
-    ).split()
+_CONTRASTS = (
+    "red green blue yellow black white grey brown orange purple pink first second third fourth fifth last next "
+    "previous front rear back left right upper lower inner outer top bottom old new young big small large little "
+    "adult child main spare north south east west summer winter spring autumn morning evening night minimum maximum "
+    "monday tuesday wednesday thursday friday saturday sunday january february march april june july august "
+    "september october november december rot grün blau erste zweite letzte"
 )
+CONTRASTS = tuple(_CONTRASTS.split())
 _DIMENSIONS = {
     "height": "tall high height hoch höhe",
     "width": "wide broad width breadth breit breite",
@@ -41,11 +46,14 @@ _DIMENSIONS = {
     "diameter": "diameter durchmesser",
 }
 _CONDITION = re.compile(
-    r"\b(?:only|unless|except|excepting|may|might|could|should|would|if|when|whether|where|until|till|provided|permission|"
-    r"request|depending|depends|subject to|as long as|otherwise|however|though|although|but|perhaps|maybe|probably|possibly|"
+    r"\b(?:only|unless|except|excepting|may|might|could|should|would|if|when|whether|where|until|till|provided|"
+    r"permission|"
+    r"request|depending|depends|subject to|as long as|otherwise|however|though|although|but|perhaps|maybe|"
+    r"probably|possibly|"
     r"usually|normally|mostly|mainly|often|sometimes|rarely|hardly|partly|almost|nearly|some|most|few|limited|agreed|"
     r"planned|stop|stops|stopped|refuse\w*|fail\w*|lack\w*|cease\w*|den(?:y|ies|ied)|former\w*|instead|rather|"
-    r"used to|no longer|said to|believed|claims?|nur|außer|wenn|falls|sofern|manchmal|meist\w*|vielleicht|eventuell|aber)\b",
+    r"used to|no longer|said to|believed|claims?|nur|außer|wenn|falls|sofern|manchmal|meist\w*|vielleicht|"
+    r"eventuell|aber)\b",
     re.IGNORECASE,
 )
 
@@ -66,7 +74,9 @@ def is_conditional(sentence: str) -> bool:
 @lru_cache(maxsize=4096)
 def stem_words(text: str) -> tuple[str, ...]:
     """The stems of the words that say something, in order; irregular forms as their infinitive's."""
-    plain = _PARTICLE.sub(r"\g<verb>\g<particle>", _drop_german_fillers(text).lower().replace("’", "'").replace("'s", ""))
+    plain = _PARTICLE.sub(
+        r"\g<verb>\g<particle>", _drop_german_fillers(text).lower().replace("’", "'").replace("'s", "")
+    )
     words = [word for word in _WORD.findall(plain) if word not in _filler_words()]
     stems = [stem for word in words for stem in _stem(word)]
     return tuple(_base_forms().get(stem, stem) for stem in stems)
