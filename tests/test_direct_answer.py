@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from agent.turn.attribution import supporting_ids
+from agent.turn.direct_answer import MAX_EVIDENCE, choose_direct_answer, to_sentence
+from agent.turn.question_kinds import recognise_kind
 from agent.turn.spans.answer_spans import find_spans
-from agent.turn.direct_answer import choose_direct_answer, to_sentence
-from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.spans.question_words import Evidence
+from schemas.records import Passage
 from tests.conftest import ROOT
 
 CASES: list[dict[str, Any]] = json.loads((ROOT / "tests" / "cases" / "direct_answers.json").read_text(encoding="utf-8"))
@@ -45,3 +47,39 @@ def test_few_spans_are_wrong_and_most_are_found(held_out: bool) -> None:
     print(figures)
     assert figures.precision >= 0.9, figures.wrong
     assert figures.recall >= 0.6
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["ask"] for case in CASES])
+def test_every_span_stands_in_its_sentence(case: dict[str, Any]) -> None:
+    for _, text in case["from"]:
+        for span in find_spans(recognise_kind(case["ask"]), text):
+            assert text[span.start : span.end] == span.text != ""
+
+
+def test_a_sure_span_is_supported_as_a_sentence_of_its_own() -> None:
+    unsupported = []
+    for case in CASES:
+        evidence = [Evidence(text, heading) for heading, text in case["from"]]
+        found = choose_direct_answer(case["ask"], recognise_kind(case["ask"]), evidence)
+        if found and not found.is_verdict:
+            passage = Passage("p", evidence[found.sentence_index].text)
+            if not supporting_ids(to_sentence(found.text), [passage]):
+                unsupported.append((found.text, passage.text))
+    assert not unsupported
+
+
+@pytest.mark.parametrize(
+    ("span", "shown"),
+    [("nine days", "Nine days."), ("19 May", "19 May."), ("noon", "Noon."), ("7 a.m.", "7 a.m."), ("Yes", "Yes.")],
+)
+def test_a_span_is_shown_as_a_sentence(span: str, shown: str) -> None:
+    assert to_sentence(span) == shown
+
+
+def test_only_the_first_sentences_are_looked_at() -> None:
+    asked = "How long does the rye bread keep?"
+    other, right = Evidence("Rye is sown in autumn."), Evidence("The rye bread keeps for nine days.")
+    kind = recognise_kind(asked)
+    found = choose_direct_answer(asked, kind, [other, right])
+    assert found and (found.text, found.sentence_index) == ("nine days", 1)
+    assert choose_direct_answer(asked, kind, [*[other] * MAX_EVIDENCE, right]) is None

@@ -60,7 +60,7 @@ _OTHER_MONEY = (
 )
 _CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
 _HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
-_SEQUENCE = re.compile(r"\b(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE)  # a value for each step
+_SEQUENCE = re.compile(r"[,;] (?:and |und )?(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE)  # a value for each step
 _BOUND = re.compile(r"\b(?:below|above|beyond|unless|not|nicht|unter|instead of)\s+$", re.IGNORECASE)
 
 
@@ -218,9 +218,9 @@ def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
 def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tuple[str, str]:
     """What stands before and after a span in its clause; of a row, the name of its column and the other cells."""
     if row := read_row(sentence):
-        name = next((name for name, cell in row if cell.start <= span.start < cell.end + 1), "")
+        name, own = next((name, cell) for name, cell in row if cell.start <= span.start <= cell.end)
         others = " ".join(cell.text for column, cell in row if column != name)
-        return f"{others} {name}", ""
+        return f"{others} {name} {sentence[own.start : span.start]}", ""
     before, after = sentence[: span.start].rstrip(), sentence[span.end :]
     starts = [match.end() for match in clause_end.finditer(before + " ")]
     end = clause_end.search(after)

@@ -4,6 +4,7 @@ The first rule of `_RULES` whose pattern a question matches names the kind. Engl
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,7 +150,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ),
     ("number", rf"(?:{_HOW}) (?:much|viel) (?:does|do|did|can|may|should) .*\b(?P<weigh>weigh)\b"),
     ("number", rf"wieviele? (?P<noun>{_WORDS})"),
-    ("number", rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?(?P<noun>{_WORDS})"),
+    ("number", rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?(?P<counted>{_WORDS}(?: {_WORDS})*)"),
     ("date", r"(?:since |until |till |seit |bis )?(?:when|wann)\b"),
     ("place", r"(?:from )?where\b|wo\b|wohin\b|woher\b"),
     ("definition", r"who (?:is|was|are|were) (?-i:[A-ZÄÖÜ])[\w.'’-]*(?: (?-i:[A-ZÄÖÜ])[\w.'’-]*)*$"),
@@ -241,6 +242,8 @@ def _describe(name: KindName, groups: dict[str, str], text: str) -> QuestionKind
         return QuestionKind(name, _name_extent(text))
     if "measure" in groups:
         return QuestionKind(name, MEASURE_OF[groups["measure"].lower()])
+    if "counted" in groups:
+        return QuestionKind(name, _find_head_noun(groups["counted"].lower().split()))
     if "weigh" in groups:
         return QuestionKind(name, "weight")
     if "phrase" in groups:
@@ -275,16 +278,30 @@ _ENDS_PHRASE = frozenset(_FUNCTION_WORDS.split())
 
 def _describe_phrase(words: list[str], text: str) -> QuestionKind:
     """By the noun after "which" or "what is the": the first that a kind is known of, else the last before a verb."""
-    end = next((n for n, word in enumerate(words) if word in _ENDS_PHRASE), len(words))
+    end = _phrase_end(words)
     head = words[:end] or words[:1]
     for word in reversed(head):
         if kind := _KIND_OF_NOUN.get(word) or _KIND_OF_NOUN.get(word.removesuffix("s")):
-            return QuestionKind(
-                kind, word.removesuffix("s") if kind == "date" else " ".join(head) if kind == "code" else word
-            )
-    asks_for_one = re.match(rf"{_PREPOSITION}(?:{_WHICH}) {_BE} ", text, re.IGNORECASE)
-    ended_by_verb = end < len(words) and re.fullmatch(_AUXILIARY, words[end])
-    noun = head[-1] if asks_for_one or ended_by_verb else head[0]
-    if _PLURAL.match(head[-1]) and (ended_by_verb or end == len(words)) and not asks_for_one:
-        return QuestionKind("list", head[-1])
-    return QuestionKind("thing", noun)
+            return QuestionKind(kind, _KIND_NOUNS[kind](word, head) if kind in _KIND_NOUNS else word)
+    if re.match(rf"{_PREPOSITION}(?:{_WHICH}) {_BE} ", text, re.IGNORECASE):
+        return QuestionKind("thing", head[-1])
+    is_plural = _PLURAL.match(head[-1]) and (end == len(words) or re.fullmatch(_AUXILIARY, words[end]))
+    return QuestionKind("list", head[-1]) if is_plural else QuestionKind("thing", _find_head_noun(words))
+
+
+# How the noun is named where it is not the word itself: "days" is a day, a "customer number" is more than a number.
+_KIND_NOUNS: dict[KindName, Callable[[str, list[str]], str]] = {
+    "date": lambda word, _head: word.removesuffix("s"),
+    "code": lambda _word, head: " ".join(head),
+}
+
+
+def _phrase_end(words: list[str]) -> int:
+    """How many words stand before the first that no phrase of a noun has."""
+    return next((n for n, word in enumerate(words) if word in _ENDS_PHRASE), len(words))
+
+
+def _find_head_noun(words: list[str]) -> str:
+    """The last word before an auxiliary ("smoke alarms are"); else the first ("eggs go into")."""
+    end = _phrase_end(words)
+    return words[end - 1] if 0 < end < len(words) and re.fullmatch(_AUXILIARY, words[end]) else words[0]

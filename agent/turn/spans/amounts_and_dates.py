@@ -56,7 +56,10 @@ MEASURES = {
     **dict.fromkeys(("höhe", "tiefe", "breite", "länge"), ("length",)),
 }
 _CURRENCY = r"(?:€|£|\$|EUR|USD|GBP|CHF|euros?|dollars?|pounds?|cents?|pence|francs?|kronor|kroner|Euro|Franken)"
-_RATE = r"(?: (?:an?|per|pro) (?:hour|day|night|week|month|year|person|head|item|glass|Stunde|Tag|Nacht|Monat|Jahr|Person))?"
+_RATE = (
+    r"(?: (?:an?|per|pro) (?:hour|day|night|week|month|year|person|head|item|glass|"
+    r"Stunde|Tag|Nacht|Monat|Jahr|Person))?"
+)
 MONEY = re.compile(
     rf"{RANGE} ?{_CURRENCY}(?!\w){_RATE}|{_ABOUT}(?:€|£|\$|EUR |CHF |USD ) ?(?:{DIGITS}){_RATE}", re.IGNORECASE
 )

@@ -4,7 +4,7 @@ Negations, and opposites of the question's words ("closed" for "open"), turn the
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agent.turn.spans.question_words import CONTRASTS, Evidence, is_conditional, is_german, stem_words
 
@@ -15,12 +15,12 @@ _OPPOSITES = (
     "erlaubt gestattet:verboten untersagt;inklusive:exklusive"
 )
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|neither|cannot|nobody|nothing|without|nicht|kein\w*|nie|ohne)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|no|never|neither|cannot|nobody|nothing|nicht|kein\w*|nie)\b|n['’]t\b", re.IGNORECASE
 )
 # A restriction: what follows must be what the question asks about.
 _RESTRICTION = re.compile(
-    r"\b(?:in|on|at|with|for|from|to|during|before|after|between|by|under|over|since|near|of|"
-    r"im|am|mit|für|von|bis|ab|vor|nach)\s+(?P<what>[^,.;]*)",
+    r"\b(?:in|on|at|with|without|than|for|from|to|during|before|after|between|by|under|over|since|near|of|"
+    r"im|am|mit|ohne|für|von|bis|ab|vor|nach)\s+(?P<what>[^,.;]*)",
     re.IGNORECASE,
 )
 _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|but|or|und|aber|oder)\s")
@@ -28,25 +28,37 @@ _NAME = re.compile(r"(?<=\s)[A-ZÄÖÜ][\w'’-]+")
 
 
 def decide_plainly(question: str, evidence: Evidence) -> str:
-    """ "Yes" or "No" ("Ja", "Nein" where the question is German); empty where the sentence does not decide "
-    "plainly."""
-    sentence = evidence.text
-    if is_conditional(sentence) or sentence.rstrip().endswith("?"):
+    """Yes or no, in the question's language; empty where the sentence does not decide plainly."""
+    if is_conditional(evidence.text) or evidence.text.rstrip().endswith("?"):
         return ""
     asked = list(dict.fromkeys(stem_words(_drop_negation(question))))
-    said = stem_words(_drop_negation(sentence))
-    turned = [stem for stem in asked if _opposites(stem) & set(said)]
-    missing = set(asked) - set(said) - set(turned) - set(stem_words(evidence.heading))
-    if len(asked) < 2 or missing or not (set(asked) & set(said) or turned):
+    deciding = [
+        clause for clause in _CLAUSES.split(evidence.text) if _has_all(asked, clause, evidence.heading, question)
+    ]
+    if len(asked) < 2 or len(deciding) != 1:
         return ""
-    if _says_more(sentence, asked, turned) or _names_in_another_order(question, sentence):
-        return ""
-    negations = len(_NEGATION.findall(sentence))
-    if negations > 1 or (negations and _CLAUSES.search(sentence.rstrip())):
+    clause, turned = deciding[0], _turned(asked, deciding[0])
+    negations = len(_NEGATION.findall(clause))
+    if negations > 1 or _says_more(clause, asked, turned) or _names_in_another_order(question, clause):
         return ""
     is_yes = (negations + len(turned) + len(_NEGATION.findall(question))) % 2 == 0
     words = ("Ja", "Nein") if is_german(question) else ("Yes", "No")
     return words[0] if is_yes else words[1]
+
+
+def _has_all(asked: Sequence[str], clause: str, heading: str, question: str) -> bool:
+    """Whether a clause with its headings has every word of the question or its opposite, and itself at least one."""
+    said = set(stem_words(_drop_negation(clause)))
+    turned = _turned(asked, clause)
+    missing = set(asked) - said - set(turned) - set(stem_words(heading))
+    labels = re.findall(r"(?<=\s)[A-Z]\b", question.replace(" I ", " "))  # box A
+    return not missing and bool(set(asked) & said or turned) and all(re.search(rf"\b{x}\b", clause) for x in labels)
+
+
+def _turned(asked: Iterable[str], clause: str) -> list[str]:
+    """The words of the question whose opposite a clause has."""
+    said = set(stem_words(_drop_negation(clause)))
+    return [stem for stem in asked if stem not in said and _opposites(stem) & said]
 
 
 def _drop_negation(text: str) -> str:
