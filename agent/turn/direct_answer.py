@@ -60,7 +60,10 @@ _OTHER_MONEY = (
 )
 _CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
 _HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
-_SEQUENCE = re.compile(r"[,;] (?:and |und )?(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE)  # a value for each step
+_SEQUENCE = re.compile(
+    r"[,;] (?:and |und )?(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE
+)  # a value for each step
+_REFERS_BACK = re.compile(r"\b(?:it|they|them|he|she|him|this|that|these|those|ones?|es|sie)\b", re.IGNORECASE)
 _BOUND = re.compile(r"\b(?:below|above|beyond|unless|not|nicht|unter|instead of)\s+$", re.IGNORECASE)
 
 
@@ -80,6 +83,8 @@ def choose_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Evi
         found = [DirectAnswer(text, n, is_verdict=True) for n, text in verdicts if text]
     else:
         wanted = _read_question(question, kind)
+        if len(wanted.required) < 1 + bool(_REFERS_BACK.search(question)):
+            return None
         spans = [(n, _choose_span(kind, wanted, evidence)) for n, evidence in enumerate(ranked[:MAX_EVIDENCE])]
         found = [DirectAnswer(span.text, n) for n, span in spans if span]
     return found[0] if len({answer.text.lower() for answer in found}) == 1 else None

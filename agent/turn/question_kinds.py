@@ -150,7 +150,10 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ),
     ("number", rf"(?:{_HOW}) (?:much|viel) (?:does|do|did|can|may|should) .*\b(?P<weigh>weigh)\b"),
     ("number", rf"wieviele? (?P<noun>{_WORDS})"),
-    ("number", rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?(?P<counted>{_WORDS}(?: {_WORDS})*)"),
+    (
+        "number",
+        rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?(?P<counted>{_WORDS}(?: {_WORDS})*)",
+    ),
     ("date", r"(?:since |until |till |seit |bis )?(?:when|wann)\b"),
     ("place", r"(?:from )?where\b|wo\b|wohin\b|woher\b"),
     ("definition", r"who (?:is|was|are|were) (?-i:[A-ZÄÖÜ])[\w.'’-]*(?: (?-i:[A-ZÄÖÜ])[\w.'’-]*)*$"),

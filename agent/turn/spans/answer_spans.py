@@ -26,6 +26,8 @@ from agent.turn.spans.amounts_and_dates import (
 from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import load_stop_words
 
+MAX_CHARACTERS = 1000  # of a sentence that is looked at
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -105,7 +107,12 @@ _COLUMNS = {
 
 
 def find_spans(kind: QuestionKind, sentence: str) -> list[Span]:
-    """The candidates of a kind in a sentence, in its order; of a row, the values of the column that is asked for."""
+    """The candidates of a kind in a sentence, in its order; of a row, the values of the column that is asked for.
+
+    A sentence of more than `MAX_CHARACTERS` has none: it is a list of something.
+    """
+    if len(sentence) > MAX_CHARACTERS:
+        return []
     if row := read_row(sentence):
         return _column_spans(kind, row, sentence)
     return list(_prose_spans(kind, sentence))

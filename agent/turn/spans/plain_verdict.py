@@ -14,9 +14,7 @@ _OPPOSITES = (
     "legal:illegal;valid:invalid expired;full:empty;alive:dead;wet:dry;hot:cold;offen geöffnet:geschlossen;"
     "erlaubt gestattet:verboten untersagt;inklusive:exklusive"
 )
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|neither|cannot|nobody|nothing|nicht|kein\w*|nie)\b|n['’]t\b", re.IGNORECASE
-)
+_NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nobody|nothing|nicht|kein\w*|nie)\b|n['’]t\b", re.IGNORECASE)
 # A restriction: what follows must be what the question asks about.
 _RESTRICTION = re.compile(
     r"\b(?:in|on|at|with|without|than|for|from|to|during|before|after|between|by|under|over|since|near|of|"
