@@ -1,0 +1,244 @@
+"""The few words that answer a question, where one span of the best sentences is sure: "Nine days."
+
+A span is sure where its sentence, with the headings above it, has the question's words, and where it is the only one of
+its kind or stands clearly nearer to them than the others. In doubt there is none: the sentence itself answers then.
+"""
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from agent.turn.question_kinds import MEASURE_OF, QuestionKind
+from agent.turn.spans.answer_spans import Span, find_spans, read_row
+from agent.turn.spans.plain_verdict import decide_plainly
+from agent.turn.spans.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, stem_words
+from agent.turn.spans.span_position import is_where_a_person_stands, is_where_a_place_stands
+
+MAX_EVIDENCE = 3  # sentences that are looked at
+MIN_SCORE = 1.0  # of the only candidate
+MIN_LEAD = 1.0  # of the best before the second
+
+
+@dataclass(frozen=True, slots=True)
+class DirectAnswer:
+    """What can stand first, and which of the sentences it is from."""
+
+    text: str  # a span as it stands in the sentence, or "Yes", "No", "Ja", "Nein"
+    sentence_index: int
+    is_verdict: bool = False  # yes or no: it stands in no sentence, the one it is from decides it
+
+
+# Words of a question that its kind says already: a sentence need not have them.
+_IMPLIED = {
+    "number": "many much number amount total count weigh fit hold contain",
+    "money": "cost price pay charge spend much expensive money total kostet kosten",
+    "date": "time day date year month hour take place happen",
+    "duration": "long last take time duration period dauert lange days hours minutes weeks months years",
+    "place": "find located location place lie address liegt",
+    "code": "phone telephone number e-mail email mail address code nummer telefonnummer",
+    "thing": "name called",
+}
+_LIGHT = "go need use get make come put give have brauche braucht benötigt"  # verbs that say next to nothing
+_KIND_VERBS = {  # a sentence right under a heading that has all words of the question needs one of these
+    "money": "buy cost price kostet",
+    "number": "weigh measure serve hold",
+    "duration": "last take keep dauert",
+}
+_AGENTS = {
+    "write": "author",
+    "own": "owner",
+    "teach": "teacher",
+    "paint": "painter",
+    "direct": "director",
+    "lead": "leader",
+}
+# Money for something else than the thing itself.
+_OTHER_MONEY = (
+    "deposit fine discount tip delivery shipping repair insurance late extra surcharge penalty refund voucher "
+    "fee tax "
+    "Kaution Mahngebühr Rabatt Versand Trinkgeld"
+)
+_CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
+_HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
+_SEQUENCE = re.compile(
+    r"[,;] (?:and |und )?(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE
+)  # a value for each step
+_REFERS_BACK = re.compile(r"\b(?:it|they|them|he|she|him|this|that|these|those|ones?|es|sie)\b", re.IGNORECASE)
+_BOUND = re.compile(r"\b(?:below|above|beyond|unless|not|nicht|unter|instead of)\s+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A question and its stems: all, and those that a sentence must have."""
+
+    question: str
+    all: frozenset[str]
+    required: frozenset[str]
+
+
+def choose_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Evidence]) -> DirectAnswer | None:
+    """The one sure answer in the first sentences, best first; None where there is none, or where two compete."""
+    if kind.name == "yes-no":
+        verdicts = [(n, decide_plainly(question, evidence)) for n, evidence in enumerate(ranked[:MAX_EVIDENCE])]
+        found = [DirectAnswer(text, n, is_verdict=True) for n, text in verdicts if text]
+    else:
+        wanted = _read_question(question, kind)
+        if len(wanted.required) < 1 + bool(_REFERS_BACK.search(question)):
+            return None
+        spans = [(n, _choose_span(kind, wanted, evidence)) for n, evidence in enumerate(ranked[:MAX_EVIDENCE])]
+        found = [DirectAnswer(span.text, n) for n, span in spans if span]
+    return found[0] if len({answer.text.lower() for answer in found}) == 1 else None
+
+
+def to_sentence(text: str) -> str:
+    """A span as it is shown first: `nine days` is `Nine days.`."""
+    return f"{text[:1].upper()}{text[1:].rstrip(' .')}."
+
+
+def _read_question(question: str, kind: QuestionKind) -> _Wanted:
+    asked = stem_words(question)
+    implied = set(stem_words(f"{_IMPLIED.get(kind.name, '')} {_LIGHT}"))
+    if kind.name in ("number", "thing"):
+        adjectives = [word for word, measure in MEASURE_OF.items() if measure == kind.noun]
+        implied |= set(stem_words(" ".join([kind.noun, *adjectives])))
+    for option in kind.options:
+        implied |= set(stem_words(option))
+    agents = [_AGENTS[stem] for stem in asked if stem in _AGENTS]
+    if kind.name == "duration" and not re.search(r"\blast\W*$", question):
+        implied -= set(stem_words("last"))  # the last tour
+    return _Wanted(question, frozenset([*asked, *stem_words(" ".join(agents))]), frozenset(asked) - implied)
+
+
+def _choose_span(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> Span | None:
+    """The sure span of one sentence, if any."""
+    if not _is_about(kind, wanted, evidence):
+        return None
+    if kind.name == "choice":
+        return _choose_option(kind, evidence.text)
+    spans = [span for span in find_spans(kind, evidence.text) if not set(stem_words(span.text)) <= wanted.all]
+    rivals = [span for span in spans if span.text.lower() != spans[0].text.lower()]
+    if rivals and _SEQUENCE.search(evidence.text):
+        return None
+    clause_end = _CLAUSE_END if rivals else _HARD_END
+    scored = [
+        (_score_span(kind, span, wanted, evidence, clause_end), -span.start, span)
+        for span in spans
+        if _is_well_placed(kind, span, wanted, evidence.text)
+    ]
+    score, _, best = max(scored, key=lambda item: item[:2], default=(0.0, 0, Span("", 0)))
+    others = [span for span in spans if span.text.lower() != best.text.lower()]
+    second = max((rival for rival, _, span in scored if span in others), default=0.0)
+    if score < MIN_SCORE or score - second < MIN_LEAD * bool(others):
+        return None
+    return None if _is_contrasted(best, others, wanted, evidence.text) else best
+
+
+def _is_contrasted(best: Span, others: Sequence[Span], wanted: _Wanted, sentence: str) -> bool:
+    """Whether the sentence tells cases apart, and the best span's is not the question's.
+
+    Its clause names a case that the question does not ("small 8 euros, large 11 euros"), or a later one has words of
+    the question that its own lacks ("Ida lives in Bergen, her brother in Oslo").
+    """
+    own = _clause_stems(best, sentence)
+    if others and any(_is_distinctive(stem) and not stem.isdigit() for stem in own - wanted.all):
+        return True
+    return any(_clause_stems(other, sentence) & wanted.required - own for other in others if other.start > best.start)
+
+
+def _clause_stems(span: Span, sentence: str) -> set[str]:
+    before, after = _clause_around(span, sentence, _CLAUSE_END)
+    return _expand([*stem_words(before), *stem_words(after)])
+
+
+def _is_well_placed(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str) -> bool:
+    if kind.name == "person":
+        return is_where_a_person_stands(span, wanted.all, wanted.question, sentence)
+    if kind.name == "place":
+        return is_where_a_place_stands(span, wanted.question, sentence, named=bool(kind.noun))
+    return set(stem_words(span.modifiers)) <= wanted.all  # eight homegrown players are not all players
+
+
+def _is_about(kind: QuestionKind, wanted: _Wanted, evidence: Evidence) -> bool:
+    """Whether a sentence with its headings has the question's words, and itself at least one of them."""
+    said = _expand(stem_words(evidence.text))
+    missing = wanted.required - said - set(stem_words(evidence.heading))
+    if len(missing) > len(wanted.required) // 4 or any(_is_distinctive(stem) for stem in missing):
+        return False
+    return bool(said & wanted.required) or _says_kind(kind, said)
+
+
+def _expand(stems: Sequence[str]) -> set[str]:
+    """With the verb of whoever does it: an author writes."""
+    doers = {stem_words(agent)[0]: verb for verb, agent in _AGENTS.items()}
+    return {*stems, *(doers[stem] for stem in stems if stem in doers)}
+
+
+def _is_distinctive(stem: str) -> bool:
+    """Whether another word in its place would make another thing of it: a number, a colour, first and last."""
+    return stem.isdigit() or stem in set(stem_words(" ".join(CONTRASTS)))
+
+
+def _score_span(
+    kind: QuestionKind, span: Span, wanted: _Wanted, evidence: Evidence, clause_end: re.Pattern[str]
+) -> float:
+    """How near it stands to the question's words: next to one of them, and in a clause with how many of them."""
+    before, after = _clause_around(span, evidence.text, clause_end)
+    nearest_before, nearest_after = stem_words(before)[-1:], stem_words(after)[:1]
+    clause = _expand([*stem_words(before), *stem_words(after)])
+    if any(_is_distinctive(stem) for stem in wanted.required & (set(stem_words(evidence.text)) - clause)):
+        return 0.0  # the sentence says it of another
+    if _speaks_of_another(kind, span, wanted, evidence.text, (before, after)):
+        return 0.0
+    if kind.name == "money" and set(stem_words(_OTHER_MONEY)) & clause - wanted.all:
+        return 0.0
+    beside = 2.0 * bool(wanted.all & set(nearest_before)) + 1.0 * bool(wanted.all & set(nearest_after))
+    if span.bare and not beside:
+        return 0.0
+    share = 2.0 * len(clause & wanted.required) / max(1, len(wanted.required))
+    if not clause & wanted.required and _says_kind(kind, {*clause, *stem_words(span.text)}):
+        share = 1.0  # the headings say of what
+    return beside + share - 3.0 * bool(_BOUND.search(evidence.text[: span.start]))
+
+
+def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]) -> bool:
+    """Whether the question's words stand in other clauses only, or another dimension is measured here."""
+    said = {*stem_words(clause[0]), *stem_words(clause[1])}
+    asked_dimensions, said_dimensions = dimensions_of(wanted.question), dimensions_of(" ".join(clause))
+    if asked_dimensions and said_dimensions and not asked_dimensions & said_dimensions:
+        return True
+    if _expand(tuple(said)) & wanted.required or not set(stem_words(sentence)) & wanted.required:
+        return False
+    if kind.noun and set(stem_words(kind.noun)) <= {*said, *stem_words(span.text)}:
+        return False
+    before, after = stem_words(clause[0]), stem_words(clause[1])[:1]  # no subject of its own: "... and cost 40 euros"
+    return not ((before or after) and {*before, *(() if before else after)} <= wanted.all)
+
+
+def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
+    """Whether some stems have the noun that is asked for, or a verb of the kind."""
+    noun = set(stem_words(kind.noun))
+    return bool(noun and noun <= stems) or bool(stems & set(stem_words(_KIND_VERBS.get(kind.name, ""))))
+
+
+def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tuple[str, str]:
+    """What stands before and after a span in its clause; of a row, the name of its column and the other cells."""
+    if row := read_row(sentence):
+        name, own = next((name, cell) for name, cell in row if cell.start <= span.start <= cell.end)
+        others = " ".join(cell.text for column, cell in row if column != name)
+        return f"{others} {name} {sentence[own.start : span.start]}", ""
+    before, after = sentence[: span.start].rstrip(), sentence[span.end :]
+    starts = [match.end() for match in clause_end.finditer(before + " ")]
+    end = clause_end.search(after)
+    return before[max(starts, default=0) :], after[: end.start() if end else len(after)]
+
+
+def _choose_option(kind: QuestionKind, sentence: str) -> Span | None:
+    """The one option of a choice that a plain sentence names."""
+    if is_conditional(sentence):
+        return None
+    found = [
+        Span(match.group(), match.start())
+        for option in kind.options
+        for match in re.finditer(rf"\b{re.escape(option)}\b", sentence, re.IGNORECASE)
+    ]
+    return found[0] if len(found) == 1 and not re.search(r"\b(?:not|no|never|n't|nicht|kein)\b", sentence) else None

@@ -1,0 +1,119 @@
+"""Patterns of numbers, amounts, dates and times, in English and German, as they stand in a sentence."""
+
+import re
+
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million dozen half "
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreißig vierzig fünfzig hundert tausend"
+)
+_ONE_WORD = "|".join(_NUMBER_WORDS.split())
+DIGITS = r"\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
+SPELLED = rf"(?:a |an )?(?:{_ONE_WORD})(?:[- ](?:and )?(?:a )?(?:{_ONE_WORD}))*"
+_SCALE = r"(?: (?:thousand|million|billion|Millionen|Milliarden)\b)?"
+_NUMBER = rf"(?:(?<![\w.,:/-])[-−]?(?:{DIGITS}){_SCALE}|\b(?:{SPELLED})\b)"
+_ABOUT = (
+    r"(?:(?:no more than|not more than|no less than|more than|less than|fewer than|at most|at least|up to|"
+    r"about|around|"
+    r"roughly|approximately|nearly|almost|over|under|etwa|rund|ungefähr|mindestens|höchstens|bis zu|knapp) )?"
+)
+RANGE = rf"{_ABOUT}(?:{_NUMBER}(?: ?(?:to|or|bis|-|–) ?{_NUMBER})?)"
+# Units, by what they measure. Short ones count only right after digits or a space.
+UNITS = {
+    "weight": "mg|g|kg|t|lbs?|oz|(?:kilo|milli)?gram(?:me)?s?|kilos?|ton(?:ne)?s?|pounds?|ounces?|"
+    "Kilo(?:gramm)?|Gramm|Tonnen?",
+    "length": "mm|cm|m|km|ft|in|(?:kilo|centi|milli)?met(?:re|er)s?|inch(?:es)?|foot|feet|yards?|miles?|"
+    "(?:Kilo|Zenti|Milli)?[Mm]eter",
+    "temperature": "°C|°F|°|degrees?(?: (?:Celsius|Fahrenheit|C|F))?|Grad(?: Celsius)?",
+    "pressure": "bar|mbar|psi|h?Pa",
+    "volume": "ml|cl|dl|l|(?:milli|centi)?lit(?:re|er)s?|gallons?|pints?|cups?|(?:tea|table)spoons?|cubic "
+    "met(?:re|er)s?|m³|Liter",
+    "area": "m²|km²|sqm|square (?:kilo)?(?:met(?:re|er)s?|feet|miles?|inches)|hectares?|acres?|ha|Quadratmeter|Hektar",
+    "speed": "km/h|kmh|mph|m/s|knots?|(?:kilomet(?:re|er)s|miles) (?:an|per) hour",
+    "power": "k?W|MW|k?Wh|(?:kilo)?watts?",
+    "voltage": "k?V|volts?",
+    "percentage": "%|percent|per cent|Prozent",
+    "loudness": "dB|decibels?",
+    "duration": (
+        "s|min|h|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?|decades?|centur(?:y|ies)|"
+        "heating seasons?|Sekunden?|Minuten?|Stunden?|Tage?n?|Nächte|Wochen?|Monate?n?|Jahre?n?|(?:working|"
+        "business) days?"
+    ),
+}
+# What a question's noun or adjective measures, where it is not named like its units.
+MEASURES = {
+    "distance": ("length",),
+    "age": ("duration",),
+    "size": ("length", "area", "volume"),
+    "capacity": ("volume",),
+    **dict.fromkeys(("width", "height", "depth", "diameter", "thickness", "circumference", "mileage"), ("length",)),
+    **dict.fromkeys(("humidity", "share"), ("percentage",)),
+    "druck": ("pressure",),
+    "gewicht": ("weight",),
+    "temperatur": ("temperature",),
+    "fläche": ("area",),
+    **dict.fromkeys(("höhe", "tiefe", "breite", "länge"), ("length",)),
+}
+_CURRENCY = r"(?:€|£|\$|EUR|USD|GBP|CHF|euros?|dollars?|pounds?|cents?|pence|francs?|kronor|kroner|Euro|Franken)"
+_RATE = (
+    r"(?: (?:an?|per|pro) (?:hour|day|night|week|month|year|person|head|item|glass|"
+    r"Stunde|Tag|Nacht|Monat|Jahr|Person))?"
+)
+MONEY = re.compile(
+    rf"{RANGE} ?{_CURRENCY}(?!\w){_RATE}|{_ABOUT}(?:€|£|\$|EUR |CHF |USD ) ?(?:{DIGITS}){_RATE}", re.IGNORECASE
+)
+MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|"
+    r"Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?|"
+    r"Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
+)
+WEEKDAY = (
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tags?|Mittwochs?|"
+    r"(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|weekdays|weekends|workdays)"
+)
+YEAR = r"(?:1[0-9]\d\d|20\d\d)"
+_ORDINAL = r"(?:first|second|third|fourth|fifth|last)"
+_CLOCK = (
+    r"(?:\d{1,2}[:.]\d{2} (?:Uhr|a\.?m\b\.?|p\.?m\b\.?|o['’]clock)|\d{1,2}:\d{2}|\d{1,2} ?(?:Uhr|a\.?m\b\.?|"
+    r"p\.?m\b\.?|o['’]clock)|"
+    rf"(?:half past|(?:a )?quarter (?:past|to)) (?:\d{{1,2}}|{_ONE_WORD})|(?:{_ONE_WORD}) (?:o['’]clock|Uhr)|"
+    rf"noon|midnight)"
+)
+_DAY = (
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{MONTH}(?:,? {YEAR})?|{MONTH} \d{{1,2}}(?:st|nd|rd|"
+    rf"th)?(?!\d)(?:,? {YEAR})?|"
+    rf"(?:the )?{_ORDINAL} (?:week |{WEEKDAY} )?(?:of|in) (?:each month|every month|the month|{MONTH})|"
+    rf"(?:the )?(?:start|beginning|middle|end) of {MONTH}(?: {YEAR})?|"
+    rf"\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\.\d{{1,2}}\.(?:\d{{4}}|\d{{2}})?|{MONTH},? {YEAR})"
+)
+SEASON = r"(?:(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?" + YEAR + r")?)"
+_MOMENT = rf"(?:{WEEKDAY}(?:,? (?:the )?{_DAY})?|{_DAY})"
+_TO = r" ?(?:to|until|and|bis|und|-|–) ?"
+_BOUND = r"(?:(?:not before|from|until|till|by|before|after|since|ab|bis|seit|vor|nach) )?"  # "Until 11:00."
+_CLOCKS = rf"(?:(?:\d{{1,2}}(?:[:.]\d\d)?|{_ONE_WORD}){_TO}{_CLOCK}|{_CLOCK})"
+DATE = re.compile(
+    rf"(?<![\w.-]){_BOUND}(?:{_MOMENT}(?:{_TO}{_MOMENT})?(?:,? (?:at|from|um|ab|until) {_CLOCKS})?|"
+    rf"{_CLOCKS}|{MONTH}{_TO}{MONTH}|{MONTH}(?![a-z])|{SEASON}|"
+    rf"(?<!\d[ ,])(?<!number )(?<!type ){YEAR}(?![\w,.]*\d)(?! (?:euros?|km|m|g|kg|ml|mm|EUR|W|litres?)\b))(?!\w)"
+)
+_CLOCK_ONLY = re.compile(rf"(?<![\w.-]){_BOUND}{_CLOCKS}(?!\w)", re.IGNORECASE)
+PART_OF_DATE = {
+    "time": _CLOCK_ONLY,
+    "uhrzeit": _CLOCK_ONLY,
+    "year": re.compile(rf"(?<![\w.,-]){YEAR}(?![\w-])(?!,\d)"),
+    "jahr": re.compile(rf"(?<![\w.,-]){YEAR}(?![\w-])(?!,\d)"),
+    "month": re.compile(rf"\b{MONTH}(?!\w)"),
+    "day": re.compile(rf"(?<![\w.-])(?:{_MOMENT}(?:{_TO}{_MOMENT})?)(?!\w)"),
+    "weekday": re.compile(rf"\b{WEEKDAY}(?!\w)"),
+    "hour": _CLOCK_ONLY,
+}
+FREQUENCY = re.compile(
+    rf"{_ABOUT}(?:once|twice|(?:{_NUMBER}) times) (?:an?|every|each|per) \w+|(?:every|each) (?:(?:other|"
+    rf"{_NUMBER}|{_ORDINAL}) )?"
+    r"(?:second|minute|hour|day|night|morning|evening|week|month|year|half hour)s?\b|"
+    r"\b(?:hourly|daily|weekly|monthly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b|"
+    r"(?:einmal|zweimal|dreimal) (?:im|am|pro|in der) \w+|(?:jede[nrs]?|alle) (?:\w+ )?(?:Stunde|Tag|Woche|"
+    r"Monat|Jahr)\w*",
+    re.IGNORECASE,
+)
