@@ -1,0 +1,228 @@
+"""What a person must avoid is not recommended, and a warning that bears on them is shown.
+
+Passages are held back by the dish, never by the sentence: a recipe whose line about peanuts is left out is a dangerous
+recipe. All passages of one document and heading are one dish. A question about a thing or a fact ("Does the satay
+contain peanuts?") is answered from it all the same.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from agent.turn.attribution import content_words
+from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, split_told
+from agent.turn.food_kinds import COMPOUND, GRAIN_COMPOUND
+from agent.turn.source_warnings import is_warning
+from indexes.text.sentences import split_sentences
+from schemas.records import Passage, Sentence, Statement
+
+_DISH_PARTS = (
+    "allergens allergy cooking description directions equipment how ingredients instructions introduction making method "
+    "need note notes nutrition preparation sauce serve serving steps storage storing summary tip tips to topping "
+    "variations warning warnings you for the and it what"
+)
+DISH_PARTS = frozenset(_DISH_PARTS.split())
+_RECOMMENDING = re.compile(
+    r"\b(?:recommend\w*|suggest\w*|ideas?|options?|alternatives?|advice|advise|best|should"
+    r"|(?:could|can|may|shall) (?:i|we)|good|healthy|suitable|choose|pick|plan|instead|safe|try|what to)\b",
+    re.IGNORECASE,
+)
+_FACTUAL = re.compile(
+    r"^\W*(?:and |but |so )?"
+    r"(?:how (?:much|many|long|old|far|hot|big|large|often|late|early|high|deep|expensive)|when|who|whose|where|why"
+    r"|(?:does|do|did|is|are|was|were|has|have) (?:the|this|that|it|its|they|these|those|there)"
+    r"|(?:what|which)(?:'s| is| are| was| were)? (?:the|in)\b|what does|what do)\b",
+    re.IGNORECASE,
+)
+_WITHOUT = (
+    r"(?<!not )(?<!never )\b(?:without|free (?:of|from)|(?:does|do)(?: not|n't) contain|contains? no|with no"
+    r"|there (?:is|are) no|no)\s+(?:(?:any|added|traces? of)\s+)*"
+)
+_ABSENT = re.compile(rf"{_WITHOUT}[\w-]+(?:(?:, [\w-]+)*,? (?:or|nor) [\w-]+)?(?![\w-])", re.IGNORECASE)
+_DAIRY_FREE = re.compile(
+    r"\b(?:dairy|lactose|milk)[- ]free(?: (?:milk|cheese|butter|cream|yogh?urt))?\b"
+    r"|\b(?:gluten|wheat)[- ]free(?: (?:bread|pasta|spaghetti|couscous|semolina))?\b"
+    r"|\b(?:alcohol-free|non-alcoholic)(?: (?:beer|wine|cocktails?|gin|cider))?\b|\b\w+-free\b",
+    re.IGNORECASE,
+)
+_OTHER_THINGS = re.compile(
+    r"\b(?:wine vinegar|ginger beer|root beer|butter (?:beans?|lettuce)|oyster mushrooms?|cream of tartar|coconut meat"
+    r"|beef tomato(?:es)?|honeydew)\b",
+    re.IGNORECASE,
+)
+_COUNTRY = re.compile(r"(?<=\w )Turkey\b")
+_SAFE_FOR = re.compile(
+    r"\b(?:suitable|safe|fine) (?:for|if)\b(?:(?!\b(?:but|not|dangerous|unless|except|contains?)\b)[^.;,])*?"
+    r"\ballerg\w*(?: to \w+)?",
+    re.IGNORECASE,
+)
+_NOT_BEFORE = re.compile(r"(?:\bnot|n't|\bnever|\bun|\bhardly)\b[^.;,]*$", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r"\b(?:instead of|rather than|other than|apart from|alternatives? (?:to|for)|substitutes? (?:of|for)|replac\w+)"
+    r"\s+(?:\w+\s+)?[\w-]+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A dish that nothing is recommended from, by its title, and the statement that speaks against it."""
+
+    title: str
+    statement: Statement
+    passages: tuple[Passage, ...]
+    reason: Sentence  # a sentence of it that speaks of what the person must avoid
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Passages as they may be used for this person, and what is to be said of them."""
+
+    passages: tuple[Passage, ...]  # all, best first
+    kept: tuple[Passage, ...]  # the best that nothing speaks against, as many as are wanted
+    left_out: tuple[LeftOut, ...]
+    warnings: tuple[tuple[Sentence, Statement], ...]  # in any passage, and the statement that each bears on
+    dishes: Mapping[str, str]  # the dish of each passage, by id
+
+    def dish_of(self, left_out: LeftOut) -> str:
+        """The dish that is left out."""
+        return self.dishes[left_out.passages[0].id]
+
+
+def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeeds, utterance: str) -> Review:
+    """The best `depth` passages that this person may be recommended something from, what is left out, and the warnings.
+
+    Passages beyond `depth` tell more of the same dishes, and take the place of what is left out.
+    """
+    dishes = group_dishes(passages)
+    against = drop_asked_about(needs.avoidances, utterance) if is_recommendation(utterance) else ()
+    left_out = tuple(_find_conflicts(passages, dishes, [each for each in against if each.is_must]))
+    gone = {passage.id for dish in left_out for passage in dish.passages}
+    kept = _prefer_liked([passage for passage in passages if passage.id not in gone], against)
+    best = {passage.id for passage in passages[:depth]}
+    missed = tuple(dish for dish in left_out if any(passage.id in best for passage in dish.passages))
+    return Review(tuple(passages), kept[:depth], missed, tuple(_find_warnings(passages, needs)), dishes)
+
+
+def is_recommendation(utterance: str) -> bool:
+    """Whether an utterance may ask for something to have or do, not for a fact; where unsure, it does."""
+    asked = split_told(utterance)[1]
+    return bool(_RECOMMENDING.search(asked) or not _FACTUAL.search(asked))
+
+
+def drop_asked_about(avoidances: Sequence[Avoidance], utterance: str) -> tuple[Avoidance, ...]:
+    """The avoidances without the things that the utterance itself asks about."""
+    asked = find_stems(_INSTEAD.sub(" ", split_told(utterance)[1]))
+    left = (replace(each, things=tuple(thing for thing in each.things if not thing <= asked)) for each in avoidances)
+    return tuple(each for each in left if each.things)
+
+
+def mentions_any(text: str, things: Iterable[Thing]) -> bool:
+    """Whether a sentence speaks of any of these things as something that is there."""
+    held = find_stems(text)
+    return any(thing <= held for thing in things)
+
+
+def find_stems(text: str) -> Thing:
+    """The stems of a sentence, without what is absent ("no peanuts") or something else ("almond milk")."""
+    text = text.replace("’", "'")
+    for found in reversed(list(_SAFE_FOR.finditer(text))):
+        if not _NOT_BEFORE.search(text[: found.start()]):
+            text = f"{text[: found.start()]} {text[found.end() :]}"
+    for pattern in (COMPOUND, GRAIN_COMPOUND):
+        text = re.sub(pattern, r"\1", text, flags=re.IGNORECASE)
+    for absent in (_OTHER_THINGS, _COUNTRY, _DAIRY_FREE, _ABSENT):
+        text = absent.sub(" ", text)
+    return frozenset(word.stem for word in content_words(text))
+
+
+def find_document(passage: Passage) -> str:
+    """A passage's document: what stands before the place in its id."""
+    return passage.id.rpartition(":")[0] or passage.id
+
+
+def group_dishes(passages: Sequence[Passage]) -> dict[str, str]:
+    """The dish of each passage, by id: its document and the heading that is neither "Ingredients" nor the like.
+
+    Where a section has such a part, all below the heading above it is one dish.
+    """
+    paths = {passage.id: (find_document(passage), *passage.title.split(": ")) for passage in passages}
+    wholes = {path[:end] for path in paths.values() for end in range(2, len(path)) if _is_part(path[end])}
+    return {id: "\n".join(_find_whole(path, wholes)) for id, path in paths.items()}
+
+
+def _find_whole(path: tuple[str, ...], wholes: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The shortest beginning of a path that is a whole dish."""
+    return min((whole for whole in wholes if path[: len(whole)] == whole), key=len, default=path)
+
+
+def _is_part(heading: str) -> bool:
+    """Whether a heading names a part of any dish, as "Ingredients" or "How to serve it" do."""
+    words = re.findall(r"\w+", heading.lower())
+    return bool(words) and (words[:2] == ["for", "the"] or all(word in DISH_PARTS for word in words))
+
+
+def _find_conflicts(
+    passages: Sequence[Passage], dishes: Mapping[str, str], against: Sequence[Avoidance]
+) -> Iterator[LeftOut]:
+    """The dishes that speak of what the person must avoid, in the order of their best passages."""
+    for dish in dict.fromkeys(dishes.values()):
+        own = tuple(passage for passage in passages if dishes[passage.id] == dish)
+        near = tuple(passage for passage in passages if is_of(dishes[passage.id], dish) and passage not in own)
+        for avoidance in against:
+            told_of = (*own, *near) if avoidance.severity == "health" else own
+            if reason := find_mention(told_of, avoidance.things):
+                yield LeftOut(_name_dish(own[0], dish), avoidance.statement, own, reason)
+                break
+
+
+def is_of(one: str, other: str) -> bool:
+    """Whether two dishes are one, or one of them is the section that the other stands in."""
+    return f"{one}\n".startswith(f"{other}\n") or f"{other}\n".startswith(f"{one}\n")
+
+
+def find_mention(passages: Iterable[Passage], things: Sequence[Thing]) -> Sentence | None:
+    """The first sentence that speaks of any of these things; where only a title does, the first sentence at all."""
+    for passage in passages:
+        for text in split_sentences(passage.text):
+            if mentions_any(text, things):
+                return Sentence(text, (passage.id,))
+        if mentions_any(passage.title, things) or mentions_any(passage.text, things):
+            return Sentence(next(iter(split_sentences(passage.text)), ""), (passage.id,))
+    return None
+
+
+def _name_dish(passage: Passage, dish: str) -> str:
+    """What a dish is called: its last heading, or its document."""
+    heading = dish.rpartition("\n")[2] if "\n" in dish else ""
+    return " ".join(heading.split()).strip(" .:") or find_document(passage)
+
+
+def _prefer_liked(passages: Sequence[Passage], against: Sequence[Avoidance]) -> tuple[Passage, ...]:
+    """The passages without those that speak of what the person dislikes; all, where that would leave none."""
+    disliked = list(chain.from_iterable(each.things for each in against if each.severity == "dislike"))
+    liked = [passage for passage in passages if not find_mention([passage], disliked)]
+    return tuple(liked or passages)
+
+
+def _find_warnings(passages: Sequence[Passage], needs: PersonalNeeds) -> Iterator[tuple[Sentence, Statement]]:
+    """Every warning that bears on the person, once, with the statement that it bears on."""
+    seen: set[str] = set()
+    for passage in passages if needs else ():
+        under_warnings = is_warning(passage.title.rpartition(": ")[2])
+        for text in split_sentences(passage.text):
+            statement = _find_warned(text, needs) if under_warnings or is_warning(text) else None
+            if statement and text not in seen:
+                seen.add(text)
+                yield Sentence(text, (passage.id,)), statement
+
+
+def _find_warned(text: str, needs: PersonalNeeds) -> Statement | None:
+    """The statement that a warning bears on, if any."""
+    held = find_stems(text)
+    avoided = (
+        each.statement for each in needs.avoidances if each.is_must and any(thing <= held for thing in each.things)
+    )
+    had = (condition.statement for condition in needs.conditions if condition.named.search(text))
+    return next(chain(avoided, had), None)
