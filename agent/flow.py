@@ -63,7 +63,7 @@ def answer_turn(
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     further = FURTHER if needs and given.hits is None else 1
     passages = tools.read(hits[: further * plan.reading_depth])
-    review = review_passages(passages, plan.reading_depth, needs, turn.utterance)
+    review = review_passages(passages, plan.reading_depth, needs, utterances)
     answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
     return TurnResult(turn.id, query, answer.selected_statements, hits, answer.passages, answer.responses)
 

@@ -44,18 +44,21 @@ class PersonalNeeds:
         return bool(self.avoidances or self.conditions)
 
 
-_ALLERGY = r"(?:allerg(?:y|ies)|allergic reactions?|intolerance|anaphyla\w+)"
-_BEFORE = r"(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)"
+_ALLERGY = r"(?:allergic|hypersensitive|allerg(?:y|ies)|allergic reactions?|anaphyla\w+)"
+_INTOLERANCE = r"(?:intolerant|intolerances?)"
+_BEFORE = (
+    r"(?:.*\b(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)\s+)?"
+    r"(?P<things>\w.*?)[ -]"
+)
 _MUST = r"(?:can't|cannot|can not|may not|mustn't|must not|shouldn't|should not|(?:not|n't) (?:able|allowed) to)"
 _NEVER = r"(?:do not|does not|don't|doesn't|never)"
 _THINGS = r"\b(?P<things>.*)"
 _SEVERITIES: tuple[tuple[str, Severity], ...] = (
-    (rf"\b(?:allergic|intolerant|hypersensitive|{_ALLERGY}) (?:to|of|from){_THINGS}", "health"),
-    (rf"\b(?:can't|cannot|do not|don't|doesn't) tolerate{_THINGS}", "health"),
-    (
-        rf"(?:.*\b{_BEFORE}\s+)?(?P<things>\w.*?)[ -](?:allerg(?:y|ies|ic)|intoleran(?:t|ce))\b(?! (?:to|of|from)\b)",
-        "health",
-    ),
+    (rf"\b{_ALLERGY} (?:to|of|from){_THINGS}", "health"),
+    (rf"{_BEFORE}(?:allerg(?:y|ies|ic))\b(?! (?:to|of|from)\b)", "health"),
+    (rf"\b{_INTOLERANCE} (?:to|of|from){_THINGS}", "diet"),
+    (rf"{_BEFORE}{_INTOLERANCE}\b(?! (?:to|of|from)\b)", "diet"),
+    (rf"\b(?:can't|cannot|do not|don't|doesn't) tolerate{_THINGS}", "diet"),
     (rf"\b{_MUST} (?:eat|drink|have|consume|touch){_THINGS}", "diet"),
     (rf"\b{_NEVER} (?:eat|drink|consume|touch){_THINGS}", "diet"),
     (
@@ -85,10 +88,14 @@ _TAIL = re.compile(
     r"|especially to)\b.*",
     re.IGNORECASE,
 )
+_VAGUE_WORDS = (
+    "any all most many much too some other especially including like please very really severely badly containing "
+    "anything everything with has have had a an the my his her severe mild serious strong bad slight deadly known "
+    "food skin seasonal to eat eating drink drinking thing things product products got"
+)
 _VAGUE = re.compile(
-    r"\b(?:any|all|most|many|much|too|some|other|kinds? of|sorts? of|types? of|especially|including|such as|like"
-    r"|products?|dishes with|please|to|eat|eating|drink|drinking|the taste of|taste of|very|really|severely|badly|containing|anything|everything|things?|with|has|have|had|got|suffers? from"
-    r"|a|an|the|my|his|her|severe|mild|serious|strong|bad|slight|life-threatening|deadly|known|food|skin|seasonal)\b",
+    rf"\b(?:(?:kind|sort|type)s? of|such as|dishes with|the taste of|taste of|suffers? from|life-threatening"
+    rf"|{'|'.join(_VAGUE_WORDS.split())})\b",
     re.IGNORECASE,
 )
 _HABIT = re.compile(r"^\s*(?:out|much|a lot|well|late|early|enough)\b", re.IGNORECASE)  # "I don't eat out"

@@ -54,9 +54,9 @@ def answer_for_person(
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
     heeded = [find_heeded(response, unheeded, review) for response in responses]
-    limit = LengthLimit(plan.words, MAX_TOKENS // max(1, plan.responses))
+    tokens = MAX_TOKENS // max(1, plan.responses)
     safe = tuple(
-        put_safety_first(response, what, limit, address_person=plan.address_person)
+        put_safety_first(response, what, tokens, address_person=plan.address_person)
         for response, what in zip(responses, heeded, strict=True)
     )
     statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])
@@ -92,8 +92,8 @@ def _find_lost(unheeded: Response, review: Review) -> tuple[LeftOut, ...]:
     return review.left_out if not review.kept or review.passages[0].id in lost else ()
 
 
-def put_safety_first(response: Response, heeded: Heeded, limit: LengthLimit, *, address_person: bool) -> Response:
-    """An answer with what is to be heeded in front. For length, the answer's own sentences give way, not a warning.
+def put_safety_first(response: Response, heeded: Heeded, tokens: int, *, address_person: bool) -> Response:
+    """An answer with what is to be heeded in front. Of `tokens`, warnings have theirs first.
 
     Where everything conflicts, nothing of the answer is left, and what conflicts is quoted.
     """
@@ -108,21 +108,12 @@ def put_safety_first(response: Response, heeded: Heeded, limit: LengthLimit, *, 
         first.insert(0, response.sentences[0])
     texts = {sentence.text for sentence in first}
     own = () if heeded.conflict else (each for each in response.sentences if each.text not in texts)
-    whole = (*first, *_fit_words(own, limit.words - sum(len(sentence.text.split()) for sentence in first)))
-    fitting = leading_within_limit((sentence.text for sentence in whole), limit.tokens)
+    whole = (*first, *own)
+    fitting = leading_within_limit((sentence.text for sentence in whole), tokens)
     if len(fitting) < len(first):  # warnings that only fit without the phrases
         whole = tuple(warnings)
-        fitting = leading_within_limit((sentence.text for sentence in whole), limit.tokens)
+        fitting = leading_within_limit((sentence.text for sentence in whole), tokens)
     return Response(whole[: len(fitting)])
-
-
-def _fit_words(sentences: Iterator[Sentence] | Sequence[Sentence], words: int) -> Iterator[Sentence]:
-    """The first sentence, and as many of the others as the words allow."""
-    for place, sentence in enumerate(sentences):
-        words -= len(sentence.text.split())
-        if place and words < 0:
-            return
-        yield sentence
 
 
 def _say_why(heeded: Heeded) -> Iterator[str]:

@@ -13,28 +13,17 @@ from itertools import chain
 from agent.turn.attribution import content_words
 from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, split_told
 from agent.turn.food_kinds import COMPOUND, GRAIN_COMPOUND
-from agent.turn.source_warnings import is_warning
+from agent.turn.request_kind import classify_request
+from agent.turn.source_warnings import is_warning, lists_contents
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Sentence, Statement
 
 _DISH_PARTS = (
-    "allergens allergy cooking description directions equipment how ingredients instructions introduction making method "
-    "need note notes nutrition preparation sauce serve serving steps storage storing summary tip tips to topping "
-    "variations warning warnings you for the and it what"
+    "allergens allergy cooking description directions equipment how ingredients instructions introduction making "
+    "method need note notes nutrition preparation sauce serve serving steps storage storing summary tip tips to "
+    "topping variations warning warnings you for the and it what"
 )
 DISH_PARTS = frozenset(_DISH_PARTS.split())
-_RECOMMENDING = re.compile(
-    r"\b(?:recommend\w*|suggest\w*|ideas?|options?|alternatives?|advice|advise|best|should"
-    r"|(?:could|can|may|shall) (?:i|we)|good|healthy|suitable|choose|pick|plan|instead|safe|try|what to)\b",
-    re.IGNORECASE,
-)
-_FACTUAL = re.compile(
-    r"^\W*(?:and |but |so )?"
-    r"(?:how (?:much|many|long|old|far|hot|big|large|often|late|early|high|deep|expensive)|when|who|whose|where|why"
-    r"|(?:does|do|did|is|are|was|were|has|have) (?:the|this|that|it|its|they|these|those|there)"
-    r"|(?:what|which)(?:'s| is| are| was| were)? (?:the|in)\b|what does|what do)\b",
-    re.IGNORECASE,
-)
 _WITHOUT = (
     r"(?<!not )(?<!never )\b(?:without|free (?:of|from)|(?:does|do)(?: not|n't) contain|contains? no|with no"
     r"|there (?:is|are) no|no)\s+(?:(?:any|added|traces? of)\s+)*"
@@ -58,6 +47,11 @@ _SAFE_FOR = re.compile(
     re.IGNORECASE,
 )
 _NOT_BEFORE = re.compile(r"(?:\bnot|n't|\bnever|\bun|\bhardly)\b[^.;,]*$", re.IGNORECASE)
+_DOING_WITHOUT = re.compile(
+    r"(?<!not )(?<!n't )\b(?:vegans?|vegetarians?|veggie|meatless|plant-based|substitut\w+|alternatives? (?:to|for)"
+    r"|replac\w+|intoleran\w+|\w+-free)\b",
+    re.IGNORECASE,
+)
 _INSTEAD = re.compile(
     r"\b(?:instead of|rather than|other than|apart from|alternatives? (?:to|for)|substitutes? (?:of|for)|replac\w+)"
     r"\s+(?:\w+\s+)?[\w-]+",
@@ -90,13 +84,13 @@ class Review:
         return self.dishes[left_out.passages[0].id]
 
 
-def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeeds, utterance: str) -> Review:
-    """The best `depth` passages that this person may be recommended something from, what is left out, and the warnings.
+def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeeds, utterances: Sequence[str]) -> Review:
+    """The best `depth` passages that may answer the last of a person's `utterances`, what is left out, and warnings.
 
     Passages beyond `depth` tell more of the same dishes, and take the place of what is left out.
     """
     dishes = group_dishes(passages)
-    against = drop_asked_about(needs.avoidances, utterance) if is_recommendation(utterance) else ()
+    against = find_ruling_out(needs.avoidances, utterances)
     left_out = tuple(_find_conflicts(passages, dishes, [each for each in against if each.is_must]))
     gone = {passage.id for dish in left_out for passage in dish.passages}
     kept = _prefer_liked([passage for passage in passages if passage.id not in gone], against)
@@ -105,13 +99,16 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     return Review(tuple(passages), kept[:depth], missed, tuple(_find_warnings(passages, needs)), dishes)
 
 
-def is_recommendation(utterance: str) -> bool:
-    """Whether an utterance may ask for something to have or do, not for a fact; where unsure, it does."""
-    asked = split_told(utterance)[1]
-    return bool(_RECOMMENDING.search(asked) or not _FACTUAL.search(asked))
+def find_ruling_out(avoidances: Sequence[Avoidance], utterances: Sequence[str]) -> tuple[Avoidance, ...]:
+    """The avoidances that rule something out of this answer: none for a fact; where that is unsure, those of health."""
+    kind = classify_request(utterances)
+    if kind == "fact" or not utterances:
+        return ()
+    bearing = (each for each in avoidances if kind == "recommendation" or each.severity == "health")
+    return drop_asked_about(bearing, utterances[-1])
 
 
-def drop_asked_about(avoidances: Sequence[Avoidance], utterance: str) -> tuple[Avoidance, ...]:
+def drop_asked_about(avoidances: Iterable[Avoidance], utterance: str) -> tuple[Avoidance, ...]:
     """The avoidances without the things that the utterance itself asks about."""
     asked = find_stems(_INSTEAD.sub(" ", split_told(utterance)[1]))
     left = (replace(each, things=tuple(thing for thing in each.things if not thing <= asked)) for each in avoidances)
@@ -172,9 +169,21 @@ def _find_conflicts(
         near = tuple(passage for passage in passages if is_of(dishes[passage.id], dish) and passage not in own)
         for avoidance in against:
             told_of = (*own, *near) if avoidance.severity == "health" else own
-            if reason := find_mention(told_of, avoidance.things):
-                yield LeftOut(_name_dish(own[0], dish), avoidance.statement, own, reason)
+            speaking = own if avoidance.severity == "health" or own[0].title else _keep_speaking(own, avoidance)
+            reason = find_mention(told_of, avoidance.things)
+            if speaking and reason and not (avoidance.severity == "diet" and _is_meant_for_diet(own)):
+                yield LeftOut(_name_dish(own[0], dish), avoidance.statement, speaking, reason)
                 break
+
+
+def _keep_speaking(passages: Sequence[Passage], avoidance: Avoidance) -> tuple[Passage, ...]:
+    """Of a document without headings, which may hold many dishes, the passages that speak of what is avoided."""
+    return tuple(passage for passage in passages if find_mention([passage], avoidance.things))
+
+
+def _is_meant_for_diet(passages: Sequence[Passage]) -> bool:
+    """Whether passages speak of doing without, so that what they name need not be in what they recommend."""
+    return any(_DOING_WITHOUT.search(f"{passage.title} {passage.text}") for passage in passages)
 
 
 def is_of(one: str, other: str) -> bool:
@@ -188,7 +197,7 @@ def find_mention(passages: Iterable[Passage], things: Sequence[Thing]) -> Senten
         for text in split_sentences(passage.text):
             if mentions_any(text, things):
                 return Sentence(text, (passage.id,))
-        if mentions_any(passage.title, things) or mentions_any(passage.text, things):
+        if mentions_any(passage.title, things):
             return Sentence(next(iter(split_sentences(passage.text)), ""), (passage.id,))
     return None
 
@@ -212,17 +221,18 @@ def _find_warnings(passages: Sequence[Passage], needs: PersonalNeeds) -> Iterato
     for passage in passages if needs else ():
         under_warnings = is_warning(passage.title.rpartition(": ")[2])
         for text in split_sentences(passage.text):
-            statement = _find_warned(text, needs) if under_warnings or is_warning(text) else None
-            if statement and text not in seen:
+            if text not in seen and (statement := find_warned(text, needs, under_warnings=under_warnings)):
                 seen.add(text)
                 yield Sentence(text, (passage.id,)), statement
 
 
-def _find_warned(text: str, needs: PersonalNeeds) -> Statement | None:
-    """The statement that a warning bears on, if any."""
+def find_warned(text: str, needs: PersonalNeeds, *, under_warnings: bool = False) -> Statement | None:
+    """The statement that a sentence bears on as a warning, if any."""
+    warns, lists = under_warnings or is_warning(text), lists_contents(text)
+    if not (warns or lists):
+        return None
     held = find_stems(text)
-    avoided = (
-        each.statement for each in needs.avoidances if each.is_must and any(thing <= held for thing in each.things)
-    )
-    had = (condition.statement for condition in needs.conditions if condition.named.search(text))
+    musts = (each for each in needs.avoidances if each.is_must and (lists or each.severity == "health"))
+    avoided = (each.statement for each in musts if any(thing <= held for thing in each.things))
+    had = (condition.statement for condition in needs.conditions if warns and condition.named.search(text))
     return next(chain(avoided, had), None)

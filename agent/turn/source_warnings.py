@@ -8,27 +8,32 @@ from schemas.records import Statement
 
 _WARNING = re.compile(
     r"\b(?:warnings?|danger(?:ous|s)?|cautions?|beware|careful|allergens?|hazard\w*|poison(?:ous|s)?|toxic|harmful|unsafe"
-    r"|(?:not|n't|never|un) ?(?:suitable|safe|recommended|advised)|(?:may )?contains?|traces of|allergic reactions?"
-    r"|(?:do not|don't|never|must not|should not|shouldn't)\b.*\b(?:if|who|with)|avoid\w*|keep \w+ (?:away|out)"
-    r"|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if)|at risk|risk of|fatal|deadly|lethal)\b",
+    r"|unsuitable|(?:not|n't|never)(?: \w+)? (?:suitable|safe|recommended|advised)|allergic reactions?"
+    r"|(?:do not|don't|never|must not|should not|shouldn't)\b.*\b(?:if|who|with)"
+    r"|(?:should|must) (?:\w+ )?avoid|avoid\b.*\bif|if\b.*\bavoid|keep (?:\w+ )+?(?:away|out of)|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if)"
+    r"|at risk|fatal|deadly|lethal)\b",
     re.IGNORECASE,
+)
+_CONTENTS = re.compile(
+    r"\b(?:may |might |can )?contains?\b|\btraces of\b|\ballergens?\b|\b(?:un|not )suitable\b", re.IGNORECASE
 )
 _HARMLESS = re.compile(
     r"\bnon-(?:toxic|poisonous|hazardous)\b|\b(?:not|n't|never) (?:toxic|poisonous|dangerous|harmful)\b|\bharmless\b",
     re.IGNORECASE,
 )
+_HEART = "heart (?:problem|disease|condition|failure)|pacemaker"
 # A condition that a person may have by a statement, and what a warning calls it.
 _CONDITIONS = tuple(
     (re.compile(rf"\b(?:{has})", re.IGNORECASE), re.compile(rf"\b(?:{named})", re.IGNORECASE))
     for has, named in (  # a person, a warning
-        ("allergic|allerg(?:y|ies)", r"allergies\b(?! to)|allergic (?:people|reactions?)|allergy sufferers|people with an allergy\b(?! to)"),
+        ("allergic|allerg(?:y|ies)", r"allergies\b(?! to)|allergic (?:people|reactions?)|allergy sufferers"),
         (r"pregnan|expecting (?:a|our|my) (?:\w+ )?(?:baby|child)", "pregnan|expecting mothers|unborn"),
         ("breastfe|breast-fe|nursing", "breastfe|breast-fe|nursing mothers|lactating"),
         ("asthma", "asthma"),
         ("diabet", "diabet"),
         ("epilep", "epilep|seizure"),
         ("high blood pressure|hypertens", "blood pressure|hypertens"),
-        ("heart (?:problem|disease|condition|failure)|pacemaker", "heart (?:problem|disease|condition|failure)|pacemaker"),
+        (_HEART, _HEART),
         ("kidney", "kidney"),
         (r"cats?\b|kittens?\b", r"cats?\b|pets?\b|kittens?\b"),
         (r"dogs?\b|pupp(?:y|ies)\b|golden retriever", r"dogs?\b|pets?\b|pupp(?:y|ies)\b"),
@@ -39,8 +44,13 @@ _HAS_NOT = re.compile(r"\b(?:not|no|never|used to|no longer|hates?|dislikes?)\b|
 
 
 def is_warning(text: str) -> bool:
-    """Whether a sentence warns, or says what something contains."""
+    """Whether a sentence warns of something."""
     return bool(_WARNING.search(_HARMLESS.sub(" ", text.replace("’", "'")))) and not text.rstrip().endswith("?")
+
+
+def lists_contents(text: str) -> bool:
+    """Whether a sentence says what something contains, as the label of a food does."""
+    return bool(_CONTENTS.search(text)) and not text.rstrip().endswith("?")
 
 
 @dataclass(frozen=True, slots=True)
