@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from agent.turn.attribution import content_words
-from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, split_told
+from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, content_stems, split_told
 from agent.turn.food_kinds import COMPOUND, GRAIN_COMPOUND
 from agent.turn.request_kind import classify_request
 from agent.turn.source_warnings import is_warning, lists_contents
@@ -169,16 +169,27 @@ def _find_conflicts(
         near = tuple(passage for passage in passages if is_of(dishes[passage.id], dish) and passage not in own)
         for avoidance in against:
             told_of = (*own, *near) if avoidance.severity == "health" else own
-            speaking = own if avoidance.severity == "health" or own[0].title else _keep_speaking(own, avoidance)
+            speaking = own if own[0].title else _keep_conflicting(own, avoidance)
             reason = find_mention(told_of, avoidance.things)
             if speaking and reason and not (avoidance.severity == "diet" and _is_meant_for_diet(own)):
                 yield LeftOut(_name_dish(own[0], dish), avoidance.statement, speaking, reason)
                 break
 
 
-def _keep_speaking(passages: Sequence[Passage], avoidance: Avoidance) -> tuple[Passage, ...]:
-    """Of a document without headings, which may hold many dishes, the passages that speak of what is avoided."""
-    return tuple(passage for passage in passages if find_mention([passage], avoidance.things))
+def _keep_conflicting(passages: Sequence[Passage], avoidance: Avoidance) -> tuple[Passage, ...]:
+    """Of a document without headings, which may be of many things, the passages that are to be left out.
+
+    For a diet those that speak of what is avoided; for health all others, too, unless they say that they are without.
+    """
+    return tuple(
+        passage
+        for passage in passages
+        if find_mention([passage], avoidance.things)
+        or (
+            avoidance.severity == "health"
+            and not any(thing <= content_stems(passage.text) for thing in avoidance.things)
+        )
+    )
 
 
 def _is_meant_for_diet(passages: Sequence[Passage]) -> bool:
