@@ -65,7 +65,8 @@ def answer_turn(
     passages = tools.read(hits[: further * plan.reading_depth])
     review = review_passages(passages, plan.reading_depth, needs, utterances)
     answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
-    return TurnResult(turn.id, query, answer.selected_statements, hits, answer.passages, answer.responses)
+    used = answer.selected_statements if given.statements is None else statements
+    return TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
 
 
 def answer_turn_or_fall_back(

@@ -13,15 +13,16 @@ from agent.chat.session import PLAN, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
+from agent.models.scripted import Script, ScriptedModel
 from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.attribution import why_unsupported
 from agent.turn.avoidance import content_stems, find_needs, read_avoided_things, split_told
 from agent.turn.personal_answer import answer_for_person
-from agent.turn.personal_safety import Review, find_stems, find_warned, review_passages
+from agent.turn.personal_safety import Review, find_stems, find_warned, is_of, review_passages
 from agent.turn.request_kind import classify_request
 from agent.turn.second_person import list_names, say_told, turn_to_you
 from indexes.ranking.vectors import Embedder
-from schemas.records import Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
+from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
 from tests.conftest import needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
@@ -411,8 +412,16 @@ def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
     review, response = answer(passages, statements, "What dinner could I cook tonight?", PLAN if in_chat else Plan())
     texts = {sentence.text for sentence in response.sentences}
     warnings = [warning.text for warning, _ in review.warnings]
-    if sum(response_length(text) for text in warnings) < MAX_TOKENS - 80 and not review.kept:
-        assert {each for each in warnings if _is_in_left_out(each, review)} <= texts
+    cited = [review.dishes[id] for id in response.used]
+    dropped = [
+        warning
+        for warning, _ in review.warnings
+        if warning.text not in texts and any(is_of(review.dishes[warning.passage_ids[0]], dish) for dish in cited)
+    ]
+    if dropped:  # only for another warning, never for a sentence of the answer
+        assert all(sentence.text in warnings for sentence in response.sentences)
+        assert sum(map(response_length, warnings)) > MAX_TOKENS // 2
+    assert review.kept or not passages or texts
     shown_warnings = [sentence.text in warnings for sentence in response.sentences if sentence.passage_ids]
     assert shown_warnings == sorted(shown_warnings, reverse=True)  # they come first
     kept = {passage.id for passage in review.kept}
@@ -427,5 +436,22 @@ def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
     assert response_length(response.text) <= MAX_TOKENS
 
 
-def _is_in_left_out(warning: str, review: Review) -> bool:
-    return any(warning in passage.text for dish in review.left_out for passage in dish.passages)
+@pytest.mark.parametrize("asked", ["What dinner could I cook?", "How do the noodles taste?"])
+def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
+    """It is not shown what is left out; and a warning of what it cites stands before its words."""
+    sentences = [
+        {"text": "A quick dinner of noodles.", "passages": ["1"]},
+        {"text": "Serve it with rice.", "passages": ["1"]},
+    ]
+    calls: list[Call] = []
+    llm = ScriptedModel(Script(ask={"write": [{"sentences": sentences}]}), calls.append, writes_answers=True)
+    needs = find_needs([Statement("1", PEANUTS)], (), [asked])
+    review = review_passages([SATAY, WARNED, SOUP], 5, needs, [asked])
+    conversation = Conversation("", (Message("user", asked),))
+    made = answer_for_person(Query(asked), conversation, (), review, llm, None, Plan())
+    [response] = made.responses
+    assert response.sentences[0].text == WARNED.text
+    is_fact = asked.startswith("How")
+    assert ("noodles" in response.text) == is_fact
+    assert ("Stir in the peanut butter" in calls[0].prompt) == is_fact
+    assert [chosen.statement.text for chosen in made.selected_statements] == [PEANUTS]

@@ -10,7 +10,8 @@ _WARNING = re.compile(
     r"\b(?:warnings?|danger(?:ous|s)?|cautions?|beware|careful|allergens?|hazard\w*|poison(?:ous|s)?|toxic|harmful|unsafe"
     r"|unsuitable|(?:not|n't|never)(?: \w+)? (?:suitable|safe|recommended|advised)|allergic reactions?"
     r"|(?:do not|don't|never|must not|should not|shouldn't)\b.*\b(?:if|who|with)"
-    r"|(?:should|must) (?:\w+ )?avoid|avoid\b.*\bif|if\b.*\bavoid|keep (?:\w+ )+?(?:away|out of)|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if)"
+    r"|(?:should|must) (?:\w+ )?avoid|avoid\b.*\bif|if\b.*\bavoid|keep (?:\w+ )+?(?:away|out of)"
+    r"|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if)"
     r"|at risk|fatal|deadly|lethal)\b",
     re.IGNORECASE,
 )
