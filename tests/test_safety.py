@@ -107,9 +107,9 @@ def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoid
         ("There is no celery, peanuts are added.", "peanuts", "celery"),
         ("No bake peanut bars.", "peanut", ""),
         ("Never skip the peanuts, and add only roasted nuts.", "peanuts; nuts", ""),
-        ("A cup of lactose-free milk and gluten-free bread.", "", "milk; lactose; gluten; bread"),
+        ("A cup of lactose-free milk and gluten-free bread.", "bread", "milk; lactose; gluten"),
         ("Gluten-free peanut bars and fat-free milk.", "peanut; milk", "gluten"),
-        ("Almond milk, vegan sausages and rice pasta.", "almond; rice", "milk; sausage; pasta"),
+        ("Almond milk and vegan sausages.", "almond", "milk; sausage"),
         ("We flew to Turkey.", "", "turkey"),
     ],
 )
@@ -194,6 +194,10 @@ STEW = Passage("recipes/stew.md:1-5", "A quick dinner of beef. Simmer it for two
 BOOK_SATAY = Passage("book.md:1-9", "A quick dinner. Stir in the peanut butter.", "Recipes: Satay")
 BOOK_SOUP = Passage("book.md:10-19", "A quick dinner of tomatoes.", "Recipes: Soup")
 PAGE = [Passage(f"clueweb22-en0000-00-00001:{n}", text) for n, text in enumerate(("Grind peanuts.", "Bake the dish."))]
+VEGGIE = Passage("veggie.md:1-5", "Beans for dinner: vegetarians eat no meat, and miss none here.", "Beans")
+SWAPPED = Passage("goulash.md:1-5", "Brown the beef. Vegetarians take beans instead of meat.", "Goulash")
+BREAD = Passage("bread:1", "Bread of wheat flour keeps for days.")
+LOAF = Passage("bread:2", "A gluten-free loaf is made of rice flour, not of wheat.")
 COOK = "What could I cook tonight?"
 
 
@@ -218,6 +222,9 @@ COOK = "What could I cook tonight?"
         ([STEW, SATAY, SOUP], ["I'm vegetarian.", PEANUTS], COOK, [SOUP], ["Stew", "Satay noodles"], 0),
         ([BOOK_SATAY, BOOK_SOUP], [PEANUTS], COOK, [BOOK_SOUP], ["Satay"], 0),
         ([*PAGE, SOUP], [PEANUTS], COOK, [SOUP], ["clueweb22-en0000-00-00001"], 0),
+        ([VEGGIE, STEW], ["I'm vegetarian."], COOK, [VEGGIE], ["Stew"], 0),
+        ([SWAPPED, SOUP], ["I'm vegetarian."], COOK, [SOUP], ["Goulash"], 0),
+        ([BREAD, LOAF], ["I have coeliac disease."], "Which flour should I use?", [LOAF], ["bread"], 0),
         ([SATAY, SOUP], ["I hate noodles."], COOK, [SATAY, SOUP], [], 0),
     ],
 )  # fmt: skip

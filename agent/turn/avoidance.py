@@ -16,7 +16,8 @@ from indexes.text.sentences import split_sentences
 from schemas.records import ScoredStatement, Statement
 
 Thing = frozenset[str]  # stems that a sentence must all have to speak of it
-Severity = Literal["health", "diet", "dislike"]  # the first two must be heeded, the last may
+# Allergies and pregnancy, where a trace is dangerous; intolerances and diets; the last may be heeded, the others must.
+Severity = Literal["health", "diet", "dislike"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +159,8 @@ def _read_condition(clause: str) -> Iterator[tuple[Severity, Thing]]:
     diet, pregnant = _DIET.search(clause), _PREGNANT.search(clause)
     if diet and not _DENIED.search(clause[: diet.start()]):
         name = diet["diet"].lower()
-        of_another: Severity = "dislike" if _OF_ANOTHER.match(clause) else "diet"
-        severity = "health" if name in ("celiac", "coeliac") else of_another
+        is_illness = name in ("celiac", "coeliac")
+        severity: Severity = "dislike" if _OF_ANOTHER.match(clause) and not is_illness else "diet"
         yield from ((severity, content_stems(word)) for word in DIETS[name].split())
     if pregnant and not _DENIED.search(clause[: pregnant.start()]):
         yield from (("health", content_stems(words)) for words in PREGNANCY)

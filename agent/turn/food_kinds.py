@@ -15,7 +15,7 @@ _CHEESES = "mozzarella parmesan cheddar feta ricotta mascarpone"
 _DAIRY = f"dairy lactose milk cheese butter cream yogurt yoghurt buttermilk ghee whey {_CHEESES}"
 _TREE_NUTS = "almond hazelnut walnut cashew pistachio pecan macadamia marzipan praline"
 _PEANUT = "peanut groundnut"
-_GLUTEN = "gluten wheat rye barley spelt couscous bulgur seitan semolina farro bread pasta spaghetti"
+_GLUTEN = "gluten wheat rye barley spelt couscous bulgur seitan semolina farro"
 _EGG = "egg mayonnaise meringue"
 _PORK = "pork bacon ham lard prosciutto pancetta"
 _ALCOHOL = "alcohol wine beer cider vodka rum whisky whiskey gin brandy liqueur champagne prosecco cocktail"
@@ -83,7 +83,4 @@ _PLANTS = (
 COMPOUND = (
     rf"\b({_PLANTS})[ -]"
     r"(?:milk|butter|cream|cheese|yogh?urt|sausages?|bacon|chicken|ham|steaks?|mince|meat|mayonnaise)\b"
-)
-GRAIN_COMPOUND = (
-    r"\b(rice|corn|maize|chickpea|lentil|buckwheat|almond|coconut|quinoa|millet|cassava)[ -](?:bread|pasta|spaghetti)\b"
 )

@@ -4,7 +4,7 @@ What was left out is mentioned only where it would have answered: a question abo
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.models.protocol import Conversation, LanguageModel
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
@@ -53,7 +53,7 @@ def answer_for_person(
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
-    heeded = [find_heeded(response, unheeded, review) for response in responses]
+    heeded = _share_warnings(responses, [find_heeded(response, unheeded, review) for response in responses])
     tokens = MAX_TOKENS // max(1, plan.responses)
     safe = tuple(
         put_safety_first(response, what, tokens, address_person=plan.address_person)
@@ -76,6 +76,19 @@ def find_heeded(response: Response, unheeded: Response, review: Review) -> Heede
     ]
     statements = dict.fromkeys((*(each.statement for each in lost), *(statement for _, statement in warned)))
     return Heeded(lost, tuple(sentence for sentence, _ in warned), tuple(statements), conflict)
+
+
+def _share_warnings(responses: Sequence[Response], heeded: Sequence[Heeded]) -> list[Heeded]:
+    """Each warning in one response, so that they cite different passages: in the one that cites its own, if any."""
+    owners: dict[Sentence, int] = {}
+    for place, what in enumerate(heeded):
+        for warning in what.warnings:
+            citing = [n for n, response in enumerate(responses) if set(warning.passage_ids) & set(response.used)]
+            owners.setdefault(warning, (citing or [place])[0])
+    return [
+        replace(what, warnings=tuple(warning for warning, owner in owners.items() if owner == place))
+        for place, what in enumerate(heeded)
+    ]
 
 
 def has_answer(response: Response) -> bool:

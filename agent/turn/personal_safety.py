@@ -12,7 +12,7 @@ from itertools import chain
 
 from agent.turn.attribution import content_words
 from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, content_stems, split_told
-from agent.turn.food_kinds import COMPOUND, GRAIN_COMPOUND
+from agent.turn.food_kinds import COMPOUND
 from agent.turn.request_kind import classify_request
 from agent.turn.source_warnings import is_warning, lists_contents
 from indexes.text.sentences import split_sentences
@@ -31,7 +31,7 @@ _WITHOUT = (
 _ABSENT = re.compile(rf"{_WITHOUT}[\w-]+(?:(?:, [\w-]+)*,? (?:or|nor) [\w-]+)?(?![\w-])", re.IGNORECASE)
 _DAIRY_FREE = re.compile(
     r"\b(?:dairy|lactose|milk)[- ]free(?: (?:milk|cheese|butter|cream|yogh?urt))?\b"
-    r"|\b(?:gluten|wheat)[- ]free(?: (?:bread|pasta|spaghetti|couscous|semolina))?\b"
+    r"|\b(?:gluten|wheat)[- ]free(?: (?:couscous|semolina))?\b"
     r"|\b(?:alcohol-free|non-alcoholic)(?: (?:beer|wine|cocktails?|gin|cider))?\b|\b\w+-free\b",
     re.IGNORECASE,
 )
@@ -48,8 +48,8 @@ _SAFE_FOR = re.compile(
 )
 _NOT_BEFORE = re.compile(r"(?:\bnot|n't|\bnever|\bun|\bhardly)\b[^.;,]*$", re.IGNORECASE)
 _DOING_WITHOUT = re.compile(
-    r"(?<!not )(?<!n't )\b(?:vegans?|vegetarians?|veggie|meatless|plant-based|substitut\w+|alternatives? (?:to|for)"
-    r"|replac\w+|intoleran\w+|\w+-free)\b",
+    r"(?<!not )(?<!n't )\b(?:vegans?|vegetarians?|veggie|meatless|plant-based|c(?:o)?eliacs?|substitut\w+"
+    r"|alternatives? (?:to|for)|replac\w+|intoleran\w+|\w+-free)\b",
     re.IGNORECASE,
 )
 _INSTEAD = re.compile(
@@ -127,8 +127,7 @@ def find_stems(text: str) -> Thing:
     for found in reversed(list(_SAFE_FOR.finditer(text))):
         if not _NOT_BEFORE.search(text[: found.start()]):
             text = f"{text[: found.start()]} {text[found.end() :]}"
-    for pattern in (COMPOUND, GRAIN_COMPOUND):
-        text = re.sub(pattern, r"\1", text, flags=re.IGNORECASE)
+    text = re.sub(COMPOUND, r"\1", text, flags=re.IGNORECASE)
     for absent in (_OTHER_THINGS, _COUNTRY, _DAIRY_FREE, _ABSENT):
         text = absent.sub(" ", text)
     return frozenset(word.stem for word in content_words(text))
@@ -169,32 +168,28 @@ def _find_conflicts(
         near = tuple(passage for passage in passages if is_of(dishes[passage.id], dish) and passage not in own)
         for avoidance in against:
             told_of = (*own, *near) if avoidance.severity == "health" else own
-            speaking = own if own[0].title else _keep_conflicting(own, avoidance)
-            reason = find_mention(told_of, avoidance.things)
-            if speaking and reason and not (avoidance.severity == "diet" and _is_meant_for_diet(own)):
-                yield LeftOut(_name_dish(own[0], dish), avoidance.statement, speaking, reason)
+            reason = find_mention(told_of, avoidance)
+            conflicting = own if own[0].title else _keep_conflicting(own, avoidance)
+            if reason and conflicting:
+                yield LeftOut(_name_dish(own[0], dish), avoidance.statement, conflicting, reason)
                 break
 
 
 def _keep_conflicting(passages: Sequence[Passage], avoidance: Avoidance) -> tuple[Passage, ...]:
     """Of a document without headings, which may be of many things, the passages that are to be left out.
 
-    For a diet those that speak of what is avoided; for health all others, too, unless they say that they are without.
+    For health all of them, save those that say that they are without; for a diet, those that speak of what is avoided
+    and not of doing without it.
     """
-    return tuple(
-        passage
-        for passage in passages
-        if find_mention([passage], avoidance.things)
-        or (
-            avoidance.severity == "health"
-            and not any(thing <= content_stems(passage.text) for thing in avoidance.things)
-        )
-    )
+    if avoidance.severity == "health":
+        return tuple(each for each in passages if find_mention([each], avoidance) or not _names_any(each, avoidance))
+    return tuple(each for each in passages if find_mention([each], avoidance) and not _DOING_WITHOUT.search(each.text))
 
 
-def _is_meant_for_diet(passages: Sequence[Passage]) -> bool:
-    """Whether passages speak of doing without, so that what they name need not be in what they recommend."""
-    return any(_DOING_WITHOUT.search(f"{passage.title} {passage.text}") for passage in passages)
+def _names_any(passage: Passage, avoidance: Avoidance) -> bool:
+    """Whether a passage has the words for what is avoided, be it to say that it is absent."""
+    named = content_stems(passage.text)
+    return any(thing <= named for thing in avoidance.things)
 
 
 def is_of(one: str, other: str) -> bool:
@@ -202,14 +197,20 @@ def is_of(one: str, other: str) -> bool:
     return f"{one}\n".startswith(f"{other}\n") or f"{other}\n".startswith(f"{one}\n")
 
 
-def find_mention(passages: Iterable[Passage], things: Sequence[Thing]) -> Sentence | None:
-    """The first sentence that speaks of any of these things; where only a title does, the first sentence at all."""
+def find_mention(passages: Iterable[Passage], avoidance: Avoidance) -> Sentence | None:
+    """The first sentence that speaks of what is avoided; where only a title does, the first sentence at all.
+
+    A sentence about doing without counts where health is concerned, not for a diet ("Vegetarians eat no meat").
+    """
+    strict = avoidance.severity == "health"
     for passage in passages:
-        for text in split_sentences(passage.text):
-            if mentions_any(text, things):
+        sentences = split_sentences(passage.text)
+        for text in sentences:
+            excused = not strict and _DOING_WITHOUT.search(f"{passage.title} {text}")
+            if not excused and mentions_any(text, avoidance.things):
                 return Sentence(text, (passage.id,))
-        if mentions_any(passage.title, things):
-            return Sentence(next(iter(split_sentences(passage.text)), ""), (passage.id,))
+        if sentences and mentions_any(passage.title, avoidance.things):
+            return Sentence(sentences[0], (passage.id,))
     return None
 
 
@@ -221,8 +222,8 @@ def _name_dish(passage: Passage, dish: str) -> str:
 
 def _prefer_liked(passages: Sequence[Passage], against: Sequence[Avoidance]) -> tuple[Passage, ...]:
     """The passages without those that speak of what the person dislikes; all, where that would leave none."""
-    disliked = list(chain.from_iterable(each.things for each in against if each.severity == "dislike"))
-    liked = [passage for passage in passages if not find_mention([passage], disliked)]
+    dislikes = [each for each in against if not each.is_must]
+    liked = [passage for passage in passages if not any(find_mention([passage], each) for each in dislikes)]
     return tuple(liked or passages)
 
 

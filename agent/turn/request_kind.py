@@ -13,7 +13,7 @@ MAX_ELLIPTICAL_WORDS = 5  # "And tomorrow?" goes on with what was asked for befo
 _PLAIN_FACT = re.compile(
     r"^\W*(?:and |but |so )?"
     r"(?:how (?:much|many|long|old|far|hot|big|large|often|late|early|high|deep|expensive)|when|who|whose|where is|why"
-    r"|(?:does|do|did|is|are|was|were|has|have) (?:the|this|that|it|its|they|these|those)\b)\b|\bavoid\b",
+    r"|(?:how )?(?:does|do|did|is|are|was|were|has|have) (?:the|this|that|it|its|they|these|those)\b)\b|\bavoid\b",
     re.IGNORECASE,
 )
 _RECOMMENDATION = re.compile(
