@@ -14,7 +14,7 @@ from agent.turn.attribution import content_words
 from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, content_stems, split_told
 from agent.turn.food_kinds import COMPOUND
 from agent.turn.request_kind import classify_request
-from agent.turn.source_warnings import is_warning, lists_contents
+from agent.turn.source_warnings import is_label, is_warning, lists_contents
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Sentence, Statement
 
@@ -240,11 +240,12 @@ def _find_warnings(passages: Sequence[Passage], needs: PersonalNeeds) -> Iterato
 
 def find_warned(text: str, needs: PersonalNeeds, *, under_warnings: bool = False) -> Statement | None:
     """The statement that a sentence bears on as a warning, if any."""
-    warns, lists = under_warnings or is_warning(text), lists_contents(text)
-    if not (warns or lists):
+    warns = under_warnings or is_warning(text)
+    told = {"health": warns or lists_contents(text), "diet": is_label(text), "dislike": False}
+    if not any(told.values()):
         return None
     held = find_stems(text)
-    musts = (each for each in needs.avoidances if each.is_must and (lists or each.severity == "health"))
+    musts = (each for each in needs.avoidances if told[each.severity])
     avoided = (each.statement for each in musts if any(thing <= held for thing in each.things))
     had = (condition.statement for condition in needs.conditions if warns and condition.named.search(text))
     return next(chain(avoided, had), None)

@@ -15,9 +15,8 @@ _WARNING = re.compile(
     r"|at risk|fatal|deadly|lethal)\b",
     re.IGNORECASE,
 )
-_CONTENTS = re.compile(
-    r"\b(?:may |might |can )?contains?\b|\btraces of\b|\ballergens?\b|\b(?:un|not )suitable\b", re.IGNORECASE
-)
+_CONTENTS = re.compile(r"\bcontains?\b|\btraces of\b|\ballergens?\b", re.IGNORECASE)
+_LABEL = re.compile(r"^\W*(?:may |might |can )?contains?\b|\ballergens?:|\b(?:un|not )suitable\b", re.IGNORECASE)
 _HARMLESS = re.compile(
     r"\bnon-(?:toxic|poisonous|hazardous)\b|\b(?:not|n't|never) (?:toxic|poisonous|dangerous|harmful)\b|\bharmless\b",
     re.IGNORECASE,
@@ -30,6 +29,7 @@ _CONDITIONS = tuple(
         ("allergic|allerg(?:y|ies)", r"allergies\b(?! to)|allergic (?:people|reactions?)|allergy sufferers"),
         (r"pregnan|expecting (?:a|our|my) (?:\w+ )?(?:baby|child)", "pregnan|expecting mothers|unborn"),
         ("breastfe|breast-fe|nursing", "breastfe|breast-fe|nursing mothers|lactating"),
+        ("c(?:o)?eliac", "c(?:o)?eliac"),
         ("asthma", "asthma"),
         ("diabet", "diabet"),
         ("epilep", "epilep|seizure"),
@@ -50,8 +50,13 @@ def is_warning(text: str) -> bool:
 
 
 def lists_contents(text: str) -> bool:
-    """Whether a sentence says what something contains, as the label of a food does."""
+    """Whether a sentence says what something contains."""
     return bool(_CONTENTS.search(text)) and not text.rstrip().endswith("?")
+
+
+def is_label(text: str) -> bool:
+    """Whether a sentence reads as the label of a food does: "Contains celery."."""
+    return bool(_LABEL.search(text)) and not text.rstrip().endswith("?")
 
 
 @dataclass(frozen=True, slots=True)
