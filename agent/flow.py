@@ -1,8 +1,8 @@
 """The whole agent on one page: a topic's turns in, their results out. Start reading here.
 
-A turn is rewritten, the personal statements that matter are selected, passages are retrieved and read, and an answer is
-built from them. Each step is a plain function that is handed all it may see; none keeps anything. What a manual or an
-only-response run is given instead of finding it is in `Provided`.
+A turn is rewritten, the personal statements that matter are selected, passages are retrieved and read, what the person
+must avoid is left out of them, and an answer is built from the rest. Each step is a plain function that is handed all
+it may see; none keeps anything. What a manual or an only-response run is given instead of finding it is in `Provided`.
 """
 
 import logging
@@ -13,8 +13,10 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
-from agent.turn.answer_generation import generate_responses
+from agent.turn.avoidance import find_needs
 from agent.turn.extractive_answer import strip_not_found
+from agent.turn.personal_answer import answer_for_person
+from agent.turn.personal_safety import review_passages
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.statement_selection import select_statements
 from indexes.ranking.vectors import Embed
@@ -23,6 +25,9 @@ from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statem
 
 log = logging.getLogger("convagent")
 NOTHING = Provided()
+FURTHER = (
+    4  # times as many passages are read as shown where a person must avoid something: they tell of the same dishes
+)
 NOTHING_PROVIDED: Mapping[str, Provided] = MappingProxyType({})
 NO_REPLIES: Mapping[str, str] = MappingProxyType({})
 
@@ -54,9 +59,14 @@ def answer_turn(
     if statements is None:
         statements = select_statements(conversation, query, ptkb, llm, embed, plan)
     hits = tools.search(query) if given.hits is None else given.hits
-    passages = tools.read(hits[: plan.reading_depth])
-    responses = generate_responses(query, conversation, statements, passages, llm, embed, plan)
-    return TurnResult(turn.id, query, statements, hits, passages, responses)
+    utterances = [message.text for message in conversation.messages if message.role == "user"]
+    needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
+    further = FURTHER if needs and given.hits is None else 1
+    passages = tools.read(hits[: further * plan.reading_depth])
+    review = review_passages(passages, plan.reading_depth, needs, utterances)
+    answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
+    used = answer.selected_statements if given.statements is None else statements
+    return TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
 
 
 def answer_turn_or_fall_back(

@@ -158,6 +158,11 @@ class Response:
         return " ".join(sentence.text for sentence in self.sentences)
 
     @property
+    def cited_text(self) -> str:
+        """What is said from the passages, without what is said about the answer itself."""
+        return " ".join(sentence.text for sentence in self.sentences if sentence.passage_ids)
+
+    @property
     def used(self) -> tuple[str, ...]:
         """Cited passage ids, in the order of their first citation."""
         return tuple(dict.fromkeys(id for sentence in self.sentences for id in sentence.passage_ids))
@@ -241,6 +246,7 @@ class Plan:
     scorer: Scorer = "bm25"
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 105  # of an answer, at most; a human one of the track has 86 on average
+    address_person: bool = False  # whether an answer says in words how a statement changed it: not in a run
     min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
     tuning: Tuning = Tuning()
     response_tokens: int = 250  # of one response, at most, by both official counts

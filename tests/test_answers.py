@@ -19,12 +19,11 @@ from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_generation import generate_responses
 from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer, says_not_found
-from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embed, Embedder
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
-from schemas.records import Hit, Message, Passage, Plan, Query, ScoredStatement, Statement
+from schemas.records import Hit, Message, Passage, Plan, Query
 from schemas.tuning import Tuning
 from tests.conftest import EXAMPLES, needs_embedder, needs_model
 
@@ -110,60 +109,6 @@ def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, questio
         assert sentence.text == NOT_FOUND or all(
             not why_unsupported(sentence.text, texts[id]) for id in sentence.passage_ids
         )
-
-
-@pytest.mark.parametrize(
-    ("statement", "left_out", "kept"),
-    [
-        ("I'm allergic to peanuts.", "Roasted peanuts fill you for long.", "Bars without peanuts fill you, too."),
-        ("I am vegetarian.", "A stew of beef warms you up.", "A stew of beans warms you up."),
-        ("I’m lactose intolerant", "A cup of milk helps you sleep.", "A cup of lactose-free milk helps you sleep."),
-        (
-            "I hate long flights, and I don't drink alcohol.",
-            "A drop of alcohol calms you.",
-            "A short flight calms you.",
-        ),
-        ("I can't eat any kind of nuts.", "A handful of nuts fills you for long.", "A handful of rice fills you, too."),
-        ("I am not vegan or vegetarian.", "", "A stew of beef warms you up."),
-        ("We don't enjoy vegan dishes.", "Try the vegan dishes of the house.", "Try the beef of the house."),
-    ],
-)
-def test_statements_decide_what_is_left_out(statement: str, left_out: str, kept: str) -> None:
-    selected_statements = (ScoredStatement(Statement("1", statement), 1.0),)
-    passage = Passage("food:1", f"{left_out} {kept} What else is there to say of it?")
-    asked = Query("What fills you, warms you, calms you, helps you sleep, or is of the house?")
-    text = extract_answer(asked, selected_statements, [passage], None, LengthLimit(), Tuning()).text
-    assert kept in text
-    assert not left_out or left_out not in text
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "I'm not allergic to peanuts.",
-        "I am no longer allergic to peanuts.",
-        "I love dairy products and peanuts.",
-        "I used to be vegetarian.",
-        "I don't have peanuts at home.",
-    ],
-)
-def test_what_is_not_ruled_out(statement: str) -> None:
-    selected_statements = (ScoredStatement(Statement("1", statement), 1.0),)
-    assert not any(
-        mentions_any(text, avoided_things(selected_statements, ""))
-        for text in ("Eat peanuts.", "Drink milk.", "Cook beef.")
-    )
-
-
-def test_what_is_asked_about_is_not_left_out() -> None:
-    selected_statements = (ScoredStatement(Statement("1", "I'm allergic to peanuts."), 1.0),)
-    passage = Passage("food:1", "Peanuts are legumes and no nuts at all. Oats are a kind of grass.")
-    assert (
-        "Peanuts"
-        in extract_answer(
-            Query("What are peanuts?"), selected_statements, [passage], None, LengthLimit(), Tuning()
-        ).text
-    )
 
 
 def test_measures_by_hand() -> None:

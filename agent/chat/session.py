@@ -10,7 +10,6 @@ from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.protocol import Listener, ignore_call
 from agent.models.registry import open_model
-from agent.turn.extractive_answer import strip_not_found
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
@@ -19,7 +18,7 @@ from schemas.errors import UsageError
 from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves.
-PLAN = Plan(k=50, words=60, min_probability=0.45)
+PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 
@@ -132,6 +131,6 @@ def to_history(turns: Sequence[ChatTurn]) -> tuple[Message, ...]:
         for turn in turns
         for message in (
             Message("user", turn.utterance),
-            Message("assistant", strip_not_found(turn.answered.response.text)),
+            Message("assistant", turn.answered.response.cited_text),
         )
     )

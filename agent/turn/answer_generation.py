@@ -16,7 +16,6 @@ from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.tracks.response_length import leading_within_limit
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, nearest_sentence, says_not_found
-from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.ranking.vectors import Embed
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning
@@ -81,8 +80,7 @@ def write_response(
     grounded = dict.fromkeys(
         ground_sentence(written, numbered, embed, plan.tuning.answer) for written in draft.sentences
     )
-    things = avoided_things(selected_statements, conversation.messages[-1].text)
-    sentences = [found for found in grounded if found.passage_ids and not mentions_any(found.text, things)]
+    sentences = [found for found in grounded if found.passage_ids]
     fitting = leading_within_limit((sentence.text for sentence in sentences), limit.tokens)
     return Response(tuple(sentences[: len(fitting)]))
 

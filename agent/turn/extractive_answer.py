@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.attribution import supporting_ids
-from agent.turn.preference_filter import avoided_things, mentions_any
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
@@ -49,7 +48,7 @@ def extract_answer(
     tuning: Tuning,
 ) -> Response:
     """The sentences that answer best, as many as there is room for; empty only where there is none."""
-    candidates = _drop_avoided(list(candidate_sentences(passages, tuning.answer)), query, selected_statements)
+    candidates = list(candidate_sentences(passages, tuning.answer))
     if not candidates:
         return Response(())
     ranked, answerable = _rank(candidates, query, selected_statements, embed, tuning)
@@ -95,14 +94,6 @@ def candidate_sentences(passages: Sequence[Passage], tuning: AnswerTuning) -> It
             if text and text not in seen:
                 seen.add(text)
                 yield CandidateSentence(text, rank, place, frozenset(extract_stems(text)))
-
-
-def _drop_avoided(
-    candidates: list[CandidateSentence], query: Query, selected_statements: Sequence[ScoredStatement]
-) -> list[CandidateSentence]:
-    """Those that speak of nothing the person's statements rule out; all, where that would leave none."""
-    things = avoided_things(selected_statements, f"{query.utterance} {query.standalone}")
-    return [candidate for candidate in candidates if not mentions_any(candidate.text, things)] or candidates
 
 
 def _is_statement(text: str, tuning: AnswerTuning) -> bool:

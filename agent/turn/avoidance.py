@@ -1,0 +1,212 @@
+"""What a person must or would rather avoid, read off statements: "I'm allergic to peanuts", "I hate long flights".
+
+By rules, not by a threshold: whether a statement bears on the turn is for `agent/turn/personal_safety.py`. Where the
+rules err, they err on the side of avoiding.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.turn.attribution import content_words
+from agent.turn.food_kinds import DIETS, KINDS, PREGNANCY
+from agent.turn.source_warnings import Condition, find_conditions
+from indexes.text.sentences import split_sentences
+from schemas.records import ScoredStatement, Statement
+
+Thing = frozenset[str]  # stems that a sentence must all have to speak of it
+# Allergies and pregnancy, where a trace is dangerous; intolerances and diets; the last may be heeded, the others must.
+Severity = Literal["health", "diet", "dislike"]
+
+
+@dataclass(frozen=True, slots=True)
+class Avoidance:
+    """A statement that speaks against some things."""
+
+    statement: Statement
+    severity: Severity
+    things: tuple[Thing, ...]
+
+    @property
+    def is_must(self) -> bool:
+        """Whether it must be heeded, whatever else is asked for."""
+        return self.severity != "dislike"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalNeeds:
+    """What a person must or would rather avoid, and the conditions that warnings may be about."""
+
+    avoidances: tuple[Avoidance, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.avoidances or self.conditions)
+
+
+_ALLERGY = r"(?:allergic|hypersensitive|allerg(?:y|ies)|allergic reactions?|anaphyla\w+)"
+_INTOLERANCE = r"(?:intolerant|intolerances?)"
+_BEFORE = (
+    r"(?:.*\b(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)\s+)?"
+    r"(?P<things>\w.*?)[ -]"
+)
+_MUST = r"(?:can't|cannot|can not|may not|mustn't|must not|shouldn't|should not|(?:not|n't) (?:able|allowed) to)"
+_NEVER = r"(?:do not|does not|don't|doesn't|never)"
+_THINGS = r"\b(?P<things>.*)"
+_SEVERITIES: tuple[tuple[str, Severity], ...] = (
+    (rf"\b{_ALLERGY} (?:to|of|from){_THINGS}", "health"),
+    (rf"{_BEFORE}(?:allerg(?:y|ies|ic))\b(?! (?:to|of|from)\b)", "health"),
+    (rf"\b{_INTOLERANCE} (?:to|of|from){_THINGS}", "diet"),
+    (rf"{_BEFORE}{_INTOLERANCE}\b(?! (?:to|of|from)\b)", "diet"),
+    (rf"\b(?:can't|cannot|do not|don't|doesn't) tolerate{_THINGS}", "diet"),
+    (rf"\b{_MUST} (?:eat|drink|have|consume|touch){_THINGS}", "diet"),
+    (rf"\b{_NEVER} (?:eat|drink|consume|touch){_THINGS}", "diet"),
+    (
+        r"\b(?:avoids? (?!\w+ing\b)|stays? away from|abstains? from|gave up|stopped (?:eating|drinking))"
+        rf"{_THINGS}",
+        "diet",
+    ),
+    (rf"\b(?:hates?|dislikes?|avoids? (?=\w+ing\b)|can't stand|(?:can't|cannot) (?:use|wear)){_THINGS}", "dislike"),
+    (rf"\b{_NEVER} (?:like|enjoy|want|use|wear){_THINGS}", "dislike"),
+)
+_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), severity) for pattern, severity in _SEVERITIES)
+# "No alcohol.", "my meals are gluten-free": of well-known foods alone.
+_FOODS_LEFT_OUT = re.compile(r"^no (?P<no>[^.]*)|(?P<free>\w+)[ -]free\b", re.IGNORECASE)
+_DIET = re.compile(rf"\b(?P<diet>{'|'.join(DIETS)})s?\b", re.IGNORECASE)
+_PREGNANT = re.compile(r"\b(?:pregnan(?:t|cy)|expecting (?:a|our|my|her) (?:\w+ )?(?:baby|child))\b", re.IGNORECASE)
+_NO_ALCOHOL = re.compile(
+    r"\b(?:(?:do not|don't|doesn't|never) drink(?: anymore| at all)?$|sober\b|recovering alcoholic)"
+)
+_SUBJECT = r"(?:i|i'm|we|my|he|she|they|it|it's|our)\b"
+_CLAUSES = re.compile(
+    rf"[.;:!?]|,? \b(?:and|but|because|since|as|so|although|though|while)\b (?={_SUBJECT})|, (?={_SUBJECT})",
+    re.IGNORECASE,
+)
+_ITEMS = re.compile(r"[,/&]|\b(?:and|or|nor|as well as|plus)\b", re.IGNORECASE)
+_TAIL = re.compile(
+    r"\b(?:because|but|so|since|that much|anymore|any more|which|who|when|if|during|due to|at all|at home|except"
+    r"|especially to)\b.*",
+    re.IGNORECASE,
+)
+_VAGUE_WORDS = (
+    "any all most many much too some other especially including like please very really severely badly containing "
+    "anything everything with has have had a an the my his her severe mild serious strong bad slight deadly known "
+    "food skin seasonal to eat eating drink drinking thing things product products got"
+)
+_VAGUE = re.compile(
+    rf"\b(?:(?:kind|sort|type)s? of|such as|dishes with|the taste of|taste of|suffers? from|life-threatening"
+    rf"|{'|'.join(_VAGUE_WORDS.split())})\b",
+    re.IGNORECASE,
+)
+_HABIT = re.compile(r"^\s*(?:out|much|a lot|well|late|early|enough)\b", re.IGNORECASE)  # "I don't eat out"
+_DENIED = re.compile(
+    r"(?:\bnot(?! only| just)|n't|\bno longer|\bused to be|\bnever|\bno|\bwithout)(?:\s+[\w']+){0,4}\s*$", re.IGNORECASE
+)
+_NO = re.compile(r"\s*(?:no|not|never)\b", re.IGNORECASE)
+_SELF = re.compile(r"\b(?:i|we|my|our)\b", re.IGNORECASE)
+_OPENING = re.compile(r"^(?:and|but|so|well|hi|hello|as|since|because|given that|also)\s+", re.IGNORECASE)
+_ASKING = "what|which|how|where|when|who|why|can|could|should|is|are|do|does|would|will|tell|give|recommend|suggest"
+_QUESTION = re.compile(
+    rf"(?:^|[,;:–—]\s*|\b(?:and|so|but)\s+)(?:{_ASKING})\b.*?"
+    r"(?:\?|$|(?=,? \b(?:as|since|because|given|considering|if|i'm|i am)\b))",
+    re.IGNORECASE,
+)
+_OF_ANOTHER = re.compile(r"\s*(?:my|our|his|her|their|he|she|they)\b(?! \w+ and (?:i|me)\b)", re.IGNORECASE)
+
+
+def find_needs(
+    ptkb: Sequence[Statement], selected_statements: Sequence[ScoredStatement], utterances: Iterable[str]
+) -> PersonalNeeds:
+    """What all of a person's statements and their own utterances say they must heed; dislikes only where selected."""
+    chosen = [scored.statement for scored in selected_statements]
+    own_words = [Statement("", text) for utterance in utterances for text in split_told(utterance)[0]]
+    told = dict.fromkeys((*ptkb, *chosen, *own_words))
+    avoidances = (each for statement in told for each in _read_statement(statement))
+    heeded = tuple(each for each in avoidances if each.is_must or each.statement in chosen)
+    return PersonalNeeds(heeded, tuple(condition for statement in told for condition in find_conditions(statement)))
+
+
+def read_avoided_things(statement: str) -> list[Thing]:
+    """All that a statement speaks against, whether it must be heeded or may."""
+    return [thing for avoidance in _read_statement(Statement("", statement)) for thing in avoidance.things]
+
+
+def _read_statement(statement: Statement) -> Iterator[Avoidance]:
+    """What a statement speaks against, by severity."""
+    clauses = [clause.strip() for clause in _CLAUSES.split(statement.text.replace("’", "'")) if clause]
+    found = [pair for clause in clauses for pair in _read_clause(clause)]
+    severities: tuple[Severity, ...] = ("health", "diet", "dislike")
+    for severity in severities:
+        things = tuple(dict.fromkeys(thing for kind, thing in found if kind == severity and thing))
+        if things:
+            yield Avoidance(statement, severity, things)
+
+
+def _read_clause(clause: str) -> Iterator[tuple[Severity, Thing]]:
+    for pattern, severity in _PATTERNS:
+        found = pattern.search(clause)
+        if found and not _is_denied(clause, found) and not _HABIT.match(found["things"]):
+            yield from ((severity, thing) for thing in _read_list(found["things"], severity))
+    if (left_out := _FOODS_LEFT_OUT.search(clause)) and not _DENIED.search(clause[: left_out.start()]):
+        named = _read_list(left_out["no"] or left_out["free"], "diet")
+        yield from (("diet", thing) for thing in named if thing in KNOWN_THINGS)
+    yield from _read_condition(clause)
+
+
+def _read_condition(clause: str) -> Iterator[tuple[Severity, Thing]]:
+    """What a diet leaves out, and what is left out in pregnancy or by those who do not drink."""
+    diet, pregnant = _DIET.search(clause), _PREGNANT.search(clause)
+    if diet and not _DENIED.search(clause[: diet.start()]):
+        name = diet["diet"].lower()
+        is_illness = name in ("celiac", "coeliac")
+        severity: Severity = "dislike" if _OF_ANOTHER.match(clause) and not is_illness else "diet"
+        yield from ((severity, content_stems(word)) for word in DIETS[name].split())
+    if pregnant and not _DENIED.search(clause[: pregnant.start()]):
+        yield from (("health", content_stems(words)) for words in PREGNANCY)
+    if _NO_ALCOHOL.search(clause):
+        yield from (("diet", content_stems(word)) for word in KINDS["alcohol"].split())
+
+
+def _is_denied(clause: str, found: re.Match[str]) -> bool:
+    """Whether a clause denies what is found in it: "I'm not allergic to nuts", "I have no nut allergy"."""
+    start = found.start() if found.end("things") == found.end() else found.start("things")
+    return bool(_DENIED.search(clause[:start]) or _NO.match(found["things"]))
+
+
+def _read_list(listed: str, severity: Severity) -> Iterator[Thing]:
+    """The things of a list, and what each takes in, where it is a well-known kind."""
+    for item in _ITEMS.split(_TAIL.sub("", listed)):
+        thing = content_stems(_VAGUE.sub(" ", item))
+        if thing:
+            yield thing
+            yield from _expand(thing, parts=severity == "health")
+
+
+def _expand(thing: Thing, *, parts: bool) -> Iterator[Thing]:
+    """What a kind takes in; with `parts`, also a kind that is only a part of the thing, as in "raw peanuts"."""
+    for name, members in KIND_STEMS.items():
+        if name == thing or (parts and name < thing and not any(name < other <= thing for other in KIND_STEMS)):
+            yield from members
+
+
+def split_told(utterance: str) -> tuple[list[str], str]:
+    """What people say in an utterance that they must avoid, and the rest, which asks: "I'm vegan. What can I bake?"."""
+    told, rest = list[str](), list[str]()
+    for sentence in split_sentences(utterance.replace("’", "'")):
+        said = _OPENING.sub("", _QUESTION.sub("", sentence).strip(" ,;:?!."))
+        if _SELF.search(said) and any(_read_statement(Statement("", said))):
+            told.append(f"{said[0].upper()}{said[1:]}.")
+            rest.extend(found[0] for found in _QUESTION.finditer(sentence))
+        else:
+            rest.append(sentence)
+    return told, " ".join(rest)
+
+
+def content_stems(text: str) -> Thing:
+    """The stems of the words of a text that say something."""
+    return frozenset(word.stem for word in content_words(text))
+
+
+KIND_STEMS = {content_stems(name): [content_stems(word) for word in words.split()] for name, words in KINDS.items()}
+KNOWN_THINGS = frozenset(KIND_STEMS) | {thing for members in KIND_STEMS.values() for thing in members}

@@ -1,0 +1,164 @@
+"""The answer for this person: nothing recommended that they must avoid, warnings first, and said how it came about.
+
+What was left out is mentioned only where it would have answered: a question about trains hears nothing of peanuts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agent.models.protocol import Conversation, LanguageModel
+from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
+from agent.turn.answer_generation import generate_responses
+from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
+from agent.turn.personal_safety import LeftOut, Review, is_of
+from agent.turn.second_person import list_names, say_told, turn_to_you
+from indexes.documents.chunking import end_with_full_stop
+from indexes.ranking.vectors import Embed
+from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement
+
+MAX_WARNING_WORDS = 60  # of a longer sentence, which is a list, the beginning
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalAnswer:
+    """Responses, best first, and what they were made of."""
+
+    responses: tuple[Response, ...]
+    selected_statements: tuple[ScoredStatement, ...]  # with those that led to a warning or to something being left out
+    passages: tuple[Passage, ...]  # shown to the answer step, or cited
+
+
+@dataclass(frozen=True, slots=True)
+class Heeded:
+    """What one response has to say for the person's safety."""
+
+    left_out: tuple[LeftOut, ...]
+    warnings: tuple[Sentence, ...]
+    statements: tuple[Statement, ...]
+    conflict: bool  # whether everything found conflicts
+
+
+def answer_for_person(
+    query: Query,
+    conversation: Conversation,
+    selected_statements: tuple[ScoredStatement, ...],
+    review: Review,
+    llm: LanguageModel,
+    embed: Embed | None,
+    plan: Plan,
+) -> PersonalAnswer:
+    """What `generate_responses` makes of the passages that are left, with what the person has to be told first."""
+    responses = generate_responses(query, conversation, selected_statements, review.kept, llm, embed, plan)
+    if not responses or not (review.left_out or review.warnings):
+        return PersonalAnswer(responses, selected_statements, review.kept)
+    unsafe = [passage for dish in review.left_out for passage in dish.passages]
+    unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
+    heeded = _share_warnings(responses, [find_heeded(response, unheeded, review) for response in responses])
+    tokens = MAX_TOKENS // max(1, plan.responses)
+    safe = tuple(
+        put_safety_first(response, what, tokens, address_person=plan.address_person)
+        for response, what in zip(responses, heeded, strict=True)
+    )
+    statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])
+    cited = {id for response in safe for id in response.used}
+    shown = dict.fromkeys((*review.kept, *(each for each in review.passages if each.id in cited)))
+    return PersonalAnswer(safe, statements, tuple(shown))
+
+
+def find_heeded(response: Response, unheeded: Response, review: Review) -> Heeded:
+    """What was left out of an answer that would have been in it (`unheeded`), and the warnings of what either cites."""
+    answers = has_answer(response)
+    lost = _find_lost(unheeded, review) if has_answer(unheeded) or not answers else ()
+    conflict = bool(lost) and not answers
+    cited = {review.dishes[id] for id in (() if conflict else response.used)} | set(map(review.dish_of, lost))
+    warned = [
+        pair for pair in review.warnings if any(is_of(review.dishes[pair[0].passage_ids[0]], dish) for dish in cited)
+    ]
+    statements = dict.fromkeys((*(each.statement for each in lost), *(statement for _, statement in warned)))
+    return Heeded(lost, tuple(sentence for sentence, _ in warned), tuple(statements), conflict)
+
+
+def _share_warnings(responses: Sequence[Response], heeded: Sequence[Heeded]) -> list[Heeded]:
+    """Each warning in one response, so that they cite different passages: in the one that cites its own, if any."""
+    owners: dict[Sentence, int] = {}
+    for place, what in enumerate(heeded):
+        for warning in what.warnings:
+            citing = [n for n, response in enumerate(responses) if set(warning.passage_ids) & set(response.used)]
+            owners.setdefault(warning, (citing or [place])[0])
+    return [
+        replace(what, warnings=tuple(warning for warning, owner in owners.items() if owner == place))
+        for place, what in enumerate(heeded)
+    ]
+
+
+def has_answer(response: Response) -> bool:
+    """Whether a response answers, and does not only say what comes nearest."""
+    return bool(response.used) and not says_not_found(response)
+
+
+def _find_lost(unheeded: Response, review: Review) -> tuple[LeftOut, ...]:
+    """The dishes left out that would have been cited; where they have no answer, all if they have the best passage."""
+    if has_answer(unheeded):
+        would_cite = {review.dishes[id] for id in unheeded.used}
+        return tuple(each for each in review.left_out if review.dish_of(each) in would_cite)
+    lost = {passage.id for each in review.left_out for passage in each.passages}
+    return review.left_out if not review.kept or review.passages[0].id in lost else ()
+
+
+def put_safety_first(response: Response, heeded: Heeded, tokens: int, *, address_person: bool) -> Response:
+    """An answer with what is to be heeded in front. Of `tokens`, warnings have theirs first.
+
+    Where everything conflicts, nothing of the answer is left, and what conflicts is quoted.
+    """
+    phrases = [Sentence(text, ()) for text in _say_why(heeded)] if address_person else []
+    warnings = list(dict.fromkeys(map(_cut_long, heeded.warnings)))
+    if heeded.conflict and not warnings:
+        warnings = [_cut_long(each.reason) for each in heeded.left_out if each.reason.text][:2]
+    first = list(dict.fromkeys((*phrases, *warnings)))
+    if not first:
+        return response
+    if says_not_found(response) and not heeded.conflict:  # what comes nearest has warnings
+        first.insert(0, response.sentences[0])
+    texts = {sentence.text for sentence in first}
+    own = () if heeded.conflict else (each for each in response.sentences if each.text not in texts)
+    whole = (*first, *own)
+    fitting = leading_within_limit((sentence.text for sentence in whole), tokens)
+    if len(fitting) < len(first):  # warnings that only fit without the phrases
+        whole = tuple(warnings)
+        fitting = leading_within_limit((sentence.text for sentence in whole), tokens)
+    return Response(whole[: len(fitting)])
+
+
+def _say_why(heeded: Heeded) -> Iterator[str]:
+    """In one sentence, what the person said, and what came of it."""
+    if not heeded.left_out:
+        return
+    statements = [each.text for each in dict.fromkeys(each.statement for each in heeded.left_out)]
+    if heeded.conflict:
+        told = [turn_to_you(text) or f"“{text.rstrip('.')}”" for text in statements]
+        yield f"Everything I found conflicts with what you told me ({'; '.join(told)})."
+        return
+    named = [each for each in heeded.left_out if each.reason.passage_ids[0] in {own.id for own in each.passages}]
+    for text in statements:
+        dishes = [each.title for each in named or heeded.left_out if each.statement.text == text]
+        if dishes:
+            yield f"{say_told(text)}, so I left out {list_names(dishes)}."
+
+
+def _cut_long(sentence: Sentence) -> Sentence:
+    """A sentence as it is quoted: with a full stop; of a very long one, the beginning."""
+    words = sentence.text.split()
+    text = end_with_full_stop(" ".join(words[:MAX_WARNING_WORDS]))
+    while len(words) > 1 and response_length(text) > 2 * MAX_WARNING_WORDS:
+        words = words[: min(len(words), MAX_WARNING_WORDS) * 3 // 4]
+        text = end_with_full_stop(" ".join(words))
+    return Sentence(text, sentence.passage_ids)
+
+
+def add_statements(
+    selected_statements: Sequence[ScoredStatement], heeded: Sequence[Statement]
+) -> tuple[ScoredStatement, ...]:
+    """The chosen statements after those that had to be heeded, whatever their probability was."""
+    known = {scored.statement for scored in selected_statements}
+    new = [statement for statement in dict.fromkeys(heeded) if statement.id and statement not in known]
+    return (*(ScoredStatement(statement, 1.0) for statement in new), *selected_statements)

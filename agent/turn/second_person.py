@@ -1,0 +1,59 @@
+"""A person's statement as one says it back to them: "I am allergic to nuts." is "you are allergic to nuts"."""
+
+import re
+from collections.abc import Sequence
+
+MAX_CHARACTERS = 120  # of a statement that is said back in other words; a longer one is quoted
+_TURNED = (
+    (r"i(?:'m| am)", "you are"),
+    (r"i was", "you were"),
+    (r"i wasn't", "you weren't"),
+    (r"i've", "you have"),
+    (r"i'll", "you will"),
+    (r"i'd", "you'd"),
+    (r"we're", "you are"),
+    (r"we've", "you have"),
+    (r"we'll", "you will"),
+    (r"we'd", "you'd"),
+    (r"(?:i|we)", "you"),
+    (r"(?:my|our)", "your"),
+    (r"myself", "yourself"),
+    (r"ourselves", "yourselves"),
+    (r"me", "you"),
+)
+_WORDS = re.compile("|".join(rf"(?P<w{n}>\b{word}\b)" for n, (word, _) in enumerate(_TURNED)), re.IGNORECASE)
+_OPENING = re.compile(r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|my|our|both my|none of my|one of my)\b", re.IGNORECASE)
+# What cannot be turned word by word: who is meant is not sure, or "I" is a number, "mine" a pit, "US" a country.
+_UNSURE = re.compile(
+    r"[\"“”?!.;:]|\byou\b|\byour|\bam i\b|\b(?:type|part|phase|stage|class|war|vitamin|grade|level) I\b|\bmine\b"
+    r"|\bus\b|\bam\b(?<!\bi am)",
+    re.IGNORECASE,
+)
+_CONCLUSION = re.compile(r", so (?=i\b).*", re.IGNORECASE)  # "so I have to be careful": what follows says its own "so"
+_UPPER_ME = re.compile(r"\bME\b")
+
+
+def turn_to_you(statement: str) -> str:
+    """The statement as said to the person, without its full stop; empty where that cannot be done surely."""
+    text = statement.replace("’", "'").strip().rstrip(" .!")
+    text = _CONCLUSION.sub("", text)
+    if len(text) > MAX_CHARACTERS or not _OPENING.match(text) or _UNSURE.search(text) or _UPPER_ME.search(text):
+        return ""
+    return _WORDS.sub(lambda found: _TURNED[int(str(found.lastgroup)[1:])][1], text)
+
+
+def say_told(statement: str) -> str:
+    """What begins a sentence about a statement: "You told me you are vegetarian"; as a quotation where unsure."""
+    turned = turn_to_you(statement)
+    return f"You told me {turned}" if turned else f"You told me: “{_unquote(statement)}”"
+
+
+def _unquote(statement: str) -> str:
+    return " ".join(re.sub(r"[\"“”]", "'", statement).split())
+
+
+def list_names(names: Sequence[str], most: int = 3) -> str:
+    """As one says them: "A", "A and B", "A, B and C", "A, B, C and 2 more"."""
+    names = list(dict.fromkeys(names))
+    shown = names[:most] + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))

@@ -1,0 +1,75 @@
+"""Sentences of a source that warn, and what a person has that they may bear on: asthma, or a cat in the house."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schemas.records import Statement
+
+_WARNING = re.compile(
+    r"\b(?:warnings?|danger(?:ous|s)?|cautions?|beware|careful|allergens?|hazard\w*|poison(?:ous|s)?|toxic|harmful|unsafe"
+    r"|unsuitable|(?:not|n't|never)(?: \w+)? (?:suitable|safe|recommended|advised)|allergic reactions?"
+    r"|(?:do not|don't|never|must not|should not|shouldn't)\b.*\b(?:if|who|with)"
+    r"|(?:should|must) (?:\w+ )?avoid|avoid\b.*\bif|if\b.*\bavoid|keep (?:\w+ )+?(?:away|out of)"
+    r"|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if)"
+    r"|at risk|fatal|deadly|lethal)\b",
+    re.IGNORECASE,
+)
+_CONTENTS = re.compile(r"\bcontains?\b|\btraces of\b|\ballergens?\b", re.IGNORECASE)
+_LABEL = re.compile(r"^\W*(?:may |might |can )?contains?\b|\ballergens?:|\b(?:un|not )suitable\b", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"\bnon-(?:toxic|poisonous|hazardous)\b|\b(?:not|n't|never) (?:toxic|poisonous|dangerous|harmful)\b|\bharmless\b",
+    re.IGNORECASE,
+)
+_HEART = "heart (?:problem|disease|condition|failure)|pacemaker"
+# A condition that a person may have by a statement, and what a warning calls it.
+_CONDITIONS = tuple(
+    (re.compile(rf"\b(?:{has})", re.IGNORECASE), re.compile(rf"\b(?:{named})", re.IGNORECASE))
+    for has, named in (  # a person, a warning
+        ("allergic|allerg(?:y|ies)", r"allergies\b(?! to)|allergic (?:people|reactions?)|allergy sufferers"),
+        (r"pregnan|expecting (?:a|our|my) (?:\w+ )?(?:baby|child)", "pregnan|expecting mothers|unborn"),
+        ("breastfe|breast-fe|nursing", "breastfe|breast-fe|nursing mothers|lactating"),
+        ("c(?:o)?eliac", "c(?:o)?eliac"),
+        ("asthma", "asthma"),
+        ("diabet", "diabet"),
+        ("epilep", "epilep|seizure"),
+        ("high blood pressure|hypertens", "blood pressure|hypertens"),
+        (_HEART, _HEART),
+        ("kidney", "kidney"),
+        (r"cats?\b|kittens?\b", r"cats?\b|pets?\b|kittens?\b"),
+        (r"dogs?\b|pupp(?:y|ies)\b|golden retriever", r"dogs?\b|pets?\b|pupp(?:y|ies)\b"),
+        (r"rabbits?\b", r"rabbits?\b|pets?\b"),
+    )
+)  # fmt: skip
+_HAS_NOT = re.compile(r"\b(?:not|no|never|used to|no longer|hates?|dislikes?)\b|n't\b", re.IGNORECASE)
+
+
+def is_warning(text: str) -> bool:
+    """Whether a sentence warns of something."""
+    return bool(_WARNING.search(_HARMLESS.sub(" ", text.replace("’", "'")))) and not text.rstrip().endswith("?")
+
+
+def lists_contents(text: str) -> bool:
+    """Whether a sentence says what something contains."""
+    return bool(_CONTENTS.search(text)) and not text.rstrip().endswith("?")
+
+
+def is_label(text: str) -> bool:
+    """Whether a sentence reads as the label of a food does: "Contains celery."."""
+    return bool(_LABEL.search(text)) and not text.rstrip().endswith("?")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What warnings call a condition that a person has by a statement."""
+
+    statement: Statement
+    named: re.Pattern[str]
+
+
+def find_conditions(statement: Statement) -> Iterator[Condition]:
+    """The conditions that a person has by a statement, save those that it denies."""
+    text = statement.text.replace("’", "'")
+    for has, named in _CONDITIONS:
+        if (found := has.search(text)) and not _HAS_NOT.search(text[: found.start()]):
+            yield Condition(statement, named)

@@ -1,0 +1,467 @@
+"""What a person must avoid is not recommended, and warnings that bear on them come first."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.chat.document_index import open_documents
+from agent.chat.session import PLAN, Session, open_assistant
+from agent.chat.store import Store
+from agent.models.protocol import Conversation
+from agent.models.registry import open_model
+from agent.models.scripted import Script, ScriptedModel
+from agent.tracks.response_length import MAX_TOKENS, response_length
+from agent.turn.attribution import why_unsupported
+from agent.turn.avoidance import content_stems, find_needs, read_avoided_things, split_told
+from agent.turn.personal_answer import answer_for_person
+from agent.turn.personal_safety import Review, find_stems, find_warned, is_of, review_passages
+from agent.turn.request_kind import classify_request
+from agent.turn.second_person import list_names, say_told, turn_to_you
+from indexes.ranking.vectors import Embedder
+from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
+from tests.conftest import needs_embedder
+
+PEANUTS = "I am allergic to peanuts."
+PHRASES = ("You told me ", "Everything I found conflicts with what you told me ", "I found no answer to this ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "avoided", "not_avoided"),
+    [
+        ("I'm allergic to peanuts.", "peanuts", "almonds"),
+        ("I am allergic to corn and peanuts.", "maize; peanuts", "nuts"),
+        ("I’m allergic to nuts, so I have to be careful about ingredients.", "peanut; walnuts; cashew", "ingredients"),
+        ("I have a severe peanut allergy.", "peanut; groundnuts", "severe"),
+        ("Nut allergy", "hazelnut; pistachios; pecan", ""),
+        ("I have a nut and shellfish allergy.", "almond; prawns; mussels", "salmon"),
+        ("My daughter's celery allergy is bad.", "celery", "daughter; bad"),
+        ("I was diagnosed with celery allergy", "celery", "diagnosed"),
+        ("My daughter is allergic to tuna.", "tuna", "salmon"),
+        ("I am allergic to peanuts in any form, severely.", "peanuts", "form; severely"),
+        ("I don't travel much because I'm allergic to nuts.", "nuts", "travel"),
+        ("I'm not only allergic to nuts, but to eggs.", "nuts", ""),
+        ("I am allergic to latex.", "latex", ""),
+        ("I'm allergic to shellfish.", "shrimp; crab; lobster; oysters", "cod"),
+        ("I'm allergic to fish.", "salmon; anchovies", "shrimp"),
+        ("I'm allergic to soybeans.", "tofu; soy", ""),
+        ("I'm allergic to raw peanuts", "peanut", ""),
+        ("I'm lactose intolerant", "milk; cheese; yogurt; mozzarella", "oats"),
+        ("My husband is lactose intolerant.", "cream", ""),
+        ("I can’t tolerate gluten.", "wheat; barley; seitan", "rice"),
+        ("I am coeliac.", "gluten; rye; couscous; bulgur; spelt", "rice; buckwheat"),
+        ("I'm a celiac", "wheat", ""),
+        ("I eat gluten-free food.", "gluten; wheat", "food"),
+        ("We keep a peanut-free kitchen.", "peanut", "kitchen"),
+        ("I'm pregnant.", "wine; raw fish; raw milk; sushi", "fish; milk"),
+        ("My wife is expecting a baby.", "alcohol; raw egg", "egg"),
+        ("I am vegetarian.", "beef; chicken; salmon; shrimp", "cheese; egg"),
+        ("I'm a vegan and I avoid mustard.", "beef; cheese; egg; honey; mustard", ""),
+        ("I'm pescatarian", "beef", "salmon"),
+        ("I don't eat pork.", "pork; bacon; ham", "beef"),
+        ("I don't eat red meat.", "beef; lamb", "chicken"),
+        ("I can't eat raw fish", "raw fish", "fish"),
+        ("I can't eat any kind of nuts.", "nuts; walnut", ""),
+        ("I am not allowed to eat celery or mustard.", "celery; mustard", ""),
+        ("I don't drink alcohol.", "wine; beer; rum", "tea"),
+        ("I don't drink", "wine", ""),
+        ("No alcohol.", "alcohol; gin", ""),
+        ("I stopped eating cheese.", "cheese", ""),
+        ("I hate long flights, and I don't eat sugar.", "long flights; sugar", "flights"),
+        ("I don't like the taste of tea.", "tea", "taste"),
+        ("I'm not allergic to peanuts.", "", "peanuts"),
+        ("I am no longer allergic to peanuts.", "", "peanuts"),
+        ("I have no nut allergy.", "", "nuts"),
+        ("I don't have any food allergies.", "", "food"),
+        ("I am not vegan or vegetarian.", "", "beef; cheese"),
+        ("I used to be vegetarian.", "", "beef"),
+        ("I love dairy products and peanuts.", "", "milk; peanuts"),
+        ("I don't have peanuts at home.", "", "peanuts"),
+        ("I don't eat out very often.", "", "out"),
+        ("I have no siblings.", "", "siblings"),
+        ("I have a lot of free time.", "", "lot; time"),
+        ("We don't enjoy vegan dishes.", "vegan dishes", "cheese"),
+    ],
+)
+def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoided: str) -> None:
+    things = read_avoided_things(statement)
+    for name in filter(None, avoided.split("; ")):
+        assert content_stems(name) in things, name
+    for name in filter(None, not_avoided.split("; ")):
+        assert content_stems(name) not in things, name
+
+
+@pytest.mark.parametrize(
+    ("sentence", "there", "absent"),
+    [
+        ("Stir in the peanut butter.", "peanut", "butter"),
+        ("Not suitable for people who are allergic to peanuts.", "peanuts", ""),
+        ("Suitable for people with a peanut allergy.", "", "peanut"),
+        ("Suitable for children but dangerous for people with a peanut allergy.", "peanut", ""),
+        ("Safe for vegans, contains peanuts.", "peanuts", ""),
+        ("Contains no peanuts.", "", "peanuts"),
+        ("Without nuts, eggs or milk.", "", "nuts; eggs; milk"),
+        ("There is no celery, peanuts are added.", "peanuts", "celery"),
+        ("No bake peanut bars.", "peanut", ""),
+        ("Never skip the peanuts, and add only roasted nuts.", "peanuts; nuts", ""),
+        ("A cup of lactose-free milk and gluten-free bread.", "bread", "milk; lactose; gluten"),
+        ("Gluten-free peanut bars and fat-free milk.", "peanut; milk", "gluten"),
+        ("Almond milk and vegan sausages.", "almond", "milk; sausage"),
+        ("We flew to Turkey.", "", "turkey"),
+    ],
+)
+def test_what_a_sentence_says_is_there(sentence: str, there: str, absent: str) -> None:
+    stems = find_stems(sentence)
+    assert all(content_stems(name) <= stems for name in filter(None, there.split("; ")))
+    assert not any(content_stems(name) <= stems for name in filter(None, absent.split("; ")))
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence", "bears"),
+    [
+        (PEANUTS, "Warning: dangerous for people who are allergic to peanuts.", True),
+        (PEANUTS, "Contains peanuts.", True),
+        (PEANUTS, "May contain traces of groundnut.", True),
+        (PEANUTS, "Contains no peanuts.", False),
+        (PEANUTS, "Warning: contains celery.", False),
+        (PEANUTS, "Dangerous for people who are allergic to shellfish.", False),
+        (PEANUTS, "Consult a doctor before you take this if you have allergies.", True),
+        (PEANUTS, "Does it contain peanuts?", False),
+        ("I'm vegetarian.", "Contains gelatine.", True),
+        ("I'm vegetarian.", "Many restaurants serve food that contains meat.", False),
+        ("I have coeliac disease.", "It remains unsafe for people with coeliac disease.", True),
+        ("I have coeliac disease.", "Buckwheat contains no gluten, despite the wheat in its name.", False),
+        ("I'm pregnant.", "Do not use this if you are pregnant.", True),
+        ("I have asthma.", "Not suitable for people with asthma.", True),
+        ("I don't have asthma.", "Not suitable for people with asthma.", False),
+        ("I have diabetes.", "Caution: diabetics should ask a doctor.", True),
+        ("I have a cat named Ginger.", "Lilies are toxic to cats.", True),
+        ("I have a cat named Ginger.", "Basil is non-toxic to cats.", False),
+        ("I live with two dogs.", "Grapes are poisonous for dogs.", True),
+        ("I live with two dogs.", "Dogs like long walks.", False),
+        ("I don't like fish.", "Contains fish.", False),
+    ],
+)
+def test_which_warnings_bear_on_a_person(statement: str, sentence: str, bears: bool) -> None:
+    needs = find_needs([Statement("1", statement)], (), ())
+    assert bool(find_warned(sentence, needs)) == bears
+
+
+@pytest.mark.parametrize(
+    ("utterances", "kind"),
+    [
+        (["What could I cook tonight?"], "recommendation"),
+        (["What could I cook tonight?", "And tomorrow?"], "recommendation"),
+        (["I'm allergic to nuts, what can I bake?"], "recommendation"),
+        (["Dinner ideas please"], "recommendation"),
+        (["Is there a quick recipe?"], "recommendation"),
+        (["How much peanut butter goes into the satay?"], "fact"),
+        (["Does the satay contain peanuts?"], "fact"),
+        (["How long does the satay keep?", "And frozen?"], "fact"),
+        (["What is in the satay?"], "fact"),
+        (["Which foods should I avoid?"], "fact"),
+        (["Can you tell me more about the Greek one?"], "fact"),
+        (["There is nothing in the fridge and my family is coming over."], "unsure"),
+    ],
+)
+def test_what_is_asked_for(utterances: list[str], kind: str) -> None:
+    assert classify_request(utterances) == kind
+
+
+@pytest.mark.parametrize(
+    ("utterance", "told"),
+    [
+        ("I'm allergic to peanuts, what could I cook?", ["I'm allergic to peanuts."]),
+        ("As I'm allergic to nuts, what can I bake?", ["I'm allergic to nuts."]),
+        ("What can I bake, as I’m allergic to nuts and eggs?", ["I'm allergic to nuts and eggs."]),
+        ("Recommend a cake, I'm vegan.", ["I'm vegan."]),
+        ("My son can't eat eggs so what can I bake for him?", ["My son can't eat eggs."]),
+        ("I want a recipe with peanuts.", []),
+        ("How much peanut butter goes into the satay?", []),
+    ],
+)
+def test_what_an_utterance_tells(utterance: str, told: list[str]) -> None:
+    assert split_told(utterance)[0] == told
+
+
+SATAY = Passage("recipes/satay.md:1-4", "A quick dinner of noodles. Stir in the peanut butter.", "Satay noodles")
+WARNED = Passage(
+    "recipes/satay.md:9-12", "Warning: dangerous for people who are allergic to peanuts.", "Satay noodles: Notes"
+)
+SAUCE = Passage("recipes/satay.md:5-8", "Warm the sauce up slowly and serve it.", "Satay noodles: Method")
+SOUP = Passage("recipes/soup.md:1-5", "A quick dinner of tomatoes. Serve it with rice.", "Tomato soup")
+STEW = Passage("recipes/stew.md:1-5", "A quick dinner of beef. Simmer it for two hours.", "Stew")
+BOOK_SATAY = Passage("book.md:1-9", "A quick dinner. Stir in the peanut butter.", "Recipes: Satay")
+BOOK_SOUP = Passage("book.md:10-19", "A quick dinner of tomatoes.", "Recipes: Soup")
+PAGE = [Passage(f"clueweb22-en0000-00-00001:{n}", text) for n, text in enumerate(("Grind peanuts.", "Bake the dish."))]
+VEGGIE = Passage("veggie.md:1-5", "Beans for dinner: vegetarians eat no meat, and miss none here.", "Beans")
+SWAPPED = Passage("goulash.md:1-5", "Brown the beef. Vegetarians take beans instead of meat.", "Goulash")
+BREAD = Passage("bread:1", "Bread of wheat flour keeps for days.")
+LOAF = Passage("bread:2", "A gluten-free loaf is made of rice flour, not of wheat.")
+COOK = "What could I cook tonight?"
+
+
+@pytest.mark.parametrize(
+    ("passages", "statements", "utterance", "kept", "left_out", "warnings"),
+    [
+        ([SATAY, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 0),
+        ([SATAY, SAUCE, WARNED, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 1),
+        ([SAUCE, WARNED, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 1),
+        ([SAUCE, SATAY, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 0),
+        ([SATAY, WARNED], [PEANUTS], COOK, [], ["Satay noodles"], 1),
+        ([SATAY, WARNED, SOUP], [], COOK, [SATAY, WARNED, SOUP], [], 0),
+        ([SATAY, WARNED, SOUP], ["I love peanuts."], COOK, [SATAY, WARNED, SOUP], [], 0),
+        ([SATAY, WARNED], [PEANUTS], "Does the satay contain peanuts?", [SATAY, WARNED], [], 1),
+        ([SATAY, WARNED], [PEANUTS], "How long do the noodles keep?", [SATAY, WARNED], [], 1),
+        ([SATAY, SOUP], [PEANUTS], "Which peanut dish could I cook?", [SATAY, SOUP], [], 0),
+        ([SATAY, SOUP], [PEANUTS], "What could I cook without peanuts?", [SOUP], ["Satay noodles"], 0),
+        ([SATAY, SOUP], [PEANUTS], "What could I cook instead of peanuts?", [SOUP], ["Satay noodles"], 0),
+        ([SATAY, SOUP], [], f"{PEANUTS} {COOK}", [SOUP], ["Satay noodles"], 0),
+        ([SATAY, SOUP], [PEANUTS], "The fridge is empty and my family is coming.", [SOUP], ["Satay noodles"], 0),
+        ([STEW, SOUP], ["I'm vegetarian."], COOK, [SOUP], ["Stew"], 0),
+        ([STEW, SATAY, SOUP], ["I'm vegetarian.", PEANUTS], COOK, [SOUP], ["Stew", "Satay noodles"], 0),
+        ([BOOK_SATAY, BOOK_SOUP], [PEANUTS], COOK, [BOOK_SOUP], ["Satay"], 0),
+        ([*PAGE, SOUP], [PEANUTS], COOK, [SOUP], ["clueweb22-en0000-00-00001"], 0),
+        ([VEGGIE, STEW], ["I'm vegetarian."], COOK, [VEGGIE], ["Stew"], 0),
+        ([SWAPPED, SOUP], ["I'm vegetarian."], COOK, [SOUP], ["Goulash"], 0),
+        ([BREAD, LOAF], ["I have coeliac disease."], "Which flour should I use?", [LOAF], ["bread"], 0),
+        ([SATAY, SOUP], ["I hate noodles."], COOK, [SATAY, SOUP], [], 0),
+    ],
+)  # fmt: skip
+def test_what_is_left_out(
+    passages: list[Passage],
+    statements: list[str],
+    utterance: str,
+    kept: list[Passage],
+    left_out: list[str],
+    warnings: int,
+) -> None:
+    """Whether the statement was selected has no say: nothing is selected here."""
+    ptkb = [Statement(str(n), text) for n, text in enumerate(statements)]
+    review = review_passages(passages, 5, find_needs(ptkb, (), [utterance]), [utterance])
+    assert list(review.kept) == kept
+    assert list(dict.fromkeys(dish.title for dish in review.left_out)) == left_out
+    assert len(review.warnings) == warnings
+
+
+def test_a_dislike_rules_out_passages_only_where_it_was_selected_and_others_are_left() -> None:
+    disliked = ScoredStatement(Statement("1", "I hate noodles."), 0.9)
+    needs = find_needs([disliked.statement], [disliked], [COOK])
+    assert review_passages([SATAY, SOUP], 5, needs, [COOK]).kept == (SOUP,)
+    assert review_passages([SATAY], 5, needs, [COOK]).kept == (SATAY,)
+
+
+def test_what_is_read_further_fills_the_gap_and_tells_of_the_same_dish() -> None:
+    needs = find_needs([Statement("1", PEANUTS)], (), [COOK])
+    review = review_passages([SAUCE, STEW, WARNED, SOUP], 2, needs, [COOK])
+    assert review.kept == (STEW, SOUP)
+    assert [dish.title for dish in review.left_out] == ["Satay noodles"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "turned"),
+    [
+        ("I am allergic to peanuts.", "you are allergic to peanuts"),
+        ("I'm vegetarian", "you are vegetarian"),
+        ("I’ve got a cat, and my dog is old!", "you have got a cat, and your dog is old"),
+        ("My husband and I are vegan.", "your husband and you are vegan"),
+        ("We don't eat pork.", "you don't eat pork"),
+        ("I was told that it makes me ill.", "you were told that it makes you ill"),
+        ("I'm allergic to nuts, so I have to be careful.", "you are allergic to nuts"),
+        ("I have type I diabetes.", ""),
+        ("I work in a mine.", ""),
+        ("Allergic to nuts", ""),
+        ("I think you should know: nuts are bad for me.", ""),
+        ("Who am I?", ""),
+    ],
+)
+def test_a_statement_is_said_back(statement: str, turned: str) -> None:
+    assert turn_to_you(statement) == turned
+    assert (
+        say_told(statement) == f"You told me {turned}"
+        if turned
+        else say_told(statement) == f"You told me: “{statement}”"
+    )
+
+
+def test_names_are_listed_as_one_says_them() -> None:
+    assert [list_names(list(names)) for names in ("A", "AA", "AB", "ABC", "ABCDE")] == [
+        "A",
+        "A",
+        "A and B",
+        "A, B and C",
+        "A, B, C and 2 more",
+    ]
+
+
+SATAY_FILE = """# Satay noodles
+
+A quick dinner that you can cook in twenty minutes tonight. {warning}
+
+## Ingredients
+
+- 200 g of noodles
+- four spoons of peanut butter
+
+## Method
+
+Cook the noodles. Stir the sauce together and warm it up slowly. It keeps for two days in the fridge.
+"""
+SOUP_FILE = "# Tomato soup\n\nA warm soup that you can cook tonight. Simmer two tins of tomatoes for half an hour.\n"
+TRAIN_FILE = "# Night train\n\nThe train to Oslo leaves at nine in the evening from platform four.\n"
+WARNING = "Warning: dangerous for people who are allergic to peanuts."
+
+
+@contextmanager
+def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
+    """Shows nothing."""
+    yield lambda _done: None
+
+
+def ask(folder: Path, files: dict[str, str], told: str, asked: str, embedder: Embedder | None) -> TurnResult:
+    """What a chat over a folder of these files answers a person who told this about themselves."""
+    documents = folder / "documents"
+    documents.mkdir()
+    for name, text in files.items():
+        (documents / name).write_text(text)
+    index = open_documents(documents, folder / "cache", embedder, no_progress).index
+    store = Store(None)
+    if told:
+        store.add_statement(told)
+    return Session(open_assistant("documents", index, "none", embedder), store).ask(asked)
+
+
+SATAY_ONLY = {"satay.md": SATAY_FILE.format(warning=WARNING)}
+TWO = {**SATAY_ONLY, "soup.md": SOUP_FILE}
+TRAIN = TRAIN_FILE.split("\n\n")[1].strip()
+ELSEWHERE = {**SATAY_ONLY, "train.md": TRAIN_FILE}
+LEFT_OUT = "You told me you are allergic to peanuts, so I left out Satay noodles."
+CONFLICTS = "Everything I found conflicts with what you told me (you are allergic to peanuts)."
+QUICK = "A quick dinner that you can cook in twenty minutes tonight."
+
+
+@pytest.fixture(params=["words", pytest.param("minilm", marks=needs_embedder)])
+def embedder(request: pytest.FixtureRequest) -> Embedder | None:
+    return None if request.param == "words" else request.getfixturevalue("minilm")
+
+
+@pytest.mark.parametrize(
+    ("files", "told", "asked", "begins", "never"),
+    [
+        (TWO, PEANUTS, COOK, [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["noodles.", "spoons"]),
+        (TWO, "", f"{PEANUTS} {COOK}", [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["spoons"]),
+        (SATAY_ONLY, PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons"]),
+        (ELSEWHERE, PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons", "train"]),
+        (SATAY_ONLY, PEANUTS, "How long do the satay noodles keep?", [WARNING], ["You told me"]),
+        (SATAY_ONLY, PEANUTS, "Do the satay noodles contain peanuts?", [WARNING], ["You told me"]),
+        (SATAY_ONLY, "", COOK, [QUICK], ["You told me", "conflicts"]),
+        (ELSEWHERE, PEANUTS, "Which train could I take to Oslo?", [TRAIN], ["anut", "left"]),
+    ],
+    ids=["two", "told in the question", "one", "no other dish", "a fact", "contents", "unknown", "trains"],
+)  # fmt: skip
+def test_what_could_i_cook_tonight(
+    files: dict[str, str],
+    told: str,
+    asked: str,
+    begins: list[str],
+    never: list[str],
+    embedder: Embedder | None,
+    tmp_path: Path,
+) -> None:
+    answered = ask(tmp_path, files, told, asked, embedder)
+    texts = [sentence.text for sentence in answered.response.sentences]
+    assert texts[: len(begins)] == begins
+    after = " ".join(texts[1:])
+    assert not [part for part in never if part in after]
+    if told and WARNING in texts:
+        assert PEANUTS in [chosen.statement.text for chosen in answered.selected_statements]
+    assert set(answered.response.used) <= {passage.id for passage in answered.passages}
+
+
+def answer(passages: list[Passage], statements: list[str], utterance: str, plan: Plan) -> tuple[Review, Response]:
+    """What a person with these statements is answered from these passages, without any model."""
+    ptkb = [Statement(str(n), text) for n, text in enumerate(statements)]
+    review = review_passages(passages, 5, find_needs(ptkb, (), [utterance]), [utterance])
+    conversation = Conversation("", (Message("user", utterance),))
+    made = answer_for_person(Query(utterance), conversation, (), review, open_model("none"), None, plan)
+    return review, made.responses[0]
+
+
+def test_a_run_says_nothing_without_a_passage() -> None:
+    for passages in ([SATAY, WARNED, SOUP], [SATAY, WARNED]):
+        _, response = answer(passages, [PEANUTS], "What quick dinner could I cook?", Plan())
+        assert response.sentences[0].text == WARNED.text
+        assert all(sentence.passage_ids for sentence in response.sentences)
+    _, response = answer([SATAY], [PEANUTS], "What quick dinner could I cook?", Plan())
+    assert response.text == "Stir in the peanut butter."  # what conflicts, and nothing else
+
+
+FOODS = st.sampled_from(["peanuts", "walnuts", "cashews", "beans", "tomatoes", "milk", "beef", "rice"])
+SENTENCES = st.one_of(
+    st.builds("Warning: dangerous for people who are allergic to {}.".format, FOODS),
+    st.builds("A quick dinner of {} is ready to cook in twenty minutes.".format, FOODS),
+    st.builds("Contains {}.".format, FOODS),
+    st.builds("Without {}, it is a fine dinner for two.".format, FOODS),
+    st.just("You can cook it tonight and serve it warm with bread."),
+    st.builds("Cook the dinner {}.".format, st.integers(1, 80).map(lambda n: "slowly " * n + "tonight")),
+)
+TITLES = st.sampled_from(["Stew", "Stew: Method", "Recipes: Soup", "Recipes: Pie", ""])
+PASSAGES = st.lists(st.tuples(st.sampled_from("abc"), TITLES, st.lists(SENTENCES, min_size=1, max_size=12)), max_size=5)
+STATEMENTS = st.lists(st.sampled_from([PEANUTS, "I'm allergic to nuts.", "I am vegan.", "I like rice."]), max_size=2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=PASSAGES, statements=STATEMENTS, in_chat=st.booleans())
+def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
+    drawn: list[tuple[str, str, list[str]]], statements: list[str], in_chat: bool
+) -> None:
+    passages = [Passage(f"{name}.md:{n}", " ".join(texts), title) for n, (name, title, texts) in enumerate(drawn)]
+    review, response = answer(passages, statements, "What dinner could I cook tonight?", PLAN if in_chat else Plan())
+    texts = {sentence.text for sentence in response.sentences}
+    warnings = [warning.text for warning, _ in review.warnings]
+    cited = [review.dishes[id] for id in response.used]
+    dropped = [
+        warning
+        for warning, _ in review.warnings
+        if warning.text not in texts and any(is_of(review.dishes[warning.passage_ids[0]], dish) for dish in cited)
+    ]
+    if dropped:  # only for another warning, never for a sentence of the answer
+        assert all(sentence.text in warnings for sentence in response.sentences)
+        assert sum(map(response_length, warnings)) > MAX_TOKENS // 2
+    assert review.kept or not passages or texts
+    shown_warnings = [sentence.text in warnings for sentence in response.sentences if sentence.passage_ids]
+    assert shown_warnings == sorted(shown_warnings, reverse=True)  # they come first
+    kept = {passage.id for passage in review.kept}
+    held = {passage.id: passage.text for passage in passages}
+    for sentence in response.sentences:
+        if not sentence.passage_ids:
+            assert sentence.text.startswith(PHRASES)
+            continue
+        assert all(not why_unsupported(sentence.text, held[id]) for id in sentence.passage_ids)
+        reasons = {dish.reason.text for dish in review.left_out}
+        assert sentence.text in warnings or set(sentence.passage_ids) <= kept or (sentence.text in reasons and not kept)
+    assert response_length(response.text) <= MAX_TOKENS
+
+
+@pytest.mark.parametrize("asked", ["What dinner could I cook?", "How do the noodles taste?"])
+def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
+    """It is not shown what is left out; and a warning of what it cites stands before its words."""
+    sentences = [
+        {"text": "A quick dinner of noodles.", "passages": ["1"]},
+        {"text": "Serve it with rice.", "passages": ["1"]},
+    ]
+    calls: list[Call] = []
+    llm = ScriptedModel(Script(ask={"write": [{"sentences": sentences}]}), calls.append, writes_answers=True)
+    needs = find_needs([Statement("1", PEANUTS)], (), [asked])
+    review = review_passages([SATAY, WARNED, SOUP], 5, needs, [asked])
+    conversation = Conversation("", (Message("user", asked),))
+    made = answer_for_person(Query(asked), conversation, (), review, llm, None, Plan())
+    [response] = made.responses
+    assert response.sentences[0].text == WARNED.text
+    is_fact = asked.startswith("How")
+    assert ("noodles" in response.text) == is_fact
+    assert ("Stir in the peanut butter" in calls[0].prompt) == is_fact
+    assert [chosen.statement.text for chosen in made.selected_statements] == [PEANUTS]
