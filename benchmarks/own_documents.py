@@ -154,6 +154,8 @@ def read_conversations(half: str = "all", every: int = 1) -> tuple[Conversation,
 def read_answer(response: Response) -> Answer:
     """An answer taken apart."""
     pieces = [(sentence.text, frozenset(map(file_of, sentence.passage_ids))) for sentence in response.sentences]
+    if response.direct and pieces:
+        pieces[0] = (f"**{response.direct}** {pieces[0][0]}", pieces[0][1])
     shown = list(_cut_at_fold(pieces))
     words = sum(len(text.split()) for text, _ in shown)
     not_found = not shown or bool(NOT_FOUND.match(shown[0][0]))

@@ -152,6 +152,7 @@ class Response:
     """An answer, sentence by sentence. A passage is used exactly when a sentence cites it."""
 
     sentences: tuple[Sentence, ...]
+    direct: str = ""  # the few words that answer, where they are sure: "Nine days."; shown first in a chat
 
     @property
     def text(self) -> str:

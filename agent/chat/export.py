@@ -23,7 +23,8 @@ def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
 
 def mark_citations(answered: TurnResult) -> str:
     """The answer with the numbers of its sources, counted in the order of their first citation."""
-    return " ".join(mark_sentences(answered))
+    direct = [f"**{answered.response.direct}**"] if answered.response.direct else []
+    return " ".join([*direct, *mark_sentences(answered)])
 
 
 def mark_sentences(answered: TurnResult) -> list[str]:

@@ -1,0 +1,82 @@
+"""What can be quoted from passages: each statement of theirs, with what must be shown with it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.tracks.response_length import MAX_TOKENS, response_length
+from indexes.text.analysis import extract_stems
+from indexes.text.sentences import split_sentences
+from indexes.text.units import find_units_to_quote, split_units
+from schemas.records import Passage, Unit
+from schemas.tuning import AnswerTuning
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A unit of a passage that may become part of an answer."""
+
+    lead: str  # the unit itself, by which the quote is judged
+    texts: tuple[str, ...]  # what is shown: the unit, and those that must be shown with it, in their order
+    heading: str  # the headings that the unit stands under
+    rank: int  # of its passage, from 0
+    place: int  # in its passage, from 0
+    score: float = 0.0
+
+    @property
+    def headed(self) -> str:
+        """The unit after its headings."""
+        return f"{self.heading}: {self.lead}" if self.heading else self.lead
+
+    @property
+    def length(self) -> int:
+        """Words shown."""
+        return sum(len(text.split()) for text in self.texts)
+
+    def stems(self) -> frozenset[str]:
+        """The stems of what is shown."""
+        return frozenset(extract_stems(" ".join(self.texts)))
+
+    def headed_stems(self) -> frozenset[str]:
+        """The stems of what is shown and of the headings."""
+        return self.stems() | frozenset(extract_stems(self.heading))
+
+
+def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
+    """Everything that can be quoted, each text once; where a passage has no statement, its beginning."""
+    found = [quote for rank, passage in enumerate(passages) for quote in _find_in_passage(passage, rank, tuning)]
+    return list({quote.texts: quote for quote in reversed(found)}.values())[::-1]
+
+
+def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
+    units = split_units(passage)
+    quotes = [quote for unit in units if (quote := _make_quote(units, unit, rank, tuning))]
+    if quotes:
+        yield from quotes
+    elif units:
+        text = end_sentence(truncate_words(" ".join(unit.text for unit in units), MAX_TOKENS, tuning.max_sentence_words))
+        if text:
+            yield Quote(text, (text,), passage.title, rank, 0)
+
+
+def _make_quote(units: Sequence[Unit], unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
+    """The quote of a unit; None for a question, for a very long one, and for what cannot stand alone."""
+    shown = find_units_to_quote(units, unit.place)
+    texts = tuple(end_sentence(each.text) for each in shown)
+    words = len(unit.text.split())
+    if not shown or not all(texts) or words > tuning.max_sentence_words or unit.text.rstrip("\"'”’)").endswith("?"):
+        return None
+    return Quote(end_sentence(unit.text), texts, ": ".join(unit.headings), rank, unit.place)
+
+
+def end_sentence(text: str) -> str:
+    """With a full stop where the next sentence would else be taken for a part of it; empty where that is no help."""
+    stopped = f"{text.rstrip(' :;,-–—')}."
+    return next((ended for ended in (text, stopped) if len(split_sentences(f"{ended} Then.")) > 1), "")
+
+
+def truncate_words(text: str, tokens: int, max_words: int) -> str:
+    """The beginning of a text: a passage without a sentence of ordinary length is quoted like this."""
+    words = text.split()[:max_words]
+    while words and response_length(" ".join(words)) > tokens:
+        words.pop()
+    return " ".join(words)
