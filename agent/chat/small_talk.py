@@ -26,12 +26,13 @@ _ORDINAL = "|".join((*ORDINALS, *_SHORT_ORDINALS, "last"))
 _COUNTING = re.compile(rf"\b(?:{'|'.join(ORDINALS)}|{'|'.join(_SHORT_ORDINALS)}|two|both|three|four)\b", re.IGNORECASE)
 
 _PRAISE = (
-    "(?:ok(?:ay)?|alright|all right|great|good|perfect|excellent|super|wonderful|lovely|nice|cool|fine|got it|i see|understood"
-    "|(?:that (?:was |is )?|that's )(?:very |really |so )?(?:helps?|helped|helpful|useful|great|perfect|good)(?: a lot)?"
-    "|good to know|makes sense)"
+    "(?:ok(?:ay)?|alright|all right|great|good|perfect|excellent|super|wonderful|lovely|nice|cool|fine|awesome|amazing|brilliant|got it|i see|understood"
+    "|(?:that (?:was |is )?|that's )(?:very |really |so )?(?:helps?|helped|helpful|useful|great|perfect|good|fine|clear)"
+    "(?: a lot)?|good to know|sounds good|makes sense|no problem|never mind"
+    "|(?:that's |that is |that was )?(?:just|exactly) what i (?:needed|wanted|was looking for))"
 )
 _THANKS = (
-    "(?:(?:many |a thousand )?thanks?(?: a lot| so much| very much| again)?|thanks? (?:you|u)(?: all)?(?: so much| very much| again)?"
+    "(?:(?:many |a thousand )?thank(?:s| you| u| you all)(?: a (?:lot|million|ton|bunch)| so much| very much| kindly| again)*"
     "|thx|ty|cheers|much appreciated|i (?:really )?appreciate (?:it|that|(?:your|the) help)"
     "|danke(?: schön| sehr| dir| ihnen)?|vielen dank|besten dank|merci(?: beaucoup| bien)?)"
     "(?: for (?:that|it|(?:all )?(?:your|the) (?:help|answers?|info|information|quick (?:answer|reply)|reply)))?"
@@ -46,13 +47,14 @@ _FAREWELL = (
     "(?:(?:good ?)?bye(?:[ -]bye)?(?: for now)?|good ?night|see (?:you|ya)(?: (?:later|soon|tomorrow|around|then|again))?"
     "|farewell|ciao|tschüss|tschau|auf wiedersehen|bis (?:bald|morgen|dann)|au revoir|à bientôt|take care"
     f"|have a (?:nice|good|great|lovely) {_DAY}|(?:that's|that is|that was|that will be) all(?: for (?:now|today))?"
-    "|i(?:'m| am) done(?: for (?:now|today))?)"
+    "|i(?:'m| am) done(?: for (?:now|today))?|i(?:'ve| have)? (?:have to|must|got to|need to) go(?: now)?"
+    "|(?:talk|speak) to you (?:later|soon|tomorrow)|(?:until|till) (?:next time|tomorrow|later))"
 )
-_WHO = "(?: there| everyone| everybody| all| again| you| convagent| assistant| friend| to you)*"
+_WHO = "(?: there| everyone| everybody| all| again| you| convagent| assistant| friend| mate| to you)*"
 _IT = "(?:it|that|this|your answer|your (?:last|previous) answer|the (?:last |previous )?answer)"
 _SHORT = (
-    "(?:(?:much |a bit |even )?(?:shorter|briefer)|short|brief(?:ly)?|in short"
-    "|in (?:fewer|less) words|(?:down )?(?:in|to) (?P<sentences>a|one|1|a single|two|2|three|3) sentences?)"
+    "(?:(?:much |a bit |even )?(?:shorter|briefer)|(?:more )?concise(?:ly)?|short|brief(?:ly)?|in short|in brief"
+    "|(?:in |with |use )?(?:fewer|less) (?:words|text|detail)|(?:(?:down )?(?:in|to)|just|only) (?:just |only )?(?P<sentences>a|one|1|a single|two|2|three|3) sentences?)"
 )
 _FILES = "(?:documents?|docs|files?|papers|texts|sources)"
 _HELD = (
@@ -75,44 +77,54 @@ _PATTERNS: dict[TurnKind, tuple[str, ...]] = {
     "agreement": (f"{_PRAISE}(?: {_PRAISE})*",),
     "greeting": (f"(?:{_GREETING}{_WHO} ?)+{_HOW_ARE_YOU}?", _HOW_ARE_YOU),
     "last question": (
-        f"{_LEAD}what (?:did i|have i) (?:just |last |first )?(?:asked|ask|say|said)(?: you)?"
+        f"{_LEAD}(?:what|(?:what|which) question) (?:did i|have i) (?:just |last |first )?"
+        "(?:asked|ask|say|said|want(?:ed)? to know)(?: you)?"
         "(?: just now| before| last| (?P<first>first)| (?P<all>so far| until now))?",
-        f"{_LEAD}what (?:was|is|were) (?:(?:my|the) (?:(?:very )?(?P<first>first)|last|previous|latest)? ?questions?(?: again)?"
+        f"{_LEAD}what (?:was|is|were) "
+        "(?:(?:my|the) (?:(?:very )?(?P<first>first) |last |previous |latest )?questions?(?: again)?"
         "|the (?:(?P<first2>first)|last) (?:thing|question) (?:that )?i asked(?: you)?|i asking(?: you)?)",
         f"{_LEAD}(?:repeat|tell me|remind me of|say) my (?:last |previous )?question(?: again)?{_END}",
-        f"{_LEAD}remind me what i (?:just )?asked(?: you)?{_END}",
+        f"{_LEAD}(?:remind|tell) me (?:again )?what i (?:just )?(?:asked|said|wanted to know)(?: you)?"
+        f"(?: before| last| again)?{_END}",
     ),
     "last answer": (
         f"{_LEAD}what was your (?:last |previous )?(?:answer|reply)(?: again)?",
         f"{_LEAD}(?:say|repeat|tell me|give me) {_IT}(?: again| once (?:more|again)| one more time)?{_END}",
-        f"{_LEAD}(?:repeat|again|once more|come again|(?:i beg your )?pardon){_END}",
+        f"{_LEAD}i (?:did not|didn't) (?:quite )?(?:get|catch|hear|follow) (?:that|it|you)(?: (?:say|repeat) {_IT}(?: again)?)?",
+        f"{_LEAD}(?:repeat|again|once more|come again|(?:say|tell me) again|what was that(?: again)?|(?:i beg your )?pardon){_END}",
         f"{_LEAD}what did you (?:just )?(?:say|answer|reply)(?: just now| again)?",
         f"{_LEAD}what were you (?:just )?saying",
     ),
     "shorter": (
         f"{_LEAD}(?:(?:make|say|put|give|keep|tell|answer|summari[sz]e)(?: me)?(?: {_IT})? |be )?{_SHORT}{_END}",
-        f"{_LEAD}(?:that's |that is |that was |this is |it's |your answer is )?(?:far |much |way )?too long",
-        f"{_LEAD}(?:tl dr|tldr|(?:summari[sz]e|shorten) {_IT}|sum {_IT} up|sum up|shorten)(?: {_SHORT})?{_END}",
+        f"{_LEAD}(?:that's |that is |that was |this is |it's |your answer is )?(?:far |much |way )?too "
+        "(?:long|wordy|verbose|much(?: text)?|many words)",
+        f"{_LEAD}(?:tl dr|tldr|(?:summari[sz]e|shorten) {_IT}|sum {_IT} up|sum up|shorten|condense(?: {_IT})?)(?: {_SHORT})?{_END}",
         f"{_LEAD}(?:give me |i(?:'d like| want) )?(?:a|the) (?:short(?:er)?|brief(?:er)?) (?:version|answer|summary){_END}",
     ),
     "source": (
-        f"{_LEAD}(?:(?:show|give)(?: me)? |open |read |what about |how about |what does )?"
+        f"{_LEAD}(?:(?:show|give)(?: me)? |open |read |what about |how about |what does |what's |what is )?"
         rf"(?:the )?(?:(?P<ordinal>{_ORDINAL}) (?:source|passage|citation)|(?:source|citation) (?:number )?(?P<number>\d+))"
         f"(?: say)?{_END}",
-        f"(?:(?:and|what about|how about|and what about|show me) )?the (?P<bare>{_ORDINAL})(?: one)?{_END}",
+        f"(?:and )?(?:(?:what about|how about|what's|what is|show me) )?the (?P<bare>{_ORDINAL})(?: one)?{_END}",
     ),
     "help": (
         f"{_LEAD}(?:who|what) are you(?: exactly| really)?",
         f"{_LEAD}(?:who am i (?:talking|speaking) (?:to|with)|what(?:'s| is) your name|do you have a name)",
-        f"{_LEAD}what (?:all )?(?:can|do) you (?:do|help(?: me)? with|offer|answer)(?: for me| here)?",
-        f"{_LEAD}(?:what (?:can|should|may) i (?:ask|say|do here)(?: you)?|how do you work|how (?:can|do) i use (?:you|this))",
+        f"{_LEAD}what (?:all )?(?:(?:can|do) you (?:do|help(?: me)? with|offer|answer)|are you able to do)(?: for me| here)?",
+        f"{_LEAD}(?:how (?:can|do) you help(?: me)?|what are you (?:good )?for"
+        "|(?:tell me (?:something )?about|introduce|describe|explain) yourself)",
+        f"{_LEAD}(?:what(?: (?:kind|sort)s? of)?(?: questions)? (?:can|should|may) i (?:ask|say|do here)(?: you)?"
+        "|how do you work|how (?:can|do) i use (?:you|this))",
         f"{_LEAD}are you (?:an? )?(?:real |chat ?)?(?:human(?: being)?|person|robot|bot|chatbot|ai|machine|computer|llm|chatgpt)",
         f"{_LEAD}(?:help(?: me)?|i need help|what is convagent|hilfe|wer bist du|was kannst du|aide|qui es-tu){_END}",
     ),
     "documents": (
         f"{_LEAD}(?:what|which|how many) {_FILES} {_HELD}{_ABOUT}{_END}",
+        f"{_LEAD}(?:what|which) {_FILES} (?:can|may) i ask(?: you)?(?: about)?",
+        f"{_LEAD}(?:what do you have on file|what is in (?:the|this|your) (?:folder|collection|index))",
         f"{_LEAD}do you have (?:any |some )?(?:documents|files){_ABOUT}",
-        f"{_LEAD}(?:list|show|name)(?: me)? (?:all |(?:all )?(?:of )?(?:the|your|my) )*(?:documents|files){_ABOUT}"
+        f"{_LEAD}(?:list|show|name|give me a list of)(?: me)? (?:(?:all|of|the|your|my) )*(?:documents|files){_ABOUT}"
         f"(?: (?:that )?you have)?{_END}",
     ),
 }
@@ -124,10 +136,10 @@ def _compile(kind: TurnKind, pattern: str) -> tuple[TurnKind, re.Pattern[str]]:
 
 _RULES = [_compile(kind, pattern) for kind, patterns in _PATTERNS.items() for pattern in patterns]
 _CORRECTION = re.compile(
-    r"(?P<no>(?:(?:oh|no|nope|nah|sorry|not that|actually|well|but)\b[\s,.!:;–-]*)*)"
+    r"(?P<no>(?:(?:oh|no|nope|nah|sorry|not that|that's not what i meant|actually|well|but)\b[\s,.!:;–-]*)*)"
     r"(?P<not>not [^,?]{1,40},\s*(?:but )?)?"
-    r"(?:(?P<meant>i (?:actually |really |just |only )?meant|what i (?:actually |really )?meant (?:was|is))"
-    r"|i (?:mean|(?:was|am) (?:asking|talking) about|asked (?:about|for)))"
+    r"(?:(?P<meant>i (?:actually |really |just |only )?meant|what i (?:actually |really )?meant (?:was|is)"
+    r"|i was (?:asking|talking) about(?!.*\?))|i (?:mean|(?:was|am) (?:asking|talking) about|asked (?:about|for)))"
     r"(?: to (?:ask|say|write|know)(?: about)?)?[,:]? (?P<correction>.+)",
     re.IGNORECASE,
 )
@@ -240,14 +252,14 @@ def _list_sources(turn: ChatTurn | None) -> list[Passage]:
     return [passages[id] for id in turn.answered.response.used if id in passages]
 
 
-def reply_to_small_talk(
-    turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], collection: Collection
-) -> ChatTurn:
+def reply_to_small_talk(turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], collection: Collection) -> ChatTurn:
     """The turn with its reply. What it cites is from an earlier answer; nothing is searched for."""
     if talk.kind in _REPLIES:
         result = _say(*_REPLIES[talk.kind])
     elif talk.kind == "help":
-        result = _say(f"I am convagent. I answer from {collection.name}, sentence by sentence, each with its source.", *HELP)
+        result = _say(
+            f"I am convagent. I answer from {collection.name}, sentence by sentence, each with its source.", *HELP
+        )
     elif talk.kind == "documents":
         result = _say(collection.describe(talk.detail))
     else:
