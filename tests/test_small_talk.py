@@ -1,18 +1,15 @@
 """Talk about the talk: what is recognised, what is replied, and that no later question is searched with it."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.chat.collection import MAX_LISTED, Collection
-from agent.chat.session import Assistant, Session, open_assistant, to_history
-from agent.chat.small_talk import recognise_small_talk, reply_to_small_talk
-from agent.chat.store import ChatTurn, Store, TurnKind
+from agent.chat.collection import Collection
+from agent.chat.small_talk import recognise_small_talk
+from agent.chat.store import ChatTurn, TurnKind
 from indexes.passage_index import PassageIndex
-from schemas.records import Hit, Message, Passage, Query, Response, Sentence, Turn, TurnResult
+from schemas.records import Hit, Passage, Query, Response, Sentence, TurnResult
 from tests.conftest import ROOT
 
 CASES: list[dict[str, Any]] = json.loads((ROOT / "tests/cases/talk.json").read_text(encoding="utf-8"))

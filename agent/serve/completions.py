@@ -22,8 +22,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources
-from agent.chat.export import mark_citations, mark_sentences
 from agent.chat.collection import Collection
+from agent.chat.export import mark_citations, mark_sentences
 from agent.chat.session import Assistant, check_utterance
 from agent.chat.small_talk import complete_correction, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
