@@ -9,7 +9,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
@@ -22,20 +22,17 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources
-from agent.chat.collection import Collection
 from agent.chat.export import mark_citations, mark_sentences
 from agent.chat.session import Assistant, check_utterance
-from agent.chat.small_talk import complete_correction, recognise_small_talk
-from agent.chat.store import ChatTurn, Store
+from agent.chat.store import Store
+from agent.serve.earlier_messages import to_turns
 from agent.serve.request_queue import BusyError, QueuedQuestion, RequestQueue
-from indexes.text.sentences import split_sentences
 from schemas.errors import ConvagentError, UsageError
-from schemas.records import Message, Query, Response, Sentence, Turn, TurnResult
+from schemas.records import Message, Turn, TurnResult
 
 MODEL = "convagent"
 KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up
 log = logging.getLogger("convagent")
-_CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
 
 class ContentPart(msgspec.Struct):
@@ -110,7 +107,7 @@ class Completions:
         """An answer, whole or as server-sent events."""
         parsed = _parse_request(await request.body())
         *history, last = _join_messages(parsed.messages)
-        turn, turns = Turn("v1", check_utterance(last.text)), _to_turns(history, self.assistant.collection)
+        turn, turns = Turn("v1", check_utterance(last.text)), to_turns(history, self.assistant.collection)
         statements = await run_in_threadpool(self.store.list_statements)
         job = self.queue.submit(
             lambda listener, cancel: self.assistant.respond(turn, turns, statements, listener, cancel).answered
@@ -183,27 +180,6 @@ def _join_messages(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
         Message("user" if role == "user" else "assistant", "\n".join(message.text.strip() for message in run))
         for role, run in groupby(spoken, lambda message: message.role)
     )
-
-
-def _to_turns(history: Sequence[Message], collection: Collection) -> tuple[ChatTurn, ...]:
-    """The turns of earlier messages. What was talk about the talk is recognised again."""
-    turns: tuple[ChatTurn, ...] = ()
-    said = history if history[:1] and history[0].role == "user" else (Message("user", ""), *history)
-    for asked, reply in zip(said[::2], said[1::2], strict=False):
-        talk = recognise_small_talk(asked.text, turns, collection)
-        query = Query(complete_correction(talk.detail, turns) if talk and talk.kind == "correction" else asked.text)
-        answered = TurnResult("v1", query, (), (), (), (Response(tuple(_split_reply(reply.text))),))
-        turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question"))
-    return turns
-
-
-def _split_reply(text: str) -> Iterator[Sentence]:
-    """The sentences of an earlier answer of ours; the numbers of its sources stand for their ids."""
-    place = 0
-    for mark in _CITATION_MARKS.finditer(text):
-        yield Sentence(text[place : mark.start()].strip(), tuple(re.findall(r"\d+", mark[0])))
-        place = mark.end()
-    yield from (Sentence(sentence, ()) for sentence in split_sentences(text[place:]))
 
 
 @dataclass(frozen=True, slots=True)
