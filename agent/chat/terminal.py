@@ -25,10 +25,11 @@ HELP = """\
 Ask, and go on asking. Commands:
   /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
   /about-me          what I know about you                /about-me add I am vegetarian.
-  /about-me edit N … /about-me remove N                    /remember      what you just said about yourself
+  /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
+I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 
