@@ -65,6 +65,13 @@ def test_small_talk_is_told_from_questions(collection: Collection) -> None:
     assert recall >= 0.9, wrong
 
 
+@pytest.mark.parametrize("words", ["bye bye ", "thanks again ", "ok great ", "hi all ", "no, sorry ", "i meant "])
+def test_what_goes_on_and_on_is_read_at_once(words: str, collection: Collection) -> None:
+    """None of the patterns has to try every way to cut it up."""
+    for length in (110, 4000):
+        assert recognise_small_talk(f"{(words * 500)[:length]}x!", BEFORE["an answer"], collection) is None
+
+
 def reply(utterance: str, turns: Sequence[ChatTurn], collection: Collection) -> ChatTurn:
     talk = recognise_small_talk(utterance, turns, collection)
     assert talk, utterance

@@ -18,7 +18,7 @@ from schemas.records import Passage, Query, Response, Sentence, Turn, TurnResult
 ANSWERED: frozenset[TurnKind] = frozenset({"question", "correction"})  # turns that the documents were asked at
 SHOWN: frozenset[TurnKind] = ANSWERED | {"shorter", "source"}  # turns whose reply may be repeated or shortened
 MAX_CORRECTION_WORDS = 12
-MAX_CHARACTERS = 200  # of an utterance that may be small talk
+MAX_CHARACTERS = 120  # of an utterance that may be small talk
 SOURCE_SENTENCES = 3  # of a source that is shown
 CANNOT_SHORTEN = Sentence("I cannot make it shorter:", ())
 

@@ -39,7 +39,7 @@ _HOW_ARE_YOU = (
     "| es dir)?|ça va)"
 )
 _FAREWELL = (
-    "(?:(?:good ?)?bye(?:[ -]bye)?(?: for now)?|good ?night|see (?:you|ya)(?: (?:later|soon|tomorrow|around|then"
+    "(?:(?:good ?)?bye(?:-bye)?(?: for now)?|good ?night|see (?:you|ya)(?: (?:later|soon|tomorrow|around|then"
     "|again))?"
     "|farewell|cheerio|ciao|tschüss|tschau|auf wiedersehen|bis (?:bald|morgen|dann)|au revoir|à bientôt|take care"
     f"|have a (?:nice|good|great|lovely) {_DAY}|(?:that's|that is|that was|that will be) all(?: for (?:now|today))?"
