@@ -127,6 +127,12 @@ class Page:
         media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
+    def is_uncovered(self, selector: str) -> bool:
+        """Whether a click in the middle of an element hits it."""
+        script = "const b = arguments[0].getBoundingClientRect();"
+        script += "return document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2) === arguments[0]"
+        return bool(self.driver.execute_script(script, self.all(selector)[0]))
+
     def left(self, selector: str) -> int:
         return int(self.all(f"#latest {selector}")[0].rect["x"])
 
@@ -189,6 +195,15 @@ def test_a_statement_changes_the_next_answer(page: Page) -> None:
 def test_nothing_is_remembered_unasked(page: Page) -> None:
     page.ask("I have two cats. Which plants are safe?")
     assert not page.all("#about li")
+    page.ask("thanks!")
+    assert page.text("#latest .answer") == "You are welcome."
+    assert not page.all("#latest .how")
+    for size in (PHONE, DESKTOP):  # above the bar, and in sight
+        page.size(*size)
+        offer, bar = page.all(".offer")[0].rect, page.all(".ask")[0].rect
+        assert offer["y"] + offer["height"] <= bar["y"]
+        assert page.all(".offer button")[0].is_displayed()
+        assert page.is_uncovered(".offer button")
     page.click(".offer button")
     page.until(lambda: page.text("#about li") == "I have two cats." and not page.all(".offer"))
     page.driver.refresh()

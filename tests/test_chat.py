@@ -1,6 +1,7 @@
 """Chat: what is typed, what is shown, and what is kept; at a real terminal and through a pipe."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -85,31 +86,56 @@ def test_what_is_known_about_the_person(terminal: Terminal) -> None:
     assert "a statement needs words" in shown_after(terminal, "/about-me add")
 
 
-def test_a_person_is_asked_before_anything_is_remembered(terminal: Terminal) -> None:
+def list_known(terminal: Terminal) -> list[str]:
+    return [statement.text for statement in terminal.session.store.list_statements()]
+
+
+def test_what_could_be_remembered_is_a_remark_and_kept_only_on_command(terminal: Terminal) -> None:
+    assert "there is nothing to remember" in shown_after(terminal, "/remember")
     line = "I have two cats. Which plants are safe?"
-    assert "(To have me remember this: /about-me add I have two cats.)" in shown_after(terminal, line)
-    terminal.ask_person = lambda question: "n"
-    shown_after(terminal, line)
-    assert terminal.session.store.list_statements() == ()
-    terminal.ask_person = lambda question: "y" if question == "Remember about you: I have two cats. [y/N] " else "n"
-    shown_after(terminal, line)
-    assert [statement.text for statement in terminal.session.store.list_statements()] == ["I have two cats."]
-    terminal.ask_person = None
+    assert "(/remember keeps this about you: I have two cats.)" in shown_after(terminal, line)
+    assert "safe" in shown_after(terminal, "Which of them are safe?")  # the next line is a question like any other
+    assert list_known(terminal) == []
+    assert "I shall remember: I have two cats." in shown_after(terminal, "/remember")
+    assert "there is nothing to remember" in shown_after(terminal, "/remember")
     assert "remember" not in shown_after(terminal, line)
+    assert list_known(terminal) == ["I have two cats."]
 
 
-@pytest.mark.parametrize(
-    ("utterance", "statements"),
-    [
-        ("I'm vegetarian. What can I eat?", ["I'm vegetarian."]),
-        ("My sister is allergic to nuts.", ["My sister is allergic to nuts."]),
-        ("I want to know more. I'd like to know why.", []),
-        ("I am looking for bread.", []),
-        ("Am I right?", []),
-    ],
-)
-def test_what_people_say_about_themselves(utterance: str, statements: list[str]) -> None:
-    assert list(find_self_disclosures(utterance)) == statements
+def test_one_of_several_offers_is_remembered_or_all(terminal: Terminal) -> None:
+    shown = shown_after(terminal, "I am vegetarian. I bake. My oven is small. What could I bake?")
+    assert "1 I am vegetarian. 2 I bake. 3 My oven is small.)" in shown
+    for wrong in ("0", "4", "two"):
+        assert f"there is no offer '{wrong}' (there are 3)" in shown_after(terminal, f"/remember {wrong}")
+    shown_after(terminal, "/remember 2")
+    assert list_known(terminal) == ["I bake."]
+    shown_after(terminal, "thanks!")
+    shown_after(terminal, "/remember")
+    assert list_known(terminal) == ["I bake.", "I am vegetarian.", "My oven is small."]
+
+
+ABOUT_ONESELF: dict[str, list[str]] = json.loads((ROOT / "tests/cases/about_oneself.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("statement", ABOUT_ONESELF["lasting"])
+def test_lasting_facts_about_a_person_are_offered(statement: str) -> None:
+    assert find_self_disclosures(f"{statement} What then?") == (statement,)
+
+
+@pytest.mark.parametrize("statement", ABOUT_ONESELF["passing"])
+def test_what_passes_is_not_offered(statement: str) -> None:
+    assert find_self_disclosures(f"{statement} What then?") == ()
+
+
+def test_small_talk_has_a_reply_and_leaves_the_sources_open(terminal: Terminal) -> None:
+    shown_after(terminal, QUESTION)
+    sources = terminal.sources
+    shown = shown_after(terminal, "Danke!")
+    assert shown == "You are welcome.\n"  # no search, no sources, and no word about the language
+    assert terminal.sources == sources
+    shorter = shown_after(terminal, "shorter")
+    assert shorter.count("[1]") == 2  # the sentence and its source
+    assert [source.passage for source in terminal.sources] == [sources[0].passage]
 
 
 @pytest.mark.parametrize(

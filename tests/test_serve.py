@@ -248,6 +248,23 @@ def test_earlier_messages_are_the_conversation(openai: Any) -> None:
     assert followed.choices[0].message.content != alone.choices[0].message.content
 
 
+def test_small_talk_is_answered_and_left_out_of_what_follows(openai: Any) -> None:
+    def say(*texts: str) -> Any:
+        roles = ("user", "assistant")
+        messages = [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
+        return openai.chat.completions.create(model="convagent", messages=messages)
+
+    assert say("hi").choices[0].message.content == "Hello. What would you like to know?"
+    first = say(SHADE).choices[0].message.content
+    shorter = say(SHADE, first, "shorter")
+    assert first.startswith(shorter.choices[0].message.content)
+    assert shorter.choices[0].message.content.endswith(" [1]")
+    assert shorter.citations == []
+    follow_up = "How often do they need water?"
+    plain = say(SHADE, first, follow_up).choices
+    assert say("hi", "Hello.", SHADE, first, "thanks!", "You are welcome.", follow_up).choices == plain
+
+
 def test_a_stream_says_the_same_sentence_by_sentence(openai: Any) -> None:
     whole = openai.chat.completions.create(model="convagent", messages=[USER])
     options = {"include_usage": True}

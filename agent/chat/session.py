@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.chat.cancellation import CancellationToken
+from agent.chat.collection import Collection
+from agent.chat.small_talk import complete_correction, list_questions, recognise_small_talk, reply_to_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.protocol import Listener, ignore_call
@@ -47,24 +49,47 @@ class CallForwarder:
 class Assistant:
     """What answers, for any number of conversations, one at a time."""
 
-    source: str  # the index or folder of the passages, as it was named
+    collection: Collection
     model: str
     tools: Tools
     calls: CallForwarder = field(default_factory=CallForwarder)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(
+    @property
+    def source(self) -> str:
+        """The index or folder of the passages, as it was named."""
+        return self.collection.source
+
+    def respond(
+        self,
+        turn: Turn,
+        turns: Sequence[ChatTurn],
+        ptkb: Sequence[Statement],
+        listener: Listener = ignore_call,
+        cancel: CancellationToken | None = None,
+    ) -> ChatTurn:
+        """Respond to what is said after these turns: talk about the talk at once, a question by the flow.
+
+        A correction ("no, I meant ...") is asked together with the question before, and takes its place. `listener` is
+        called after each step. Once `cancel` is cancelled, raises `AnswerCancelledError` after the step in hand.
+        """
+        talk = recognise_small_talk(turn.utterance, turns, self.collection)
+        if talk is None:
+            return ChatTurn(turn.utterance, self._answer(turn, to_history(turns), ptkb, listener, cancel))
+        if talk.kind != "correction":
+            return reply_to_small_talk(turn, talk, turns, self.collection)
+        asked = replace(turn, utterance=complete_correction(talk.detail, turns))
+        history = to_history(list_questions(turns)[:-1])
+        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, listener, cancel), talk.kind)
+
+    def _answer(
         self,
         turn: Turn,
         history: Sequence[Message],
         ptkb: Sequence[Statement],
-        listener: Listener = ignore_call,
-        cancel: CancellationToken | None = None,
+        listener: Listener,
+        cancel: CancellationToken | None,
     ) -> TurnResult:
-        """Answer a turn. `listener` is called after each step.
-
-        Once `cancel` is cancelled, raises `AnswerCancelledError` after the step in hand.
-        """
         token = cancel or CancellationToken()
         with self.lock, self.calls.forward_to(listener, token):
             token.raise_if_cancelled()
@@ -78,7 +103,7 @@ def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embed
     retriever = open_retriever(index, embedder, plan)
     searcher = Searcher.over(retriever, plan, calls)
     embed = embedder.embed if embedder else None
-    return Assistant(source, model, Tools(llm, searcher.search, searcher.read, plan, embed), calls)
+    return Assistant(Collection(source, index), model, Tools(llm, searcher.search, searcher.read, plan, embed), calls)
 
 
 @dataclass(slots=True)
@@ -100,16 +125,15 @@ class Session:
     ) -> TurnResult:
         """Answer what the person says next, and keep the turn.
 
-        Raises what `check_utterance` and `Assistant.answer` raise.
+        Raises what `check_utterance` and `Assistant.respond` raise.
         """
-        utterance = check_utterance(utterance)
-        turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", utterance, to_history(self.turns))
-        answered = self.assistant.answer(turn, turn.history or (), self.store.list_statements(), listener, cancel)
+        turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
+        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), listener, cancel)
         if self.chat is None:
             self.chat = self.store.start_chat(self.assistant.source)
-        self.store.add_turn(self.chat, utterance, answered)
-        self.turns = (*self.turns, ChatTurn(utterance, answered))
-        return answered
+        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind)
+        self.turns = (*self.turns, said)
+        return said.answered
 
 
 def check_utterance(utterance: str) -> str:
@@ -125,12 +149,13 @@ def check_utterance(utterance: str) -> str:
 
 
 def to_history(turns: Sequence[ChatTurn]) -> tuple[Message, ...]:
-    """A conversation as the messages that the flow is given."""
+    """A conversation as the messages that the flow is given: without talk about the talk."""
     return tuple(
         message
-        for turn in turns
+        for turn in list_questions(turns)
         for message in (
-            Message("user", turn.utterance),
+            Message("user", turn.answered.query.utterance),
             Message("assistant", turn.answered.response.cited_text),
         )
+        if message != Message("user", "")  # where a client of `/v1` lets the assistant speak first
     )

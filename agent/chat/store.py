@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -39,12 +40,37 @@ class ChatSummary:
     turns: int
 
 
+# What an utterance is: a question to the documents, a question in place of the one before ("no, I meant ..."), or talk
+# about the conversation itself, which needs no search.
+TurnKind = Literal[
+    "question",
+    "correction",
+    "greeting",
+    "thanks",
+    "agreement",
+    "farewell",
+    "last question",
+    "last answer",
+    "shorter",
+    "source",
+    "help",
+    "documents",
+]
+
+
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
     """One turn of a kept conversation."""
 
     utterance: str
     answered: TurnResult
+    kind: TurnKind = "question"
+
+
+class _KindMark(msgspec.Struct):
+    """What is kept beside the fields of a `TurnResult` where a turn is no question; earlier stores have only those."""
+
+    kind: TurnKind = "question"
 
 
 def open_store(*, incognito: bool) -> "Store":
@@ -117,13 +143,13 @@ class Store:
             found = database.execute("INSERT INTO chats (started, source) VALUES (?, ?)", (now, source))
             return int(found.lastrowid or 0)
 
-    def add_turn(self, chat: int, utterance: str, answered: TurnResult) -> None:
+    def add_turn(self, chat: int, utterance: str, answered: TurnResult, kind: TurnKind = "question") -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
         with self._open() as database:
             added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
                 "FROM chats WHERE id = ?",
-                (utterance, answered.response.text, msgspec.json.encode(answered), chat),
+                (utterance, answered.response.text, _encode_turn(answered, kind), chat),
             ).rowcount
         if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
@@ -142,7 +168,7 @@ class Store:
             ).fetchall()
         if not found:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
-        return tuple(ChatTurn(text, msgspec.json.decode(answered, type=TurnResult)) for text, answered in found)
+        return tuple(_decode_turn(text, answered) for text, answered in found)
 
     def list_chats(self, words: str = "") -> tuple[ChatSummary, ...]:
         """Conversations in which all of some words were said, the latest first; all of them without words."""
@@ -200,6 +226,16 @@ class Store:
             raise MissingError(f"there is no statement {', '.join(missing)}", remedy="`/about-me` lists them.")
         with self._open() as database:
             database.executemany("DELETE FROM statements WHERE id = ?", [(id,) for id in ids])
+
+
+def _encode_turn(answered: TurnResult, kind: TurnKind) -> bytes:
+    fields = msgspec.to_builtins(answered)
+    return msgspec.json.encode(fields if kind == "question" else fields | {"kind": kind})
+
+
+def _decode_turn(utterance: str, kept: bytes) -> ChatTurn:
+    kind = msgspec.json.decode(kept, type=_KindMark).kind
+    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), kind)
 
 
 def _normalise_statement(text: str) -> str:

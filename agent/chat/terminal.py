@@ -14,6 +14,7 @@ from agent.chat.language_check import looks_english
 from agent.chat.progress_messages import describe_call
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
+from agent.chat.small_talk import ANSWERED
 from agent.chat.store import Store
 from agent.terminal.output import to_plain_text
 from indexes.storage.files import check_writable, write_atomically
@@ -24,10 +25,11 @@ HELP = """\
 Ask, and go on asking. Commands:
   /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
   /about-me          what I know about you                /about-me add I am vegetarian.
-  /about-me edit N … /about-me remove N
+  /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
+I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 
@@ -38,8 +40,8 @@ class Terminal:
     session: Session
     opener: Callable[[str], Assistant]
     console: Any  # rich.console.Console
-    ask_person: Callable[[str], str] | None = None  # asks a yes-or-no question; None where nobody can answer
     sources: tuple[Source, ...] = ()
+    offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
     done: bool = False
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
@@ -47,6 +49,7 @@ class Terminal:
         "/sources": "_show_sources",
         "/open": "_open_source",
         "/about-me": "_change_statements",
+        "/remember": "_remember",
         "/forget": "_forget_chat",
         "/model": "_change_model",
         "/export": "_export_chat",
@@ -75,10 +78,21 @@ class Terminal:
     def _ask(self, utterance: str) -> None:
         with self._show_steps() as listener:
             answered = self.session.ask(utterance, listener)
+        if self.session.turns[-1].kind not in ANSWERED:
+            self._show_reply(answered)
+            return
         self._show_answer(answered)
         if not looks_english(utterance):
             self._say("(I read English only: in other languages I find little of what is there.)", "dim")
-        self._offer_to_remember(utterance)
+        if self.session.turns[-1].kind == "question":
+            self._offer_to_remember(utterance)
+
+    def _show_reply(self, answered: TurnResult) -> None:
+        """Show a reply without a search. The sources of the answer before stay open where it cites none."""
+        self._say(mark_citations(answered))
+        if answered.response.used:
+            self.sources = cited_sources(answered)
+            self._show_sources("")
 
     @contextmanager
     def _show_steps(self) -> Iterator[Callable[[Call], None]]:
@@ -151,15 +165,28 @@ class Terminal:
         return statements[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
-        for statement in find_self_disclosures(utterance, self.session.store.list_statements()):
-            if self.ask_person is None:
-                self._say(f"(To have me remember this: /about-me add {statement})", "dim")
-            elif self.ask_person(f"Remember about you: {statement} [y/N] ").strip().lower() in ("y", "yes"):
-                self.session.store.add_statement(statement)
+        found = find_self_disclosures(utterance, self.session.store.list_statements())
+        self.offers = found or self.offers
+        if len(found) == 1:
+            self._say(f"(/remember keeps this about you: {found[0]})", "dim")
+        elif found:
+            numbered = " ".join(f"{number} {statement}" for number, statement in enumerate(found, start=1))
+            self._say(f"(/remember keeps this about you, /remember 1 only the first: {numbered})", "dim")
+
+    def _remember(self, argument: str) -> None:
+        """Keep what was offered last: all of it, or the statement of this number."""
+        chosen = self.offers[int(argument) - 1 : int(argument)] if argument.isdecimal() and int(argument) else ()
+        if not self.offers:
+            raise UsageError("there is nothing to remember", remedy="/about-me add I am vegetarian.")
+        if argument and not chosen:
+            raise UsageError(f"there is no offer {argument!r} (there are {len(self.offers)})", remedy="/remember 1")
+        for statement in chosen or self.offers:
+            self._say(f"I shall remember: {self.session.store.add_statement(statement).text}", "cyan")
+        self.offers = tuple(offer for offer in self.offers if offer not in (chosen or self.offers))
 
     def _start_chat(self, _argument: str) -> None:
         self.session = Session(self.session.assistant, self.session.store)
-        self.sources = ()
+        self.sources, self.offers = (), ()
         self._say("A new conversation.", "dim")
 
     def _forget_chat(self, argument: str) -> None:
@@ -222,8 +249,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
             terminal.handle(line) for line in _read_pipe(terminal)
         ]  # an error does not keep the next from being asked
         return all(went_well)
-    prompt, asking = _make_prompt(session.store.read_utterances()), _make_prompt(())
-    terminal = Terminal(session, opener, console, lambda question: str(asking.prompt(question)))
+    prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     console.print(
         to_plain_text(session.assistant.source, "bold"),
         to_plain_text(" /help for help, Ctrl-D to leave", "dim"),
@@ -234,7 +260,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
             to_plain_text(mark_citations(turn.answered)),
             sep="\n",
         )
-        terminal.sources = cited_sources(turn.answered)
+        terminal.sources = cited_sources(turn.answered) or terminal.sources
     while not terminal.done:
         try:
             terminal.handle(prompt.prompt("> "))

@@ -25,15 +25,14 @@ from agent.chat.citations import cited_sources
 from agent.chat.export import mark_citations, mark_sentences
 from agent.chat.session import Assistant, check_utterance
 from agent.chat.store import Store
+from agent.serve.earlier_messages import to_turns
 from agent.serve.request_queue import BusyError, QueuedQuestion, RequestQueue
-from agent.turn.extractive_answer import strip_not_found
 from schemas.errors import ConvagentError, UsageError
 from schemas.records import Message, Turn, TurnResult
 
 MODEL = "convagent"
 KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up
 log = logging.getLogger("convagent")
-_CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
 
 class ContentPart(msgspec.Struct):
@@ -107,11 +106,11 @@ class Completions:
     async def complete(self, request: Request) -> Response:
         """An answer, whole or as server-sent events."""
         parsed = _parse_request(await request.body())
-        history = _to_history(parsed.messages)
-        turn = Turn("v1", history[-1].text, history[:-1])
+        *history, last = _join_messages(parsed.messages)
+        turn, turns = Turn("v1", check_utterance(last.text)), to_turns(history, self.assistant.collection)
         statements = await run_in_threadpool(self.store.list_statements)
         job = self.queue.submit(
-            lambda listener, cancel: self.assistant.answer(turn, history[:-1], statements, listener, cancel)
+            lambda listener, cancel: self.assistant.respond(turn, turns, statements, listener, cancel).answered
         )
         reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
         if parsed.stream:
@@ -172,23 +171,15 @@ def _check_model(name: str) -> None:
         raise RequestError(404, f"unknown model {name!r} (available: {MODEL})", param="model", code="model_not_found")
 
 
-def _to_history(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
-    """The messages that the flow is given: without instructions, and consecutive ones of one side joined."""
+def _join_messages(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
+    """What was said: without instructions, and consecutive messages of one side joined."""
     spoken = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
         raise RequestError(400, "the last message must be the user's, and not empty", param="messages")
-    joined = (
-        (role, "\n".join(message.text.strip() for message in run))
+    return tuple(
+        Message("user" if role == "user" else "assistant", "\n".join(message.text.strip() for message in run))
         for role, run in groupby(spoken, lambda message: message.role)
     )
-    *history, (_, last) = joined
-    earlier = (
-        Message("user", text)
-        if role == "user"
-        else Message("assistant", strip_not_found(_CITATION_MARKS.sub("", text)))
-        for role, text in history
-    )
-    return (*earlier, Message("user", check_utterance(last)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +214,9 @@ def _count_tokens(job: QueuedQuestion[TurnResult]) -> dict[str, int]:
 
 
 def _list_citations(answered: TurnResult) -> list[dict[str, Any]]:
+    """The sources of an answer; none where it repeats an earlier one, whose numbers it has."""
+    if not answered.passages:
+        return []
     return [
         {
             "number": source.number,

@@ -23,6 +23,7 @@ from agent.chat.citations import cited_sources
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
+from agent.chat.small_talk import ANSWERED
 from agent.chat.store import ChatTurn, Store
 from agent.models.protocol import Listener
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
@@ -203,8 +204,9 @@ class Pages:
         )
 
     def _find_offers(self, turns: Sequence[ChatTurn]) -> tuple[str, ...]:
-        """Statements about the person in the latest turn that are not kept yet."""
-        return find_self_disclosures(turns[-1].utterance, self.store.list_statements()) if turns else ()
+        """Statements about the person in the latest question that are not kept yet."""
+        said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
+        return find_self_disclosures(said[0], self.store.list_statements()) if said else ()
 
 
 def _find_problem(job: QueuedQuestion[int]) -> BaseException | None:
@@ -255,7 +257,7 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.globals.update(cited_sources=cited_sources, is_web_address=is_web_address)
+TEMPLATES.globals.update(ANSWERED=ANSWERED, cited_sources=cited_sources, is_web_address=is_web_address)
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
 
 

@@ -1,0 +1,70 @@
+"""What a conversation asks, as it is told to the person: a folder's documents, or an index and its size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexes.passage_index import PassageIndex
+from indexes.storage.atomic_files import resolve_replaced
+from indexes.text.analysis import extract_stems
+from schemas.errors import list_with_limit
+
+MAX_LISTED = 30  # documents named in one reply
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file of a folder."""
+
+    path: str  # below the folder
+    first_passage: str  # the id of its first passage
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The passages that a conversation asks."""
+
+    source: str  # the index or folder, as it was named
+    index: PassageIndex
+
+    @property
+    def name(self) -> str:
+        """The last part of the source's path."""
+        return Path(self.source).name or self.source
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the passages are from documents, whose paths their ids begin with."""
+        return resolve_replaced(Path(self.source)) != self.index.directory
+
+    def describe(self, subject: str = "") -> str:
+        """Its documents in a sentence, those about a subject where one is given; of an index only the size."""
+        if not self.is_folder:
+            return f"I search the index {self.name}: {len(self.index)} passages."
+        documents = self._list_documents()
+        if not subject:
+            return f"I have {_count_documents(documents)}: {_name_documents(documents)}."
+        found = [document for document in documents if self._is_about(document, subject)]
+        if not found:
+            return f"None of my {_count_documents(documents)} has “{subject}” in its path or title."
+        return f"{len(found)} of my {_count_documents(documents)} by path or title: {_name_documents(found)}."
+
+    def _list_documents(self) -> list[Document]:
+        """The files in the order of the index."""
+        first: dict[str, str] = {}
+        for id in self.index.get_ids(range(len(self.index))):
+            first.setdefault(id.rpartition(":")[0] or id, id)
+        return [Document(path, id) for path, id in first.items()]
+
+    def _is_about(self, document: Document, subject: str) -> bool:
+        """Whether path and title have all words of a subject."""
+        (passage,) = self.index.read([document.first_passage])
+        return set(extract_stems(subject)) <= set(extract_stems(f"{document.path} {passage.title}"))
+
+
+def _count_documents(documents: Sequence[Document]) -> str:
+    return f"{len(documents)} {'document' if len(documents) == 1 else 'documents'}"
+
+
+def _name_documents(documents: Sequence[Document]) -> str:
+    return ", ".join(list_with_limit([document.path for document in documents], MAX_LISTED, "and {} more"))
