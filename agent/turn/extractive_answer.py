@@ -48,7 +48,10 @@ def extract_answer(
     ranked, answerable = rank_quotes(quotes, query, selected_statements, embed, tuning)
     direct = find_direct_answer(query.utterance, ranked) if answerable else None
     if direct:
-        ranked = [ranked[direct.sentence_index], *(quote for quote in ranked if quote is not ranked[direct.sentence_index])]
+        ranked = [
+            ranked[direct.sentence_index],
+            *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
+        ]
     chosen = _choose(ranked if answerable else ranked[: tuning.answer.fallback_sentences], query, limit, tuning.answer)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
     sentences = (Sentence(text, supporting_ids(text, passages)) for text in texts if text)

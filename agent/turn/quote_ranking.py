@@ -34,15 +34,11 @@ def rank_quotes(
         shares = _share_question_words(quotes, query)
         scores = [cosine + tuning.answer.overlap_weight * share for cosine, share in zip(cosines, shares, strict=True)]
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
-    scored = [
-        replace(quote, score=score - penalty * quote.rank) for quote, score in zip(quotes, scores, strict=True)
-    ]
+    scored = [replace(quote, score=score - penalty * quote.rank) for quote, score in zip(quotes, scores, strict=True)]
     return sorted(scored, key=lambda quote: -quote.score), answerable
 
 
-def _compare_meaning(
-    quotes: Sequence[Quote], query: Query, embed: Embed, tuning: Tuning
-) -> tuple[list[float], bool]:
+def _compare_meaning(quotes: Sequence[Quote], query: Query, embed: Embed, tuning: Tuning) -> tuple[list[float], bool]:
     """The mean cosine of each quote, alone and under its headings; and whether the nearest is near enough."""
     lead = tuning.query.lead_characters
     question = combine_vectors(embed, question_parts(query, lead))

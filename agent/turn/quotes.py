@@ -53,7 +53,9 @@ def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Itera
     if quotes:
         yield from quotes
     elif units:
-        text = end_sentence(truncate_words(" ".join(unit.text for unit in units), MAX_TOKENS, tuning.max_sentence_words))
+        text = end_sentence(
+            truncate_words(" ".join(unit.text for unit in units), MAX_TOKENS, tuning.max_sentence_words)
+        )
         if text:
             yield Quote(text, (text,), passage.title, rank, 0)
 
