@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.runs.trace import read_trace
+from agent.tracks.oddities import report_oddities
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunResponse
 from agent.turn.extractive_answer import strip_not_found
@@ -136,8 +137,9 @@ def read_answers(path: Path, texts: Mapping[str, str]) -> list[Answer]:
     data = path.read_bytes()
     if b'"trace_version"' in data[: data.find(b"\n")]:
         return list(_read_traced_answers(path, texts))
-    _, _, turns = read_detected_run(data)
-    return [_from_run(turn.responses[0], texts) for turn in turns if turn.responses]
+    with report_oddities(path) as oddities:
+        _, _, turns = read_detected_run(data, oddities)
+        return [_from_run(turn.responses[0], texts) for turn in turns if turn.responses]
 
 
 def _read_traced_answers(path: Path, texts: Mapping[str, str]) -> Iterator[Answer]:

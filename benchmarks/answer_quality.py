@@ -24,13 +24,10 @@ from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
-from agent.turn.extractive_answer import (
-    NOT_FOUND,
-    candidate_sentences,
-    max_similarity,
-    strip_not_found,
-)
+from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
 from agent.turn.open_retriever import open_retriever
+from agent.turn.quote_ranking import max_similarity
+from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embed
@@ -140,7 +137,7 @@ def _others(query: Query, tools: Tools, withheld: set[str]) -> tuple[Hit, ...]:
 
 
 def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
-    texts = [candidate.text for candidate in candidate_sentences(passages, TUNING.answer)]
+    texts = [quote.lead for quote in find_quotes(passages, TUNING.answer)]
     return max_similarity(embed(texts), query, embed, TUNING.query.lead_characters) if texts else 0.0
 
 

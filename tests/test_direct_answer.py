@@ -12,9 +12,11 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.direct_answer import MAX_EVIDENCE, DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.question_kinds import recognise_kind
 from agent.turn.spans.answer_spans import find_spans
-from agent.turn.spans.question_words import Evidence
+from agent.turn.spans.question_words import Evidence, stem_words
+from indexes.documents.reading import parse_document
+from indexes.text.sentences import split_sentences
 from schemas.records import Passage
-from tests.conftest import ROOT
+from tests.conftest import EXAMPLES, ROOT
 
 CASES: list[dict[str, Any]] = json.loads((ROOT / "tests" / "cases" / "direct_answers.json").read_text(encoding="utf-8"))
 
@@ -88,3 +90,18 @@ def test_only_the_first_sentences_are_looked_at() -> None:
     assert found
     assert (found.text, found.sentence_index) == ("nine days", 1)
     assert choose_direct_answer(asked, kind, [*[other] * MAX_EVIDENCE, right]) is None
+
+
+def test_own_documents_have_most_of_their_facts_as_spans() -> None:
+    """The sentence with the fact is given, under its title."""
+    cases = json.loads((ROOT / "tests" / "cases" / "document_questions.json").read_text(encoding="utf-8"))
+    given = []
+    for case in cases:
+        path = EXAMPLES / "documents" / case["in"]
+        passages = parse_document(path, case["in"], path.read_bytes(), split_sentences).passages
+        texts = [(text, passage.title) for passage in passages for text in split_sentences(passage.text)]
+        evidence = next(Evidence(text, title) for text, title in texts if case["fact"] in text)
+        found = choose_direct_answer(case["ask"], recognise_kind(case["ask"]), [evidence])
+        given += [(found.text, case["fact"])] if found else []
+    assert not [(span, fact) for span, fact in given if not set(stem_words(span)) & set(stem_words(fact))]
+    assert len(given) >= 0.7 * len(cases)

@@ -38,7 +38,8 @@ _IMPLIED = {
     "code": "phone telephone number e-mail email mail address code nummer telefonnummer",
     "thing": "name called",
 }
-_LIGHT = "go need use get make come put give have brauche braucht benötigt"  # verbs that say next to nothing
+# Words that say next to nothing in any question.
+_LIGHT = "go need use get make come put give have each every any all brauche braucht benötigt"
 _KIND_VERBS = {  # a sentence right under a heading that has all words of the question needs one of these
     "money": "buy cost price kostet",
     "number": "weigh measure serve hold",
@@ -58,8 +59,8 @@ _OTHER_MONEY = (
     "fee tax "
     "Kaution Mahngebühr Rabatt Versand Trinkgeld"
 )
-_CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
-_HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|then|und|aber)\s)")
+_CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|und|aber)\s)")
+_HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|und|aber)\s)")
 _SEQUENCE = re.compile(
     r"[,;] (?:and |und )?(?:then|afterwards|later|dann|danach)\b", re.IGNORECASE
 )  # a value for each step

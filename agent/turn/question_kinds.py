@@ -152,7 +152,8 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ("number", rf"wieviele? (?P<noun>{_WORDS})"),
     (
         "number",
-        rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?(?P<counted>{_WORDS}(?: {_WORDS})*)",
+        rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?"
+        rf"(?P<counted>{_WORDS}(?: {_WORDS})*)",
     ),
     ("date", r"(?:since |until |till |seit |bis )?(?:when|wann)\b"),
     ("place", r"(?:from )?where\b|wo\b|wohin\b|woher\b"),

@@ -208,6 +208,10 @@ def _counted_spans(noun: str, sentence: str) -> Iterator[Span]:
     for number in _COUNT.finditer(sentence):
         if number.start() < taken:
             continue
+        if stems & set(stem_words(number.group())):  # the unit itself was asked for
+            taken = number.end()
+            yield Span(number.group(), number.start())
+            continue
         words = list(_COUNTED_WORD.finditer(sentence[number.end() :]))
         ends = [n for n, word in enumerate(words) if stems & set(stem_words(word.group()))]
         if not ends or sentence[number.end() : number.end() + words[ends[0]].start()].count(" ") > 3:
