@@ -109,6 +109,11 @@ class Passage:
     title: str = ""
     url: str = ""
 
+    @property
+    def document(self) -> str:
+        """Which document it is of: what stands before the place in its id."""
+        return self.id.rpartition(":")[0] or self.id
+
 
 UnitKind = Literal["sentence", "item", "row", "heading", "boilerplate"]
 

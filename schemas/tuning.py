@@ -69,7 +69,9 @@ class AnswerTuning:
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
-    answerable_cosine: float = 0.35  # of the nearest sentence; below, the passages are taken to have no answer
+    code_weight: float = 0.3  # of the share of the question's numbers and codes
+    newest_weight: float = 0.1  # of naming the newest year, where the question asks for what holds now
+    answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
     recent_messages: int = 5  # that passages give way to in the prompt of a model that writes

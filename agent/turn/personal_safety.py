@@ -133,17 +133,12 @@ def find_stems(text: str) -> Thing:
     return frozenset(word.stem for word in content_words(text))
 
 
-def find_document(passage: Passage) -> str:
-    """A passage's document: what stands before the place in its id."""
-    return passage.id.rpartition(":")[0] or passage.id
-
-
 def group_dishes(passages: Sequence[Passage]) -> dict[str, str]:
     """The dish of each passage, by id: its document and the heading that is neither "Ingredients" nor the like.
 
     Where a section has such a part, all below the heading above it is one dish.
     """
-    paths = {passage.id: (find_document(passage), *passage.title.split(": ")) for passage in passages}
+    paths = {passage.id: (passage.document, *passage.title.split(": ")) for passage in passages}
     wholes = {path[:end] for path in paths.values() for end in range(2, len(path)) if _is_part(path[end])}
     return {id: "\n".join(_find_whole(path, wholes)) for id, path in paths.items()}
 
@@ -217,7 +212,7 @@ def find_mention(passages: Iterable[Passage], avoidance: Avoidance) -> Sentence 
 def _name_dish(passage: Passage, dish: str) -> str:
     """What a dish is called: its last heading, or its document."""
     heading = dish.rpartition("\n")[2] if "\n" in dish else ""
-    return " ".join(heading.split()).strip(" .:") or find_document(passage)
+    return " ".join(heading.split()).strip(" .:") or passage.document
 
 
 def _prefer_liked(passages: Sequence[Passage], against: Sequence[Avoidance]) -> tuple[Passage, ...]:

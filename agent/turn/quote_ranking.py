@@ -1,21 +1,31 @@
 """How well each quote answers the question, and whether any does.
 
 By meaning (cosine of the sentence, alone and under its headings, with the question) and by words: the share of the
-question's words that the sentence and its headings have, the rare ones counting more, so that "E.17" is not answered
-with E.28. Without an embedding model words alone decide.
+question's words that the sentence and its headings have, the rare ones counting more; of numbers and codes that the
+question names, so that "E.17" is not answered with E.28; and where it asks for what holds now, the newest year. Without
+an embedding model words alone decide.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.turn.quotes import Quote
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
-from indexes.ranking.vectors import Embed, Vectors, combine_vectors
+from indexes.ranking.vectors import Embed, combine_vectors
 from indexes.text.analysis import extract_stems
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
+
+CODE = re.compile(r"\b(?=[\w.-]*\d)\w+(?:[.-]\w+)*")
+YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+ASKS_FOR_NOW = re.compile(
+    r"\b(?:now|nowadays|today|currently|current|at the moment|at present|these days|this year|latest|newest|most recent"
+    r"|jetzt|derzeit|zurzeit|heute|aktuell\w*|momentan|dieses Jahr)\b",
+    re.IGNORECASE,
+)
 
 
 def rank_quotes(
@@ -30,21 +40,44 @@ def rank_quotes(
         scores = _score_by_words(quotes, query, selected_statements, tuning.answer)
         answerable = any(scores)
     else:
-        cosines, answerable = _compare_meaning(quotes, query, embed, tuning)
-        shares = _share_question_words(quotes, query)
-        scores = [cosine + tuning.answer.overlap_weight * share for cosine, share in zip(cosines, shares, strict=True)]
+        cosines = compare_meaning(quotes, query, embed, tuning.query.lead_characters)
+        answerable = max(cosines) >= tuning.answer.answerable_cosine
+        named = _judge_words(quotes, query, tuning.answer)
+        scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
     scored = [replace(quote, score=score - penalty * quote.rank) for quote, score in zip(quotes, scores, strict=True)]
     return sorted(scored, key=lambda quote: -quote.score), answerable
 
 
-def _compare_meaning(quotes: Sequence[Quote], query: Query, embed: Embed, tuning: Tuning) -> tuple[list[float], bool]:
-    """The mean cosine of each quote, alone and under its headings; and whether the nearest is near enough."""
-    lead = tuning.query.lead_characters
-    question = combine_vectors(embed, question_parts(query, lead))
+def compare_meaning(quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int) -> list[float]:
+    """How near each quote is to the question: the mean of its cosines alone and under its headings."""
+    question = combine_vectors(embed, question_parts(query, lead_characters))
     plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
-    cosines = ((plain @ question + headed @ question) / 2).tolist()
-    return cosines, max_similarity(plain, query, embed, lead) >= tuning.answer.answerable_cosine
+    return [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
+
+
+def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
+    """What the words of each quote add to its cosine."""
+    shares = _share_question_words(quotes, query)
+    codes = _share_codes(quotes, query.utterance)
+    newest = _find_newest(quotes) if ASKS_FOR_NOW.search(query.utterance) else set()
+    return [
+        tuning.overlap_weight * share + tuning.code_weight * code + tuning.newest_weight * (place in newest)
+        for place, (share, code) in enumerate(zip(shares, codes, strict=True))
+    ]
+
+
+def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:
+    """The share of the utterance's numbers and codes that each quote has; 0 where it names none."""
+    wanted = {code.lower() for code in CODE.findall(utterance)}
+    held = [{code.lower() for code in CODE.findall(quote.headed)} for quote in quotes]
+    return [len(wanted & codes) / max(1, len(wanted)) for codes in held]
+
+
+def _find_newest(quotes: Sequence[Quote]) -> set[int]:
+    """The places of the quotes that name the newest year of all."""
+    years = [max(map(int, YEAR.findall(f"{quote.document} {quote.headed}")), default=0) for quote in quotes]
+    return {place for place, year in enumerate(years) if year and year == max(years)}
 
 
 def _share_question_words(quotes: Sequence[Quote], query: Query) -> list[float]:
@@ -75,19 +108,9 @@ def _score_by_words(
     return [score / best for score in scores]
 
 
-def max_similarity(vectors: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
-    """The highest cosine of some sentences with what the conversation is about at this turn."""
-    return float((vectors @ combine_vectors(embed, topic_parts(query, lead_characters))).max())
-
-
 def question_parts(query: Query, lead_characters: int) -> list[WeightedText]:
     """What an answer should say: the utterance and its rewrite, and what it follows."""
     return [(query.utterance, 1.0), (query.standalone, 1.0), (_lead_and_utterance(query, lead_characters), 0.5)]
-
-
-def topic_parts(query: Query, lead_characters: int) -> list[WeightedText]:
-    """What the conversation is about at this turn: the same, with less weight on the bare words of the utterance."""
-    return [(query.standalone, 1.0), (_lead_and_utterance(query, lead_characters), 2.0)]
 
 
 def _lead_and_utterance(query: Query, lead_characters: int) -> str:

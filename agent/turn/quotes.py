@@ -18,6 +18,7 @@ class Quote:
     lead: str  # the unit itself, by which the quote is judged
     texts: tuple[str, ...]  # what is shown: the unit, and those that must be shown with it, in their order
     heading: str  # the headings that the unit stands under
+    document: str  # what stands before the place in its passage's id
     rank: int  # of its passage, from 0
     place: int  # in its passage, from 0
     score: float = 0.0
@@ -49,7 +50,7 @@ def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote
 
 def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
     units = split_units(passage)
-    quotes = [quote for unit in units if (quote := _make_quote(units, unit, rank, tuning))]
+    quotes = [quote for unit in units if (quote := _make_quote(passage, unit, rank, tuning))]
     if quotes:
         yield from quotes
     elif units:
@@ -57,17 +58,17 @@ def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Itera
             truncate_words(" ".join(unit.text for unit in units), MAX_TOKENS, tuning.max_sentence_words)
         )
         if text:
-            yield Quote(text, (text,), passage.title, rank, 0)
+            yield Quote(text, (text,), passage.title, passage.document, rank, 0)
 
 
-def _make_quote(units: Sequence[Unit], unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
+def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
     """The quote of a unit; None for a question, for a very long one, and for what cannot stand alone."""
-    shown = find_units_to_quote(units, unit.place)
+    shown = find_units_to_quote(split_units(passage), unit.place)
     texts = tuple(end_sentence(each.text) for each in shown)
     words = len(unit.text.split())
     if not shown or not all(texts) or words > tuning.max_sentence_words or unit.text.rstrip("\"'”’)").endswith("?"):
         return None
-    return Quote(end_sentence(unit.text), texts, ": ".join(unit.headings), rank, unit.place)
+    return Quote(end_sentence(unit.text), texts, ": ".join(unit.headings), passage.document, rank, unit.place)
 
 
 def end_sentence(text: str) -> str:
