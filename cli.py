@@ -141,7 +141,7 @@ def answer(
             "--answer", help="Sentences of the passages, or written; auto: written by models of a billion parameters."
         ),
     ] = "auto",
-    words: Annotated[int, typer.Option(min=10, max=250, help="Of an answer, at most.")] = 105,
+    words: Annotated[int, typer.Option(min=10, max=250, help="Of an answer, at most.")] = 90,
     statement_threshold: Annotated[
         float | None,
         typer.Option(

@@ -26,7 +26,7 @@ from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
 from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
 from agent.turn.open_retriever import open_retriever
-from agent.turn.quote_ranking import compare_meaning
+from agent.turn.quote_ranking import nearest_cosine
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
@@ -138,7 +138,7 @@ def _others(query: Query, tools: Tools, withheld: set[str]) -> tuple[Hit, ...]:
 
 def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
     quotes = find_quotes(passages, TUNING.answer)
-    return max(compare_meaning(quotes, query, embed, TUNING.query.lead_characters), default=0.0) if quotes else 0.0
+    return nearest_cosine(quotes, query, embed, TUNING.query.lead_characters) if quotes else 0.0
 
 
 @dataclass(frozen=True, slots=True)

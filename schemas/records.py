@@ -251,7 +251,7 @@ class Plan:
     query: tuple[QueryPart, ...] = ("context", "previous")
     scorer: Scorer = "bm25"
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
-    words: int = 105  # of an answer, at most; a human one of the track has 86 on average
+    words: int = 90  # of an answer, at most; a human one of the track has 86 on average
     address_person: bool = False  # whether an answer says in words how a statement changed it: not in a run
     min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
     tuning: Tuning = Tuning()

@@ -16,15 +16,25 @@ def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
 
 def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
     for turn in turns:
-        yield from ("", f"**{turn.utterance}**", "", mark_citations(turn.answered) or "*Nothing was found.*")
+        yield from (
+            "",
+            f"**{turn.utterance}**",
+            "",
+            " ".join(to_markdown_pieces(turn.answered)) or "*Nothing was found.*",
+        )
         sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
 
 
 def mark_citations(answered: TurnResult) -> str:
     """The answer with the numbers of its sources, counted in the order of their first citation."""
+    return " ".join(mark_sentences(answered))
+
+
+def to_markdown_pieces(answered: TurnResult) -> list[str]:
+    """The answer in Markdown, piece by piece: the direct answer in bold, where there is one, then the sentences."""
     direct = [f"**{answered.response.direct}**"] if answered.response.direct else []
-    return " ".join([*direct, *mark_sentences(answered)])
+    return [*direct, *mark_sentences(answered)]
 
 
 def mark_sentences(answered: TurnResult) -> list[str]:

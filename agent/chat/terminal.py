@@ -112,6 +112,8 @@ class Terminal:
         self.sources = cited_sources(answered)
         for chosen in answered.selected_statements:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
+        if answered.response.direct:
+            self._say(answered.response.direct, "bold")
         self._say(mark_citations(answered) or "I found nothing about this in the documents.")
         self._show_sources("")
 
@@ -257,7 +259,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),
-            to_plain_text(mark_citations(turn.answered)),
+            to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn.answered)]))),
             sep="\n",
         )
         terminal.sources = cited_sources(turn.answered) or terminal.sources

@@ -21,7 +21,7 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
-from indexes.text.sentences import split_sentences
+from indexes.text.units import split_units
 from schemas.errors import InvalidInputError, list_with_limit
 from schemas.records import Passage
 
@@ -82,14 +82,22 @@ def rouge_f1(reply: str, text: str) -> dict[str, float]:
 
 def supported_share(text: str, cited: Sequence[Passage]) -> dict[str, float]:
     """Shares of sentences that a cited passage supports, and of cited passages that support a sentence."""
-    sentences = split_sentences(strip_not_found(text))
-    found = [supporting_ids(sentence, cited) for sentence in sentences]
+    answer = Passage("", strip_not_found(text))
+    sentences = [unit.text for unit in split_units(answer) if unit.is_statement]
+    found = [_find_support(sentences, place, cited) for place in range(len(sentences))]
     right = {id for ids in found for id in ids}
     return {
         "supported": sum(map(bool, found)) / len(found) if found else 0.0,
         "wholly supported": float(bool(found) and all(found)),
         **({"citations right": sum(passage.id in right for passage in cited) / len(cited)} if cited else {}),
     }
+
+
+def _find_support(sentences: Sequence[str], place: int, cited: Sequence[Passage]) -> tuple[str, ...]:
+    """The passages that support a sentence, alone or with its neighbour: it may be cut where the passage's is not."""
+    pairs = (" ".join(sentences[start : start + 2]) for start in (place, place - 1) if start >= 0)
+    tried = (supporting_ids(text, cited) for text in (sentences[place], *pairs))
+    return next(filter(None, tried), ())
 
 
 def _read_texts(turns: Sequence[RunTurn], given: PassageSource, path: Path) -> PassageTexts:

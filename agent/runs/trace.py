@@ -19,7 +19,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
-VERSION = 4  # raised whenever a field of a trace changes
+VERSION = 5  # raised whenever a field of a trace changes
 T = TypeVar("T")
 log = logging.getLogger("convagent")
 

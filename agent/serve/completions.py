@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources
-from agent.chat.export import mark_citations, mark_sentences
+from agent.chat.export import to_markdown_pieces
 from agent.chat.session import Assistant, check_utterance
 from agent.chat.store import Store
 from agent.serve.earlier_messages import to_turns
@@ -190,7 +190,7 @@ class _Reply:
     created: int
 
     def make_completion(self, answered: TurnResult, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": mark_citations(answered), "refusal": None}
+        message = {"role": "assistant", "content": " ".join(to_markdown_pieces(answered)), "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         rest = {"usage": _count_tokens(job), "citations": _list_citations(answered)}
         return self._make_frame("chat.completion", [choice]) | rest
@@ -237,7 +237,7 @@ async def _stream_events(reply: _Reply, job: QueuedQuestion[TurnResult], *, usag
         while not (await asyncio.wait([waiting], timeout=KEEPALIVE_SECONDS))[0]:
             yield ": still at it\n\n"
         answered = waiting.result()
-        for number, sentence in enumerate(mark_sentences(answered)):
+        for number, sentence in enumerate(to_markdown_pieces(answered)):
             yield _format_event(reply.make_chunk({"content": f" {sentence}" if number else sentence}))
         yield _format_event(reply.make_chunk({}, "stop") | {"citations": _list_citations(answered)})
         if usage:

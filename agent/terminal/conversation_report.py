@@ -58,6 +58,8 @@ def _show_turn(console: Any, turn: "TurnResult") -> None:
         else escape(s.text)
         for s in turn.response.sentences
     )
+    if turn.response.direct:
+        row("", escape(turn.response.direct), "bold")
     row("answer", marked or f"[dim]({'none was wanted' if turn.hits else 'nothing was found'})[/]")
     ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
     for id, number in sources.items():

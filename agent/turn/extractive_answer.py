@@ -54,7 +54,8 @@ def extract_answer(
         ]
     chosen = _choose(ranked if answerable else ranked[: tuning.answer.fallback_sentences], query, limit, tuning.answer)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
-    sentences = (Sentence(text, supporting_ids(text, passages)) for text in texts if text)
+    cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
+    sentences = tuple(sentence for sentence in cited if sentence.passage_ids)
     opening = () if answerable else (Sentence(NOT_FOUND, ()),)
     return Response((*opening, *sentences), to_sentence(direct.text) if direct else "")
 

@@ -41,7 +41,8 @@ def rank_quotes(
         answerable = any(scores)
     else:
         cosines = compare_meaning(quotes, query, embed, tuning.query.lead_characters)
-        answerable = max(cosines) >= tuning.answer.answerable_cosine
+        nearest = nearest_cosine(quotes, query, embed, tuning.query.lead_characters)
+        answerable = max(nearest, *cosines) >= tuning.answer.answerable_cosine
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
@@ -54,6 +55,16 @@ def compare_meaning(quotes: Sequence[Quote], query: Query, embed: Embed, lead_ch
     question = combine_vectors(embed, question_parts(query, lead_characters))
     plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
     return [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
+
+
+def nearest_cosine(quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int) -> float:
+    """How near the nearest quote is to what the conversation is about at this turn.
+
+    The question counts with less weight on the bare words of the utterance, which may be "And why?".
+    """
+    lead = _lead_and_utterance(query, lead_characters)
+    topic = combine_vectors(embed, [(query.standalone, 1.0), (lead, 2.0)])
+    return float((embed([quote.lead for quote in quotes]) @ topic).max())
 
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
