@@ -66,6 +66,7 @@ class AnswerTuning:
     overlap_weight: float = 0.15  # of the share of the question's words (at most 1.5), beside the cosine
     brief_gap: float = 0.25  # how far behind the best a sentence may lie that joins it, where one may answer
     account_gap: float = 0.35  # the same where an account is asked for
+    words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said

@@ -129,7 +129,7 @@ def test_a_run_that_only_searches_reads_nothing(example_index: PassageIndex, run
 
 
 def test_several_responses_are_ranked_short_and_from_different_passages(example_index: PassageIndex, run: Path) -> None:
-    report = answer(run, EvidenceFiles(example_index.directory, embedder="none"), Plan(k=50, responses=3))
+    report = answer(run, EvidenceFiles(example_index.directory, embedder="none"), Plan(k=50, responses=3, words=200))
     assert report.problems == ()
     lengths = [[len(response["text"].split()) for response in found] for found in responses(run)]
     assert max(map(max, lengths)) <= 250  # iKAT 2024 limits each by itself

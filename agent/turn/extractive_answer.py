@@ -52,7 +52,9 @@ def extract_answer(
             ranked[direct.sentence_index],
             *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
         ]
-    chosen = _choose(ranked if answerable else ranked[: tuning.answer.fallback_sentences], query, limit, tuning.answer)
+    near = _keep_near(ranked, query, tuning.answer, with_vectors=embed is not None)
+    best = near if answerable else ranked[: tuning.answer.fallback_sentences]
+    chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
     cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
     sentences = tuple(sentence for sentence in cited if sentence.passage_ids)
@@ -66,19 +68,23 @@ def find_direct_answer(question: str, ranked: Sequence[Quote]) -> DirectAnswer |
     return choose_direct_answer(question, recognise_kind(question), evidence)
 
 
-def _choose(ranked: Sequence[Quote], query: Query, limit: LengthLimit, tuning: AnswerTuning) -> list[Quote]:
-    """The best quote, and others that come near it and say something new, as many as there is room for."""
+def _keep_near(ranked: Sequence[Quote], query: Query, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
+    """The quotes that come near the best one; nearer, where one may answer the question."""
     gap = tuning.brief_gap if recognise_kind(query.utterance).name in BRIEF else tuning.account_gap
-    near = [quote for quote in ranked if quote.score >= ranked[0].score - gap]
+    gap *= 1.0 if with_vectors else tuning.words_gap_scale
+    return [quote for quote in ranked if quote.score >= ranked[0].score - gap]
+
+
+def _drop_redundant(ranked: Sequence[Quote], max_words: int, max_redundancy: float) -> list[Quote]:
+    """The best quotes that together have room, without those that repeat what better ones say."""
     chosen: list[Quote] = []
-    stems_so_far: set[str] = set()
-    for quote in near:
-        stems = frozenset(extract_stems(" ".join(quote.texts)))
-        redundancy = len(stems & stems_so_far) / max(1, len(stems))
+    stems_so_far: frozenset[str] = frozenset()
+    for quote in ranked:
+        redundancy = len(quote.stems() & stems_so_far) / max(1, len(quote.stems()))
         words = quote.length + sum(other.length for other in chosen)
-        if not chosen or (redundancy <= tuning.max_redundancy and words <= min(limit.words, limit.tokens)):
+        if not chosen or (redundancy <= max_redundancy and words <= max_words):
             chosen.append(quote)
-            stems_so_far |= stems
+            stems_so_far |= quote.stems()
     return chosen
 
 

@@ -114,7 +114,7 @@ def _score_by_words(
     """BM25 over the quotes for all that is known of the question and the person, the best having 1."""
     known = [query.utterance, query.standalone, query.standalone]
     asked = " ".join([*known, *(chosen.statement.text for chosen in selected_statements)])
-    scores = score_by_bm25(asked, [quote.headed for quote in quotes])
+    scores = score_by_bm25(asked, [quote.lead for quote in quotes])
     best = max(scores) or 1.0
     return [score / best for score in scores]
 
