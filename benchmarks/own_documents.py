@@ -327,6 +327,8 @@ def print_answer(graded: Graded) -> None:
     question, verdict = graded.question, graded.verdict
     values = [name if value is True else f"{name} ({value})" for name, value in asdict(verdict).items() if value]
     print(f"{question.id} [{question.kind}] {question.ask}")
+    if graded.response.direct:
+        print(f"    **{graded.response.direct}**")
     for sentence in graded.response.sentences:
         print(f"    {sentence.text}  [{', '.join(sentence.passage_ids)}]")
     print(f"  -> {', '.join(values) or 'nothing'}", flush=True)

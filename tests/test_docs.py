@@ -92,15 +92,20 @@ def test_every_command_that_is_shown_can_be_parsed(page: Path) -> None:
 @pytest.mark.model
 @pytest.mark.story
 def test_the_conversation_in_the_readme_is_what_is_printed(tmp_path: Path) -> None:
-    """Each answer's first sentence; what follows it may differ from processor to processor."""
+    """Each answer up to its first citation; what follows it may differ from processor to processor."""
     block = README.read_text().split("convagent chat --docs examples/documents\n")[1].split("```")[0]
-    shown = [line for line in block.splitlines() if line]
-    questions = [line.removeprefix("> ") for line in shown if line.startswith("> ")]
-    answers = [shown[at + 2].split(" [1]")[0] for at, line in enumerate(shown) if line.startswith("> ")]
+    questions = re.findall(r"^> (.+)$", block, re.MULTILINE)
     command = [sys.executable, f"{ROOT}/cli.py", "chat", "--docs", f"{EXAMPLES}/documents", "--incognito"]
     env = own_settings_left_out() | {"CONVAGENT_DATA": str(tmp_path)}
     asked = "".join(f"{question}\n" for question in questions)
     printed = subprocess.run(command, input=asked, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert printed.returncode == 0, printed.stderr
-    given = [line.split(" [1]")[0] for line in printed.stdout.splitlines() if " [1]" in line and line[0] != " "]
-    assert answers == given
+    assert read_openings(block) == read_openings(printed.stdout)
+
+
+def read_openings(shown: str) -> list[str]:
+    """What each answer says after the line of its search, up to its first citation."""
+    return [
+        " ".join(answer.split(" [1]")[0].split())
+        for answer in re.split(r"^searched for .*\n", shown, flags=re.MULTILINE)[1:]
+    ]

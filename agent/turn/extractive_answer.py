@@ -5,6 +5,7 @@ first. What a model sampled has no say here: the same question has the same answ
 (docs/reliability.md).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 from schemas.tuning import AnswerTuning, Tuning
 
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
+NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]*\w")
+ELSEWHERE = re.compile(r"\b(?:there|dort)\b", re.IGNORECASE)
 # Questions that one sentence may answer; all others ask for an account of something.
 BRIEF = frozenset({"number", "money", "date", "duration", "place", "person", "code", "yes-no", "choice", "thing"})
 
@@ -63,9 +66,21 @@ def extract_answer(
 
 
 def find_direct_answer(question: str, ranked: Sequence[Quote]) -> DirectAnswer | None:
-    """The few words that answer, where one of the best quotes surely has them."""
+    """The few words that answer, where one of the best quotes surely has them.
+
+    None where the question says "there", and where the quote is not about what the question names.
+    """
     evidence = [Evidence(quote.lead, quote.heading) for quote in ranked]
-    return choose_direct_answer(question, recognise_kind(question), evidence)
+    found = None if ELSEWHERE.search(question) else choose_direct_answer(question, recognise_kind(question), evidence)
+    if found is None:
+        return None
+    quote = ranked[found.sentence_index]
+    return found if find_names(question) <= set(extract_stems(f"{quote.document} {quote.headed}")) else None
+
+
+def find_names(question: str) -> frozenset[str]:
+    """The stems of the names in a question: words with a capital that do not open it."""
+    return frozenset(extract_stems(" ".join(NAME.findall(question))))
 
 
 def _keep_near(ranked: Sequence[Quote], query: Query, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
