@@ -5,7 +5,7 @@
 Gold are the topics' own passages that are in the index; a row is a mean over the turns that have one. Every row
 searches as `convagent answer` does, with the parts it names. What a row costs a turn are the tokens that the model read
 and wrote for its parts, and the seconds of model and search, on this machine; the conversation itself is read by the
-first step, which is the hypothetical answer. An answer is sampled for each seed; a row with one is the mean over the
+first step. An answer is sampled for each seed; a row with one is the mean over the
 seeds, with the standard deviation after it.
 """
 
@@ -150,27 +150,24 @@ def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row
 
 def rows() -> list[Row]:
     """The ladder: every part on its own beside the person's words, then together, then with meaning, then extras."""
-    none, context, answer, both = (), ("context",), ("hyde",), ("context", "hyde")
-    words = replace(DEFAULT, query=none)
+    context, answer, both = ("context",), ("hyde",), ("context", "hyde")
+    words = replace(DEFAULT, query=())
+    everything = replace(DEFAULT, query=("context", "hyde", "previous"))
     return [
         Row("raw utterance", words),
         Row("+ previous reply", replace(words, query=("previous",))),
         Row("+ phrases by likelihood", replace(words, query=("context",)), steps=context),
         Row("+ hypothetical answer", replace(words, query=("hyde",)), steps=answer),
-        Row("+ phrases, answer, previous reply", DEFAULT, steps=both),
+        Row("+ phrases, previous reply", DEFAULT, steps=context),
+        Row("+ phrases, answer, previous reply", everything, steps=both),
         Row("raw utterance, with MiniLM", words, meaning=True),
         Row("+ previous reply, with MiniLM", replace(words, query=("previous",)), meaning=True),
         Row("+ phrases, with MiniLM", replace(words, query=("context",)), meaning=True, steps=context),
-        Row(
-            "+ phrases, previous reply, with MiniLM",
-            replace(words, query=("context", "previous")),
-            meaning=True,
-            steps=context,
-        ),
         Row("+ answer, with MiniLM", replace(words, query=("hyde",)), meaning=True, steps=answer),
-        Row("+ phrases, answer, previous: the default", DEFAULT, meaning=True, steps=both),
-        Row("default, all seeds' answers at once", DEFAULT, meaning=True, steps=both, fused=True),
-        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=both),
+        Row("+ phrases, previous reply: the default", DEFAULT, meaning=True, steps=context),
+        Row("default and answer", everything, meaning=True, steps=both),
+        Row("default and all seeds' answers at once", everything, meaning=True, steps=both, fused=True),
+        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=context),
     ]
 
 
