@@ -59,8 +59,9 @@ def long_conversation(turns: int) -> Topic:
 
 
 def answered(topic: Topic, index: PassageIndex, model: Counting) -> Counting:
-    searcher = Searcher.over(open_retriever(index, None), Plan(k=10))
-    list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
+    plan = Plan(k=10, query=("context", "hyde", "previous"))  # every step that a model has
+    searcher = Searcher.over(open_retriever(index, None), plan)
+    list(answer_topic(topic, Tools(model, searcher.search, searcher.read, plan)))
     return model
 
 

@@ -23,6 +23,10 @@ from schemas.tuning import AnswerTuning, Tuning
 
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
 NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]*\w")
+ASKS_WHAT_IS_DUE = re.compile(r"\b(?:need|due|next|must|ha(?:s|ve) to|should|will|fällig|nächste\w*)\b", re.IGNORECASE)
+SAYS_WHAT_IS_DUE = re.compile(
+    r"\b(?:due|next|must|ha(?:s|ve) to|should|will|by|every|until|before|fällig|nächste\w*|bis|muss)\b", re.IGNORECASE
+)
 ELSEWHERE = re.compile(r"\b(?:there|dort)\b", re.IGNORECASE)
 # Questions that one sentence may answer; all others ask for an account of something.
 BRIEF = frozenset({"number", "money", "date", "duration", "place", "person", "code", "yes-no", "choice", "thing"})
@@ -68,14 +72,17 @@ def extract_answer(
 def find_direct_answer(question: str, ranked: Sequence[Quote]) -> DirectAnswer | None:
     """The few words that answer, where one of the best quotes surely has them.
 
-    None where the question says "there", and where the quote is not about what the question names.
+    None where the question says "there", where the quote is not about what the question names, and where it may tell of
+    the last time, but the next is asked for.
     """
     evidence = [Evidence(quote.lead, quote.heading) for quote in ranked]
     found = None if ELSEWHERE.search(question) else choose_direct_answer(question, recognise_kind(question), evidence)
     if found is None:
         return None
     quote = ranked[found.sentence_index]
-    return found if find_names(question) <= set(extract_stems(f"{quote.document} {quote.headed}")) else None
+    is_past = bool(ASKS_WHAT_IS_DUE.search(question)) and not SAYS_WHAT_IS_DUE.search(quote.lead)
+    named = find_names(question) <= set(extract_stems(f"{quote.document} {quote.headed}"))
+    return found if named and not is_past else None
 
 
 def find_names(question: str) -> frozenset[str]:
@@ -127,15 +134,15 @@ def strip_not_found(text: str) -> str:
 
 
 def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning) -> str:
-    """The sentence of some passages that says most nearly the same; empty where none is near."""
-    texts = [quote.lead for quote in find_quotes(passages, tuning) if len(quote.texts) == 1]
-    if not texts:
+    """What some passages say most nearly the same, with what must be shown with it; empty where nothing is near."""
+    quotes = find_quotes(passages, tuning)
+    if not quotes:
         return ""
     if embed is None:
         wanted = set(extract_stems(text))
-        similarities = [len(wanted & set(extract_stems(other))) / max(1, len(wanted)) for other in texts]
+        similarities = [len(wanted & set(extract_stems(quote.lead))) / max(1, len(wanted)) for quote in quotes]
     else:
-        vectors = embed([text, *texts])
+        vectors = embed([text, *(quote.lead for quote in quotes)])
         similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
-    similarity, nearest = max(zip(similarities, texts, strict=True))
-    return nearest if similarity >= tuning.same_sentence else ""
+    best = max(range(len(quotes)), key=lambda place: similarities[place])
+    return " ".join(quotes[best].texts) if similarities[best] >= tuning.same_sentence else ""

@@ -62,11 +62,12 @@ def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Itera
 
 
 def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
-    """The quote of a unit; None for a question, for a very long one, and for what cannot stand alone."""
+    """The quote of a unit; None for a question, a title in capitals, a very long one, and what cannot stand alone."""
     shown = find_units_to_quote(split_units(passage), unit.place)
     texts = tuple(end_sentence(each.text) for each in shown)
     words = len(unit.text.split())
-    if not shown or not all(texts) or words > tuning.max_sentence_words or unit.text.rstrip("\"'”’)").endswith("?"):
+    says_nothing = unit.text.isupper() or unit.text.rstrip("\"'”’)").endswith("?")
+    if not shown or not all(texts) or words > tuning.max_sentence_words or says_nothing:
         return None
     return Quote(end_sentence(unit.text), texts, ": ".join(unit.headings), passage.document, rank, unit.place)
 
