@@ -75,7 +75,7 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
 def end_sentence(text: str) -> str:
     """With a full stop where the next sentence would else be taken for a part of it; empty where that is no help."""
     stopped = f"{text.rstrip(' :;,-–—')}."
-    return next((ended for ended in (text, stopped) if len(split_sentences(f"{ended} Then.")) > 1), "")
+    return next((ended for ended in (text, stopped) if split_sentences(f"{ended} Then.")[-1] == "Then."), "")
 
 
 def truncate_words(text: str, tokens: int, max_words: int) -> str:
