@@ -69,6 +69,7 @@ class AnswerTuning:
     words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
+    doubt_penalty: float = 0.15  # where a heading may be glued to the front
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.1  # of naming the newest year, where the question asks for what holds now

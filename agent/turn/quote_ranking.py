@@ -46,7 +46,10 @@ def rank_quotes(
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
-    scored = [replace(quote, score=score - penalty * quote.rank) for quote, score in zip(quotes, scores, strict=True)]
+    scored = [
+        replace(quote, score=score - penalty * quote.rank - tuning.answer.doubt_penalty * quote.doubtful)
+        for quote, score in zip(quotes, scores, strict=True)
+    ]
     return sorted(scored, key=lambda quote: -quote.score), answerable
 
 

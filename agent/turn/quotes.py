@@ -21,6 +21,7 @@ class Quote:
     document: str  # what stands before the place in its passage's id
     rank: int  # of its passage, from 0
     place: int  # in its passage, from 0
+    doubtful: bool = False  # a heading may be glued to its front
     score: float = 0.0
 
     @property
@@ -69,7 +70,15 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
     says_nothing = unit.text.isupper() or unit.text.rstrip("\"'”’)").endswith("?")
     if not shown or not all(texts) or words > tuning.max_sentence_words or says_nothing:
         return None
-    return Quote(end_sentence(unit.text), texts, ": ".join(unit.headings), passage.document, rank, unit.place)
+    return Quote(
+        end_sentence(unit.text),
+        texts,
+        ": ".join(unit.headings),
+        passage.document,
+        rank,
+        unit.place,
+        any(each.may_have_heading for each in shown),
+    )
 
 
 def end_sentence(text: str) -> str:
