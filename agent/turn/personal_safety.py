@@ -96,7 +96,15 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     kept = _prefer_liked([passage for passage in passages if passage.id not in gone], against)
     best = {passage.id for passage in passages[:depth]}
     missed = tuple(dish for dish in left_out if any(passage.id in best for passage in dish.passages))
-    return Review(tuple(passages), kept[:depth], missed, tuple(_find_warnings(passages, needs)), dishes)
+    warnings = tuple(_find_warnings(passages, drop_asked_pets(needs, utterances)))
+    return Review(tuple(passages), kept[:depth], missed, warnings, dishes)
+
+
+def drop_asked_pets(needs: PersonalNeeds, utterances: Sequence[str]) -> PersonalNeeds:
+    """The needs without the animals that the question asks about ("safe for cats?"): its answer tells of dangers."""
+    asked = utterances[-1] if utterances else ""
+    left = (each for each in needs.conditions if not (each.is_of_pet and each.named.search(asked)))
+    return replace(needs, conditions=tuple(left))
 
 
 def find_ruling_out(avoidances: Sequence[Avoidance], utterances: Sequence[str]) -> tuple[Avoidance, ...]:
