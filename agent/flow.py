@@ -25,9 +25,7 @@ from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statem
 
 log = logging.getLogger("convagent")
 NOTHING = Provided()
-FURTHER = (
-    4  # times as many passages are read as shown where a person must avoid something: they tell of the same dishes
-)
+FURTHER = 4  # times as many passages are read as shown where a person must avoid something
 NOTHING_PROVIDED: Mapping[str, Provided] = MappingProxyType({})
 NO_REPLIES: Mapping[str, str] = MappingProxyType({})
 
