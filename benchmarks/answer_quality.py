@@ -138,7 +138,9 @@ def _others(query: Query, tools: Tools, withheld: set[str]) -> tuple[Hit, ...]:
 
 def _nearest(passages: Sequence[Passage], query: Query, embed: Embed) -> float:
     quotes = find_quotes(passages, TUNING.answer)
-    return nearest_cosine(quotes, query, embed, TUNING.query.lead_characters) if quotes else 0.0
+    if not quotes:
+        return 0.0
+    return nearest_cosine(embed([quote.lead for quote in quotes]), query, embed, TUNING.query.lead_characters)
 
 
 @dataclass(frozen=True, slots=True)

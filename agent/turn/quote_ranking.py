@@ -14,7 +14,7 @@ from dataclasses import replace
 from agent.turn.quotes import Quote
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
-from indexes.ranking.vectors import Embed, combine_vectors
+from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
@@ -40,9 +40,11 @@ def rank_quotes(
         scores = _score_by_words(quotes, query, selected_statements, tuning.answer)
         answerable = any(scores)
     else:
-        cosines = compare_meaning(quotes, query, embed, tuning.query.lead_characters)
-        nearest = nearest_cosine(quotes, query, embed, tuning.query.lead_characters)
-        answerable = max(nearest, *cosines) >= tuning.answer.answerable_cosine
+        plain, lead = embed([quote.lead for quote in quotes]), tuning.query.lead_characters
+        question = combine_vectors(embed, question_parts(query, lead))
+        headed = embed([quote.headed for quote in quotes])
+        cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
+        answerable = max(nearest_cosine(plain, query, embed, lead), *cosines) >= tuning.answer.answerable_cosine
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
@@ -53,21 +55,13 @@ def rank_quotes(
     return sorted(scored, key=lambda quote: -quote.score), answerable
 
 
-def compare_meaning(quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int) -> list[float]:
-    """How near each quote is to the question: the mean of its cosines alone and under its headings."""
-    question = combine_vectors(embed, question_parts(query, lead_characters))
-    plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
-    return [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
-
-
-def nearest_cosine(quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int) -> float:
-    """How near the nearest quote is to what the conversation is about at this turn.
+def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
+    """How near the nearest of some quotes is to what the conversation is about at this turn.
 
     The question counts with less weight on the bare words of the utterance, which may be "And why?".
     """
     lead = _lead_and_utterance(query, lead_characters)
-    topic = combine_vectors(embed, [(query.standalone, 1.0), (lead, 2.0)])
-    return float((embed([quote.lead for quote in quotes]) @ topic).max())
+    return float((quotes @ combine_vectors(embed, [(query.standalone, 1.0), (lead, 2.0)])).max())
 
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
