@@ -13,11 +13,11 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
-from agent.turn.avoidance import find_needs
 from agent.turn.extractive_answer import strip_not_found
-from agent.turn.personal_answer import answer_for_person
-from agent.turn.personal_safety import review_passages
 from agent.turn.query_rewriting import rewrite_query
+from agent.turn.safety.avoidance import find_needs
+from agent.turn.safety.personal_answer import answer_for_person
+from agent.turn.safety.personal_safety import review_passages
 from agent.turn.statement_selection import select_statements
 from indexes.ranking.vectors import Embed
 from schemas.errors import ModelError

@@ -10,8 +10,8 @@ from agent.models.protocol import Conversation, LanguageModel
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.answer_generation import generate_responses
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
-from agent.turn.personal_safety import LeftOut, Review, is_of
-from agent.turn.second_person import list_names, say_told, turn_to_you
+from agent.turn.safety.personal_safety import LeftOut, Review, is_of
+from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement

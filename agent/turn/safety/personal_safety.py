@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from agent.turn.attribution import content_words
-from agent.turn.avoidance import Avoidance, PersonalNeeds, Thing, content_stems, split_told
-from agent.turn.food_kinds import COMPOUND
-from agent.turn.request_kind import classify_request
-from agent.turn.source_warnings import is_label, is_warning, lists_contents
+from agent.turn.safety.avoidance import Avoidance, PersonalNeeds, Thing, content_stems, split_told
+from agent.turn.safety.food_kinds import COMPOUND
+from agent.turn.safety.request_kind import classify_request
+from agent.turn.safety.source_warnings import is_label, is_warning, lists_contents
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Sentence, Statement
 

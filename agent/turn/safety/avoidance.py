@@ -1,6 +1,6 @@
 """What a person must or would rather avoid, read off statements: "I'm allergic to peanuts", "I hate long flights".
 
-By rules, not by a threshold: whether a statement bears on the turn is for `agent/turn/personal_safety.py`. Where the
+By rules, not by a threshold: whether a statement bears on the turn is for `agent/turn/safety/personal_safety.py`. Where the
 rules err, they err on the side of avoiding.
 """
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.turn.attribution import content_words
-from agent.turn.food_kinds import DIETS, KINDS, PREGNANCY
-from agent.turn.source_warnings import Condition, find_conditions
+from agent.turn.safety.food_kinds import DIETS, KINDS, PREGNANCY
+from agent.turn.safety.source_warnings import Condition, find_conditions
 from indexes.text.sentences import split_sentences
 from schemas.records import ScoredStatement, Statement
 

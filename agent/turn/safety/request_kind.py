@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from agent.turn.avoidance import split_told
+from agent.turn.safety.avoidance import split_told
 from indexes.text.sentences import split_sentences
 
 RequestKind = Literal["recommendation", "fact", "unsure"]

@@ -1,0 +1,1 @@
+"""What a person must avoid: read from their statements, kept out of what is recommended, and warned of."""
