@@ -1,7 +1,7 @@
 """What a person must or would rather avoid, read off statements: "I'm allergic to peanuts", "I hate long flights".
 
-By rules, not by a threshold: whether a statement bears on the turn is for `personal_safety.py`. Where the rules err, they
-err on the side of avoiding.
+By rules, not by a threshold: whether a statement bears on the turn is for `personal_safety.py`. Where the rules err,
+they err on the side of avoiding.
 """
 
 import re
