@@ -40,6 +40,14 @@ def embed(minilm: Embedder) -> Embed:
     return minilm.embed
 
 
+@pytest.mark.parametrize("text", ["Home | Recipes | Bread | " * 40, "RYE BREAD", "Which bread? Which flour? "])
+def test_a_passage_without_a_statement_is_quoted_by_its_beginning(text: str) -> None:
+    """A run needs a text and a passage that it is from, whatever was found."""
+    response = extract_answer(Query("Which bread keeps?"), (), [Passage("menu:1", text)], None, LengthLimit(), Tuning())
+    assert response.used == ("menu:1",)
+    assert response.sentences[-1].text in " ".join(text.split())
+
+
 @pytest.mark.story
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:

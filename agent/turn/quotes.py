@@ -55,10 +55,8 @@ def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Itera
     if quotes:
         yield from quotes
     elif units:
-        text = end_sentence(
-            truncate_words(" ".join(unit.text for unit in units), MAX_TOKENS, tuning.max_sentence_words)
-        )
-        if text:
+        whole = " ".join(unit.text for unit in units)
+        if text := truncate_words(whole, MAX_TOKENS, tuning.max_sentence_words):
             yield Quote(text, (text,), passage.title, passage.document, rank, 0)
 
 
