@@ -44,20 +44,20 @@ class Quote:
 
 
 def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
-    """Everything that can be quoted, each text once; where a passage has no statement, its beginning."""
-    found = [quote for rank, passage in enumerate(passages) for quote in _find_in_passage(passage, rank, tuning)]
+    """Everything that can be quoted, each text once; where there is no statement at all, the passages' beginnings."""
+    numbered = list(enumerate(passages))
+    found = [quote for rank, passage in numbered for quote in _find_in_passage(passage, rank, tuning)]
+    found = found or [quote for rank, passage in numbered for quote in _quote_beginning(passage, rank, tuning)]
     return list({quote.texts: quote for quote in reversed(found)}.values())[::-1]
 
 
 def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
-    units = split_units(passage)
-    quotes = [quote for unit in units if (quote := _make_quote(passage, unit, rank, tuning))]
-    if quotes:
-        yield from quotes
-    elif units:
-        whole = " ".join(unit.text for unit in units)
-        if text := truncate_words(whole, MAX_TOKENS, tuning.max_sentence_words):
-            yield Quote(text, (text,), passage.title, passage.document, rank, 0)
+    return (quote for unit in split_units(passage) if (quote := _make_quote(passage, unit, rank, tuning)))
+
+
+def _quote_beginning(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
+    if text := truncate_words(" ".join(passage.text.split()), MAX_TOKENS, tuning.max_sentence_words):
+        yield Quote(text, (text,), passage.title, passage.document, rank, 0)
 
 
 def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
