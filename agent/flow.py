@@ -19,7 +19,7 @@ from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import review_passages
 from agent.turn.statement_selection import select_statements
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelError
 from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statement, Topic, Turn, TurnResult
 
@@ -38,7 +38,7 @@ class Tools:
     search: Callable[[Query], tuple[Hit, ...]]
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     plan: Plan = Plan()
-    embed: Embed | None = None  # texts to vectors, where there is an embedding model
+    embedder: Embedder | None = None
     fallback_llm: LanguageModel = field(default_factory=lambda: NoModel(ignore_call))  # for turns at which `llm` fails
 
 
@@ -46,13 +46,15 @@ def answer_turn(
     turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], tools: Tools, given: Provided = NOTHING
 ) -> TurnResult:
     """Everything that happens to one turn."""
-    llm, embed, plan = tools.llm, tools.embed, tools.plan
+    llm, plan = tools.llm, tools.plan
+    embed = tools.embedder.embed if tools.embedder else None
+    encode_turn = tools.embedder.encode_turn if tools.embedder else None
     last = Message("user", given.human_rewrite or turn.utterance)
     conversation = Conversation(prompts.render("system").instruction, (*history, last))
 
     query = Query(turn.utterance)
     if plan.parts.rewrite:
-        query = rewrite_query(conversation, llm, plan, given.human_rewrite)
+        query = rewrite_query(conversation, llm, plan, given.human_rewrite, encode_turn)
     statements = given.statements
     if statements is None:
         statements = select_statements(conversation, query, ptkb, llm, embed, plan)

@@ -68,7 +68,7 @@ def tools_of(bed: Bed, llm: LanguageModel, embedder: str, plan: Plan) -> Tools:
     opened = open_embedder(embedder)
     retriever = open_retriever(bed.index, opened, plan)
     searcher = Searcher.over(retriever, plan)
-    return Tools(llm, searcher.search, searcher.read, plan, opened.embed if opened else None)
+    return Tools(llm, searcher.search, searcher.read, plan, opened)
 
 
 def answer_all(bed: Bed, tools: Tools) -> tuple[list[TurnResult], float]:
@@ -124,11 +124,11 @@ Withheld = Callable[[str], set[str]]  # the passages that a turn, by its id, may
 
 def nearness(bed: Bed, found: Sequence[TurnResult], tools: Tools, withheld: Withheld | None) -> list[float]:
     """The cosine of the nearest sentence of each turn's passages: the gold ones, or the best that are not withheld."""
-    assert tools.embed is not None
+    assert tools.embedder is not None
     cosines = []
     for turn in found:
         hits = bed.gold[turn.turn_id] if withheld is None else _others(turn.query, tools, withheld(turn.turn_id))
-        cosines.append(_nearest(tools.read(hits[:SHOWN]), turn.query, tools.embed))
+        cosines.append(_nearest(tools.read(hits[:SHOWN]), turn.query, tools.embedder.embed))
     return cosines
 
 

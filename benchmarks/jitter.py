@@ -63,7 +63,7 @@ def answer(
     """All turns of some topics."""
     retriever = open_retriever(index, embedder, plan)
     searcher = Searcher.over(retriever, plan)
-    tools = Tools(llm, searcher.search, searcher.read, plan, embedder.embed if embedder else None)
+    tools = Tools(llm, searcher.search, searcher.read, plan, embedder)
     return [answered for topic in topics for answered in answer_topic(topic, tools)]
 
 

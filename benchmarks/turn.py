@@ -118,9 +118,7 @@ def ours(topics: Sequence[Topic], index: Path) -> Cost:
     embedder = open_embedder("minilm")
     retriever = open_retriever(PassageIndex(index), embedder, plan)
     searcher = Searcher.over(retriever, plan, calls.append)
-    tools = Tools(
-        open_model("smollm2", calls.append), searcher.search, searcher.read, plan, embedder.embed if embedder else None
-    )
+    tools = Tools(open_model("smollm2", calls.append), searcher.search, searcher.read, plan, embedder)
     for topic in topics:
         started = time.perf_counter()
         for _ in answer_topic(topic, tools):

@@ -78,10 +78,11 @@ class Query:
 
     utterance: str  # the person's own words
     rewrite: str = ""  # the same, made to stand alone
-    context: tuple[str, ...] = ()  # phrases of the conversation that the utterance refers to
+    context: tuple[str, ...] = ()  # words or phrases of the conversation that the utterance refers to
     hypothetical_answers: tuple[str, ...] = ()  # their words are often those of a relevant passage
     previous_reply: str = ""  # the reply that the utterance follows
     earlier_utterances: tuple[str, ...] = ()  # the utterances before it
+    encoded_text: str = ""  # the turn and its conversation, as the taught encoder read them; empty where it did not
 
     def reply_lead(self, characters: int) -> str:
         """The beginning of the reply that the utterance follows, which says what it is about."""
@@ -238,8 +239,8 @@ Scorer = Literal["bm25", "dirichlet"]
 class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
-    context: the rewrite, or phrases of the conversation. previous: the reply that the utterance follows. hyde:
-    hypothetical answers (Gao et al., ACL 2023), which with the bundled model gain nothing (docs/log.md).
+    context: the rewrite, or what the utterance refers to of the conversation. previous: the reply that the utterance
+    follows. hyde: hypothetical answers (Gao et al., ACL 2023), which with the bundled model gain nothing (docs/log.md).
     """
 
     k: int = 1000  # passages of the ranking

@@ -12,6 +12,8 @@ class QueryTuning:
 
     context_phrases: int = 3  # phrases of the conversation that join the query
     candidate_phrases: int = 40  # the latest ones are considered; each costs its own tokens
+    context_words: int = 6  # of the conversation, that join the query where the taught encoder chooses them
+    word_probability: float = 0.5  # from which one is chosen
     recent_messages: int = 4  # whose phrases are considered, beside the first message of all
     hyde_tokens: int = 64  # of a hypothetical answer
     lead_characters: int = 300  # of the previous reply: its beginning says what it is about
@@ -27,6 +29,7 @@ class RetrievalTuning:
     own_words: int = 6  # an utterance of so many words leans on itself and on the conversation alike
     dense_reply_weight: float = 0.5
     dense_hyde_weight: float = 0.5
+    encoder_share: float = 0.4  # of the taught encoder's vector, beside what the texts mean one by one
     cosine_weight: float = 4.0  # beside BM25, whose best passage has 1
     first_stage_depth: int = 1000  # passages that BM25 finds at least where they are reranked
     rerank_depth: int = 100  # passages whose cosine is computed where the index has no vectors

@@ -494,7 +494,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 class Counted:
     """An embedder that remembers what it was asked."""
 
-    name, digest, size = "counted", "1" * 64, 2
+    name, digest, size, encode_turn = "counted", "1" * 64, 2, None
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -29,7 +29,7 @@ WORDS = ("bread", "fern", "trumpet")
 class Counted:
     """An embedder of three words, to see what is asked of it: a text's vector is which of them it holds, if any."""
 
-    name, digest, size = "counted", "0" * 64, 4
+    name, digest, size, encode_turn = "counted", "0" * 64, 4, None
 
     def __init__(self) -> None:
         self.asked: list[str] = []

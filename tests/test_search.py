@@ -64,9 +64,11 @@ class Watched:
     def __init__(self, retriever: HybridRetriever) -> None:
         self.retriever, self.traced = retriever, list[object]()
 
-    def find(self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int) -> tuple[Hit, ...]:
+    def find(
+        self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int, turn: str = ""
+    ) -> tuple[Hit, ...]:
         self.traced.append(tracing_is_enabled())
-        return self.retriever.find(words, meaning, k)
+        return self.retriever.find(words, meaning, k, turn)
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         return self.retriever.read(ids)

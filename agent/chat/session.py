@@ -104,8 +104,9 @@ def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embed
     llm = open_model(model, calls)
     retriever = open_retriever(index, embedder, plan)
     searcher = Searcher.over(retriever, plan, calls)
-    embed = embedder.embed if embedder else None
-    return Assistant(Collection(source, index), model, Tools(llm, searcher.search, searcher.read, plan, embed), calls)
+    return Assistant(
+        Collection(source, index), model, Tools(llm, searcher.search, searcher.read, plan, embedder), calls
+    )
 
 
 @dataclass(slots=True)

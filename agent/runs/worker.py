@@ -41,8 +41,7 @@ class WorkerSpecification:
         if embedder and self.cache:
             embedder = cache_vectors(embedder)
         search = evidence.open_search(embedder, self.plan, calls.record)
-        embed = embedder.embed if embedder else None
-        tools = Tools(llm, search, evidence.read, self.plan, embed, NoModel(calls.record))
+        tools = Tools(llm, search, evidence.read, self.plan, embedder, NoModel(calls.record))
         return Worker(llm, embedder, tools, calls)
 
 

@@ -34,7 +34,8 @@ def open_retriever(index: PassageIndex, embedder: Embedder | None, plan: Plan = 
         )
     if embedder is not None:
         vectors = own_vectors(index, embedder)
-        stages.append(CosineStage(index, embedder.embed, vectors, tuning.cosine_weight, tuning.rerank_depth))
+        weights = (tuning.cosine_weight, tuning.rerank_depth)
+        stages.append(CosineStage(index, embedder.embed, vectors, *weights, embedder.encode_turn, tuning.encoder_share))
     return HybridRetriever(index, tuple(stages))
 
 

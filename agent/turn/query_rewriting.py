@@ -1,22 +1,27 @@
 """The turn made searchable: what the utterance leaves unsaid, and where it is wanted a hypothetical answer.
 
-A small model cannot rewrite a question, but it knows by likelihood which phrase of the conversation the question
-refers to; so it chooses among the phrases that are there. A larger one rewrites in its own words (docs/log.md has the
-figures).
+An encoder that was taught conversations tells which of their words the question that stands alone has. Without one, a
+small language model chooses among the phrases that are there: it cannot rewrite a question, but it knows by likelihood
+what the question refers to. A larger one rewrites in its own words (docs/log.md has the figures).
 """
 
+import string
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
-from indexes.text.analysis import extract_stems
+from agent.turn.conversation_text import compose_conversation
+from indexes.ranking.vectors import EncodeTurn
+from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import extract_phrases
 from schemas.records import Message, Plan, Query
 from schemas.tuning import QueryTuning
 
+_PUNCTUATION = string.punctuation + "“”‘’…–—"
 SEEDS_PER_RUN = 1000  # distinct seeds for the samples of one run
 
 
@@ -26,7 +31,13 @@ class RewriteReply(Struct):
     text: Annotated[str, Meta(max_length=300)] = ""
 
 
-def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, human_rewrite: str = "") -> Query:
+def rewrite_query(
+    conversation: Conversation,
+    llm: LanguageModel,
+    plan: Plan,
+    human_rewrite: str = "",
+    encode_turn: EncodeTurn | None = None,
+) -> Query:
     """What to search for. Parts that the model cannot give are empty; the person's own words are always there.
 
     With a human rewrite (a manual run) at most the hypothetical answer is left to the model.
@@ -37,14 +48,18 @@ def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, hu
     earlier = tuple(message.text for message in history if message.role == "user")
     if not history or human_rewrite:
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
-    rewrite: str = ""
-    context: tuple[str, ...] = ()
-    if "context" in plan.query and llm.writes_answers:
-        rewrite = write_rewrite(conversation, llm)
-    elif "context" in plan.query:
+    query = Query(last.text, "", (), hyde, history[-1].text, earlier)
+    if "context" not in plan.query:
+        return query
+    if llm.writes_answers:
+        return replace(query, rewrite=write_rewrite(conversation, llm))
+    if encode_turn:
+        query = replace(query, encoded_text=compose_conversation(query))
+        context = select_context_words(query, encode_turn, plan.tuning.query)
+    else:
         context = select_context_phrases(conversation, llm, plan.tuning.query)
-        rewrite = f"{last.text} ({', '.join(context)})" if context else last.text
-    return Query(last.text, rewrite, context, hyde, history[-1].text, earlier)
+    rewrite = f"{last.text} ({', '.join(context)})" if context else last.text
+    return replace(query, rewrite=rewrite, context=context)
 
 
 def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel, plan: Plan) -> tuple[str, ...]:
@@ -59,6 +74,20 @@ def write_rewrite(conversation: Conversation, llm: LanguageModel) -> str:
     """The utterance in the model's own words."""
     prompt = prompts.render("rewrite")
     return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
+
+
+def select_context_words(query: Query, encode_turn: EncodeTurn, tuning: QueryTuning) -> tuple[str, ...]:
+    """The words of the conversation that the question which stands alone most likely has, likeliest first."""
+    said = set(extract_stems(query.utterance))
+    likeliest: dict[tuple[str, ...], tuple[float, str]] = {}
+    for word, probability in encode_turn(query.encoded_text).words:
+        stems = tuple(extract_stems(word))
+        bare = word.strip(_PUNCTUATION)
+        if probability < tuning.word_probability or set(stems) <= said or bare.lower() in load_stop_words():
+            continue
+        likeliest[stems] = max(likeliest.get(stems, (0.0, "")), (probability, bare))
+    ranked = sorted(likeliest.values(), key=lambda pair: -pair[0])
+    return tuple(word for _, word in ranked[: tuning.context_words])
 
 
 def select_context_phrases(conversation: Conversation, llm: LanguageModel, tuning: QueryTuning) -> tuple[str, ...]:

@@ -44,7 +44,11 @@ class Searcher:
     def _call_tool(self, query: Query) -> tuple[Hit, ...]:
         started = time.perf_counter()
         words = {"query": query.utterance, "more": weigh_words(query, self.plan.tuning)}
-        arguments = words | {"meaning": weigh_meaning(query, self.plan.tuning), "k": self.plan.retrieval_depth}
+        arguments: dict[str, object] = words | {
+            "meaning": weigh_meaning(query, self.plan.tuning),
+            "k": self.plan.retrieval_depth,
+        }
+        arguments["turn"] = query.encoded_text
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
         hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
         seconds = round(time.perf_counter() - started, 4)

@@ -16,15 +16,16 @@ SNIPPET_CHARACTERS = 600  # characters of a passage that a model sees in the too
 
 
 class SearchArguments(BaseModel):
-    """What a model fills in to call the tool; `more` and `meaning` are not shown to it, but for callers that know more.
+    """What a model fills in to call the tool; `more`, `meaning` and `turn` are for callers that know more.
 
     `more` are further texts, each with the weight of its words; `meaning` is what is meant, with weights (default: the
-    query).
+    query); `turn` is the turn with its conversation, as `compose_conversation` writes it.
     """
 
     query: str = Field(description="What to look for, in plain words")
     more: Annotated[list[tuple[str, float]], InjectedToolArg] = []
     meaning: Annotated[list[tuple[str, float]], InjectedToolArg] = []
+    turn: Annotated[str, InjectedToolArg] = ""
     k: int = Field(default=5, ge=1, le=1000, description="How many passages to return")
 
 
@@ -54,9 +55,14 @@ class PassageSearch(BaseTool):
             return await super().arun(*arguments, **settings)
 
     def _run(
-        self, query: str, more: Sequence[WeightedText] = (), meaning: Sequence[WeightedText] = (), k: int = 5
+        self,
+        query: str,
+        more: Sequence[WeightedText] = (),
+        meaning: Sequence[WeightedText] = (),
+        turn: str = "",
+        k: int = 5,
     ) -> tuple[str, tuple[Hit, ...]]:
-        hits = self.retriever.find([(query, 1.0), *more], meaning or [(query, 1.0)], k)
+        hits = self.retriever.find([(query, 1.0), *more], meaning or [(query, 1.0)], k, turn)
         shown = self.retriever.read([hit.id for hit in hits[:5]])
         text = "\n\n".join(f"[{passage.id}] {passage.text[:SNIPPET_CHARACTERS]}" for passage in shown)
         return text or "Nothing was found.", hits

@@ -18,7 +18,7 @@ from indexes.passage_index import (
     weight_stems,
 )
 from indexes.ranking.scorers import ScoreFunction
-from indexes.ranking.vectors import Embed, Vectors, combine_vectors
+from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
 from schemas.records import Hit, Passage
 
@@ -30,6 +30,7 @@ class SearchRequest:
     words: tuple[WeightedText, ...]
     meaning: tuple[WeightedText, ...]
     k: int  # passages wanted
+    turn: str = ""  # the turn with its conversation, for an encoder that was taught such texts
 
 
 Stage = Callable[[SearchRequest, RankedNumbers], RankedNumbers]  # the passages of the stage before, best first
@@ -42,9 +43,12 @@ class HybridRetriever:
     index: PassageIndex
     stages: tuple[Stage, ...]
 
-    def find(self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int) -> tuple[Hit, ...]:
+    def find(
+        self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int, turn: str = ""
+    ) -> tuple[Hit, ...]:
         """The `k` best passages, scores strictly decreasing. The arguments are those of `SearchRequest`."""
-        request = SearchRequest(tuple(words), tuple((text, weight) for text, weight in meaning if text.strip()), k)
+        meant = tuple((text, weight) for text, weight in meaning if text.strip())
+        request = SearchRequest(tuple(words), meant, k, turn)
         ranked: RankedNumbers = []
         for stage in self.stages:
             ranked = stage(request, ranked)
@@ -94,11 +98,15 @@ class CosineStage:
     vectors: Vectors | None  # a row a passage, by its number
     weight: float  # of the cosine; the best passage by words has 1
     rerank_depth: int
+    encode_turn: EncodeTurn | None = None
+    turn_share: float = 0.0  # of what the taught encoder makes of the turn, in the vector that is searched with
 
     def __call__(self, request: SearchRequest, ranked: RankedNumbers) -> RankedNumbers:
         if not request.meaning:
             return ranked
         query = combine_vectors(self.embed, request.meaning)
+        if request.turn and self.encode_turn:
+            query = (1 - self.turn_share) * query + self.turn_share * self.encode_turn(request.turn).vector
         shares = _normalise_scores(ranked)
         return self._score_all(shares, query) if self.vectors is not None else self._rerank_top(shares, query)
 

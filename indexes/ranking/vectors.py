@@ -31,6 +31,17 @@ def combine_vectors(embed: Embed, weighted_texts: Sequence[tuple[str, float]]) -
     return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
 
 
+@dataclass(frozen=True, slots=True)
+class TurnEncoding:
+    """What an encoder that was taught conversations makes of a turn."""
+
+    vector: Vectors  # of length 1: where the question that stands alone lies
+    words: tuple[tuple[str, float], ...]  # each word that it read, and how likely that question has it
+
+
+EncodeTurn = Callable[[str], TurnEncoding]
+
+
 class Embedder(Protocol):
     """An embedding model. The cosine of two texts is the product of their vectors."""
 
@@ -45,6 +56,10 @@ class Embedder(Protocol):
     @property
     def size(self) -> int:
         """Numbers in a vector."""
+
+    @property
+    def encode_turn(self) -> EncodeTurn | None:
+        """What reads a turn in its conversation, where there is one for this model."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length 1 for each text."""
@@ -109,6 +124,7 @@ class VectorCache:
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder, self._cache = embedder, cache
         self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
+        self.encode_turn = embedder.encode_turn
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""

@@ -11,7 +11,7 @@ import numpy as np
 from llama_cpp._internals import LlamaModel
 
 from agent.models.weights import load_weights
-from indexes.ranking.vectors import Vectors
+from indexes.ranking.vectors import EncodeTurn, Vectors
 from schemas.errors import InvalidInputError
 
 MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
@@ -19,40 +19,41 @@ FLASH_ATTENTION = True  # a fifth faster here (docs/log.md)
 
 
 @dataclass(slots=True)
-class LlamaCppEmbedder:
-    """Opened by `open_embedder`. Threads take turns: LangChain calls a tool from its own."""
+class LlamaCppEncoder:
+    """An opened encoder: the states of a text's tokens, or what its pooling makes of them. Threads take turns."""
 
     name: str
     digest: str
-    size: int  # numbers in a vector
-    _weights: LlamaModel
+    weights: LlamaModel
     _context: Any
     _batch: Any
     _turn: Lock = field(default_factory=Lock)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
+    def tokenize(self, text: str, *, with_ends: bool = True) -> list[int]:
+        """With the model's own opening and closing tokens unless `with_ends` is false."""
+        tokens: list[int] = self.weights.tokenize(text.encode("utf-8", "replace"), add_bos=with_ends, special=False)
+        return tokens
 
-        Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 14).
-        """
-        vectors = np.zeros((len(texts), self.size), dtype=np.float32)
+    def pool(self, tokens: Sequence[int]) -> Vectors:
+        """One vector for some tokens, at most `MAX_TOKENS`, by the pooling that the context was opened with."""
         with self._turn:
-            for row, text in zip(vectors, texts, strict=True):
-                row[:] = self._run(self._tokenize(text))
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+            self._read(tokens)
+            found = llama_cpp.llama_get_embeddings_seq(self._context, 0)
+            return np.ctypeslib.as_array(found, shape=(int(self.weights.n_embd()),)).copy()
+
+    def compute_states(self, tokens: Sequence[int]) -> Vectors:
+        """A row for each token, at most `MAX_TOKENS`, of a context that was opened without pooling."""
+        with self._turn:
+            self._read(tokens)
+            found = llama_cpp.llama_get_embeddings(self._context)
+            return np.ctypeslib.as_array(found, shape=(len(tokens), int(self.weights.n_embd()))).copy()
 
     def close(self) -> None:
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
-        self._weights.close()
+        self.weights.close()
 
-    def _tokenize(self, text: str) -> list[int]:
-        """With the model's own opening and closing tokens, which a cut keeps."""
-        tokens: list[int] = self._weights.tokenize(text.encode("utf-8", "replace"), add_bos=True, special=False)
-        return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
-
-    def _run(self, tokens: Sequence[int]) -> Vectors:
+    def _read(self, tokens: Sequence[int]) -> None:
         for place, token in enumerate(tokens):
             self._batch.token[place] = token
             self._batch.pos[place] = place
@@ -63,12 +64,51 @@ class LlamaCppEmbedder:
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
         if llama_cpp.llama_decode(self._context, self._batch) != 0:
             raise InvalidInputError("the embedding model could not read a text", where=self.name)
-        found = llama_cpp.llama_get_embeddings_seq(self._context, 0)
-        return np.ctypeslib.as_array(found, shape=(self.size,))
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaCppEmbedder:
+    """Texts to unit vectors. Opened by `open_embedder`; LangChain calls a tool from threads of its own."""
+
+    name: str
+    digest: str
+    size: int  # numbers in a vector
+    _encoder: LlamaCppEncoder
+    encode_turn: EncodeTurn | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
+
+        Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 14).
+        """
+        vectors = np.zeros((len(texts), self.size), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            row[:] = self._encoder.pool(cut_tokens(self._encoder.tokenize(text)))
+        return normalise_rows(vectors)
+
+    def close(self) -> None:
+        self._encoder.close()
+
+
+def cut_tokens(tokens: list[int]) -> list[int]:
+    """At most `MAX_TOKENS`, the closing one among them."""
+    return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
+
+
+def normalise_rows(vectors: Vectors) -> Vectors:
+    """The same directions, each of length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
 def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
     """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
+    encoder = open_encoder(path, name=name, digest=digest, threads=threads)
+    return LlamaCppEmbedder(name, digest, int(encoder.weights.n_embd()), encoder)
+
+
+def open_encoder(path: Path, *, name: str, digest: str, threads: int, by_token: bool = False) -> LlamaCppEncoder:
+    """Load a GGUF that encodes texts, with its own pooling, or `by_token` with none. Errors: those of `open_gguf`."""
     weights = load_weights(path)
     params = llama_cpp.llama_context_default_params()
     params.embeddings = True
@@ -76,9 +116,11 @@ def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEm
     params.n_threads = params.n_threads_batch = threads
     params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
     params.no_perf = True
+    if by_token:
+        params.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_NONE
     context = llama_cpp.llama_init_from_model(weights.model, params)
-    if not context or llama_cpp.llama_pooling_type(context) == llama_cpp.LLAMA_POOLING_TYPE_NONE:
+    pools = context and llama_cpp.llama_pooling_type(context) != llama_cpp.LLAMA_POOLING_TYPE_NONE
+    if not context or pools == by_token:
         remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
         raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
-    size = int(weights.n_embd())
-    return LlamaCppEmbedder(name, digest, size, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))
+    return LlamaCppEncoder(name, digest, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))

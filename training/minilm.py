@@ -1,0 +1,74 @@
+"""all-MiniLM-L6-v2 with low-rank changes (LoRA, Hu et al., ICLR 2022) to be learned, and what of it is shipped."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from transformers import AutoModel, AutoTokenizer
+
+from agent.models.embedding.minilm import NAME, find_bundled_weights
+from agent.models.embedding.query_encoder import A, B
+from indexes.storage.files import hash_file
+from training.loop import pad
+
+WIDTH = 384  # numbers in a state
+LAYERS = ["query", "key", "value", "dense"]  # whose weights are changed
+TEXTS_AT_ONCE = 32
+
+
+class ChangedMiniLM(nn.Module):
+    """The model; its low-rank changes are all that is learned of it."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        folder = find_bundled_weights().parent
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        base = AutoModel.from_pretrained(folder, add_pooling_layer=False)
+        changes = LoraConfig(r=rank, lora_alpha=rank, target_modules=LAYERS, lora_dropout=0.05)
+        self.bert: Any = get_peft_model(base, changes)
+
+    def states(self, ids: Tensor) -> Tensor:
+        """A state for each token: (texts, tokens) to (texts, tokens, 384)."""
+        with torch.autocast("cpu", torch.bfloat16):
+            found: Tensor = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
+        return found.float()
+
+    @torch.no_grad()
+    def embed_unchanged(self, texts: Sequence[str], max_tokens: int) -> Tensor:
+        """Unit vectors of texts by the base model, which the passages of an index have, too."""
+        vectors = []
+        with self.bert.disable_adapter():
+            for start in range(0, len(texts), TEXTS_AT_ONCE):
+                part = list(texts[start : start + TEXTS_AT_ONCE])
+                ids = pad(self.tokenizer(part, truncation=True, max_length=max_tokens)["input_ids"])
+                vectors.append(pool(self.states(ids), ids))
+        return torch.cat(vectors)
+
+
+def mask_of(ids: Tensor) -> Tensor:
+    """1 where there is a token, 0 where there is padding."""
+    return (ids != 0).long()
+
+
+def pool(states: Tensor, ids: Tensor) -> Tensor:
+    """The mean of each text's states, of length 1."""
+    mask = mask_of(ids).unsqueeze(-1).float()
+    return nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+
+
+def save_changes(model: ChangedMiniLM, heads: Mapping[str, nn.Linear], path: Path) -> None:
+    """Write what was learned as 16-bit floats: the changes, and each head as its weights and constant."""
+    tensors = {}
+    for name, weight in model.bert.named_parameters():
+        for found, ours in ((".lora_A.default.weight", A), (".lora_B.default.weight", B)):
+            if name.endswith(found):
+                stem = name.removesuffix(found).removeprefix("base_model.model.")
+                tensors[stem + ours] = weight.detach().to(torch.float16).contiguous()
+    for name, head in heads.items():
+        tensors[name] = torch.cat([head.weight.detach().flatten(), head.bias.detach()]).to(torch.float16)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, path, metadata={"base": NAME, "sha256 of base": hash_file(find_bundled_weights())})
