@@ -1,4 +1,4 @@
-"""The benchmarks on other people's questions: what counts as the same sentence, and that each runs on a few questions."""
+"""The benchmarks on other people's questions: what counts as the same sentence, and each on a few of them."""
 
 import json
 from itertools import islice
