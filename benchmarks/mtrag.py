@@ -8,14 +8,15 @@ UNDERSPECIFIED, one should ask back. The index is kept in the temporary director
 
 nDCG@5: of the search, against the reference passages of what is answerable, wholly or in part; beside it that of BM25
 for the bare utterance. ROUGE: F of answers from the reference passages with the reference answer. told: what has no
-answer is told to have none, the passages searched for; wrongly: what has one.
+answer is told to have none, the passages searched for; wrongly: what has one. asked back: as with `--clarify`, where
+the utterance is underspecified; wrongly: where it is ANSWERABLE.
 """
 
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Literal
@@ -28,6 +29,7 @@ from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.embedding.index_vectors import cache_vectors, embed_index
 from agent.models.embedding.registry import open_embedder
 from agent.models.registry import open_model
+from agent.turn.clarification import is_clarification
 from agent.turn.extractive_answer import says_not_found, strip_not_found
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
@@ -79,6 +81,7 @@ class Answered:
     kind: Kind
     ranking: dict[str, float]
     told: bool  # that the passages found hold no answer
+    asked: str  # what is asked back
     answerability: float
     text: str
     rouge: dict[str, float]  # of the answer from the reference passages; empty where it is not measured
@@ -115,6 +118,7 @@ def answer(task: Task, tools: Tools) -> Answered:
     """A task answered from what is found, and where it has an answer, from the reference passages."""
     result = answer_turn_or_fall_back(task.turn, task.history, (), tools)
     assert tools.embed is not None
+    clarified = answer_turn_or_fall_back(task.turn, task.history, (), replace(tools, plan=replace(PLAN, clarify=True)))
     given = answer_from_gold(task, tools) if task.kind in ANSWERABLE and task.gold else None
     by_gold = strip_not_found(given.response.text) if given else ""
     return Answered(
@@ -122,6 +126,7 @@ def answer(task: Task, tools: Tools) -> Answered:
         task.kind,
         {hit.id: hit.score for hit in result.hits},
         says_not_found(result.response) or not result.response.used,
+        clarified.response.text if is_clarification(clarified.response.text) else "",
         score_answerability(result.passages, result.query, tools.embed, tools.plan.tuning),
         result.response.text,
         rouge_f1(task.target, by_gold) if given else {},
@@ -147,6 +152,12 @@ def search_plainly(tasks: Sequence[Task], index: PassageIndex) -> dict[str, dict
     return {id: {hit.id: hit.score for hit in hits} for id, hits in found.items()}
 
 
+def share_asked(answered: Sequence[Answered], kind: Kind) -> float:
+    """The share of the tasks of a kind at which one asks back; 0 where there are none."""
+    asked = [bool(one.asked) for one in answered if one.kind == kind]
+    return mean(asked) if asked else 0.0
+
+
 def measure(tasks: Sequence[Task], answered: Sequence[Answered], index: PassageIndex) -> dict[str, float]:
     """The columns of the table."""
     answerable = [one for one in answered if one.kind in ANSWERABLE]
@@ -165,6 +176,8 @@ def measure(tasks: Sequence[Task], answered: Sequence[Answered], index: PassageI
         "told at 6 %": told,
         "wrongly at 6 %": wrongly,
         "AUC": area_under_curve(scores, others),
+        "asked back": share_asked(answered, "UNDERSPECIFIED"),
+        "asked wrongly": share_asked(answered, "ANSWERABLE"),
     }
 
 
