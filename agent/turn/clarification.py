@@ -147,7 +147,7 @@ def find_readings(noun: str, utterance: str, passages: Sequence[Passage]) -> lis
 def _find_name(noun: str, passage: Passage) -> str:
     """The most frequent name in a passage that has words of the noun phrase: "VA Home Loan" for "loan"."""
     words = [re.escape(word) for word in noun.split()]
-    ending = rf"(?:{CAPITALISED} ){{1,3}}(?i:(?:{'|'.join(words)})s?\b ?)+"
+    ending = rf"(?:{CAPITALISED} ){{1,3}}(?i:(?:{'|'.join(words)})s?\b(?: - |[ -])?)+"
     opening = rf"(?:{'|'.join(word.capitalize() for word in words)})(?: {CAPITALISED}){{1,2}}"
     names = Counter(re.findall(rf"\b(?:{ending}|{opening})", f"{passage.title}\n{passage.text}"))
     return _strip_articles(max(names, key=lambda name: names[name])) if names else ""
