@@ -7,6 +7,8 @@ import pytest
 
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
+from agent.flow import Tools, answer_topic
+from agent.models.registry import open_model
 from agent.turn.clarification import (
     ask_back,
     choose_reading,
@@ -15,11 +17,13 @@ from agent.turn.clarification import (
     find_unclear_nouns,
     is_clarification,
 )
+from agent.turn.open_retriever import open_retriever
+from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
-from schemas.records import Hit, Message, Passage, Query, Response, Sentence, TurnResult
+from schemas.records import Hit, Message, Passage, Plan, Query, Response, Sentence, Topic, Turn, TurnResult
 from schemas.tuning import ClarificationTuning
 from tests.conftest import needs_embedder
 
@@ -149,3 +153,16 @@ def test_a_conversation(loans: PassageIndex, minilm: Embedder) -> None:
     assert wanted[1] in answered.response.sentences[0].text
     assert not is_clarification(answered.response.text)
     assert session.turns[-1].kind == "question"
+
+
+@needs_embedder
+@pytest.mark.parametrize("clarify", [True, False])
+def test_a_run_asks_back_only_where_it_is_told_to(loans: PassageIndex, minilm: Embedder, clarify: bool) -> None:
+    plan = Plan(clarify=clarify)
+    searcher = Searcher.over(open_retriever(loans, minilm, plan), plan)
+    tools = Tools(open_model("none"), searcher.search, searcher.read, plan, minilm.embed)
+    turns = (Turn("1_1", "Which papers are required to apply for the loan?"), Turn("1_2", "the student one"))
+    first, second = answer_topic(Topic("1", (), turns), tools)
+    assert is_clarification(first.response.text) is clarify
+    assert (second.query.utterance == f"{turns[0].utterance} (Student Loan)") is clarify
+    assert all(set(result.response.used) <= {passage.id for passage in result.passages} for result in (first, second))
