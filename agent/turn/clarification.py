@@ -67,7 +67,7 @@ def ask_back(
     direct answer is sure, nor twice in a row.
     """
     is_asked = bool(history) and is_clarification(history[-1].text)
-    if is_asked or not result.responses or result.response.direct:
+    if is_asked or not passages or not result.responses or result.response.direct:
         return result
     scores = {hit.id: hit.score for hit in result.hits}
     for noun in find_unclear_nouns(result.query.utterance, history):
