@@ -151,6 +151,7 @@ def answer(
             show_default="0 for iKAT 2023, else 0.6",
         ),
     ] = None,
+    clarify: Annotated[bool, typer.Option("--clarify", help="Ask back where an utterance is unclear.")] = False,
     hyde_samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**20, help="Of the sampled answers.")] = 0,
     no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
@@ -193,6 +194,7 @@ def answer(
         scorer,
         answers,
         words,
+        clarify=clarify,
     )
     request = answer_topics.RunRequest(
         topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache

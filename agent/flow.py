@@ -13,6 +13,7 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
+from agent.turn.clarification import ask_back, complete_utterance
 from agent.turn.extractive_answer import strip_not_found
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.avoidance import find_needs
@@ -49,10 +50,11 @@ def answer_turn(
     llm, plan = tools.llm, tools.plan
     embed = tools.embedder.embed if tools.embedder else None
     encode_turn = tools.embedder.encode_turn if tools.embedder else None
-    last = Message("user", given.human_rewrite or turn.utterance)
-    conversation = Conversation(prompts.render("system").instruction, (*history, last))
+    before, utterance = complete_utterance(history, turn.utterance) if plan.clarify else (history, turn.utterance)
+    last = Message("user", given.human_rewrite or utterance)
+    conversation = Conversation(prompts.render("system").instruction, (*before, last))
 
-    query = Query(turn.utterance)
+    query = Query(utterance)
     if plan.parts.rewrite:
         query = rewrite_query(conversation, llm, plan, given.human_rewrite, encode_turn)
     statements = given.statements
@@ -66,7 +68,10 @@ def answer_turn(
     review = review_passages(passages, plan.reading_depth, needs, utterances)
     answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
     used = answer.selected_statements if given.statements is None else statements
-    return TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
+    result = TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
+    if not plan.clarify or given != NOTHING or review.left_out or review.warnings:
+        return result
+    return ask_back(result, history, tools.read(hits[: plan.tuning.clarification.depth]), plan.tuning.clarification)
 
 
 def answer_turn_or_fall_back(

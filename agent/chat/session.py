@@ -22,7 +22,7 @@ from schemas.tuning import AnswerTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves.
 BRIEF = Tuning(answer=AnswerTuning(brief_gap=0.15, account_gap=0.3))
-PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
+PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF, clarify=True)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 

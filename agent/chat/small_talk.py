@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from agent.chat.collection import Collection
 from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, ORDINALS, PATTERNS, SHORT_ORDINALS
 from agent.chat.store import ChatTurn, TurnKind
+from agent.turn.clarification import is_clarification
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Query, Response, Sentence, Turn, TurnResult
 
@@ -88,7 +89,8 @@ def _choose_source(groups: dict[str, str], turns: Sequence[ChatTurn]) -> SmallTa
         return None
     number = _to_number(groups, len(sources))
     if "bare" in groups:
-        counted = turn and COUNTING.search(f"{turn.utterance} {turn.answered.response.text}")
+        last = f"{turn.utterance} {turn.answered.response.text}" if turn else ""
+        counted = COUNTING.search(last) or (turn and is_clarification(turn.answered.response.text))
         if counted or not 1 <= number <= len(sources) or len(sources) == 1:
             return None
     return SmallTalk("source", str(number))

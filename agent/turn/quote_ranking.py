@@ -40,11 +40,8 @@ def rank_quotes(
         scores = _score_by_words(quotes, query, selected_statements, tuning.answer)
         answerable = any(scores)
     else:
-        plain, lead = embed([quote.lead for quote in quotes]), tuning.query.lead_characters
-        question = combine_vectors(embed, question_parts(query, lead))
-        headed = embed([quote.headed for quote in quotes])
-        cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
-        answerable = max(nearest_cosine(plain, query, embed, lead), *cosines) >= tuning.answer.answerable_cosine
+        cosines, answerability = compare_meaning(quotes, query, embed, tuning.query.lead_characters)
+        answerable = answerability >= tuning.answer.answerable_cosine
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
@@ -53,6 +50,16 @@ def rank_quotes(
         for quote, score in zip(quotes, scores, strict=True)
     ]
     return sorted(scored, key=lambda quote: -quote.score), answerable
+
+
+def compare_meaning(
+    quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int
+) -> tuple[list[float], float]:
+    """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
+    plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
+    question = combine_vectors(embed, question_parts(query, lead_characters))
+    cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
+    return cosines, max(nearest_cosine(plain, query, embed, lead_characters), *cosines)
 
 
 def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
