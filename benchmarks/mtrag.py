@@ -111,13 +111,13 @@ def open_index(passages: Path, embedder: Embedder) -> PassageIndex:
 
 def open_tools(index: PassageIndex, embedder: Embedder, model: str) -> Tools:
     searcher = Searcher.over(open_retriever(index, embedder, PLAN), PLAN)
-    return Tools(open_model(model), searcher.search, searcher.read, PLAN, embedder.embed)
+    return Tools(open_model(model), searcher.search, searcher.read, PLAN, embedder)
 
 
 def answer(task: Task, tools: Tools) -> Answered:
     """A task answered from what is found, and where it has an answer, from the reference passages."""
     result = answer_turn_or_fall_back(task.turn, task.history, (), tools)
-    assert tools.embed is not None
+    assert tools.embedder is not None
     clarified = answer_turn_or_fall_back(task.turn, task.history, (), replace(tools, plan=replace(PLAN, clarify=True)))
     given = answer_from_gold(task, tools) if task.kind in ANSWERABLE and task.gold else None
     by_gold = strip_not_found(given.response.text) if given else ""
@@ -127,7 +127,7 @@ def answer(task: Task, tools: Tools) -> Answered:
         {hit.id: hit.score for hit in result.hits},
         says_not_found(result.response) or not result.response.used,
         clarified.response.text if is_clarification(clarified.response.text) else "",
-        score_answerability(result.passages, result.query, tools.embed, tools.plan.tuning),
+        score_answerability(result.passages, result.query, tools.embedder.embed, tools.plan.tuning),
         result.response.text,
         rouge_f1(task.target, by_gold) if given else {},
         by_gold,

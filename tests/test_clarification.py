@@ -165,7 +165,7 @@ def test_a_conversation(loans: PassageIndex, minilm: Embedder) -> None:
 def test_a_run_asks_back_only_where_it_is_told_to(loans: PassageIndex, minilm: Embedder, clarify: bool) -> None:
     plan = Plan(clarify=clarify)
     searcher = Searcher.over(open_retriever(loans, minilm, plan), plan)
-    tools = Tools(open_model("none"), searcher.search, searcher.read, plan, minilm.embed)
+    tools = Tools(open_model("none"), searcher.search, searcher.read, plan, minilm)
     turns = (Turn("1_1", "Which papers are required to apply for the loan?"), Turn("1_2", "the student one"))
     first, second = answer_topic(Topic("1", (), turns), tools)
     assert is_clarification(first.response.text) is clarify
