@@ -13,6 +13,7 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
+from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.extractive_answer import strip_not_found
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.avoidance import find_needs
@@ -40,6 +41,7 @@ class Tools:
     plan: Plan = Plan()
     embed: Embed | None = None  # texts to vectors, where there is an embedding model
     fallback_llm: LanguageModel = field(default_factory=lambda: NoModel(ignore_call))  # for turns at which `llm` fails
+    show: ResponseListener | None = None  # is handed an answer that is written, as far as it was checked
 
 
 def answer_turn(
@@ -62,7 +64,7 @@ def answer_turn(
     further = FURTHER if needs and given.hits is None else 1
     passages = tools.read(hits[: further * plan.reading_depth])
     review = review_passages(passages, plan.reading_depth, needs, utterances)
-    answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
+    answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embed, plan)
     used = answer.selected_statements if given.statements is None else statements
     return TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
 

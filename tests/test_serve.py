@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
-from agent.chat.cancellation import AnswerCancelledError, CancellationToken
+from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import cited_sources
+from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.models.protocol import Listener
 from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
@@ -375,11 +375,10 @@ def test_a_port_in_use_is_an_error_before_a_model_is_opened(tmp_path: Path, exam
 def test_questions_wait_and_can_be_cancelled() -> None:
     started, go_on = threading.Event(), threading.Event()
 
-    def work(listener: Listener, cancel: CancellationToken) -> str:
+    def work(observer: Observer) -> str:
         started.set()
         go_on.wait(PATIENCE)
-        listener(Call("search", "search", "bread", "2 passages"))
-        cancel.raise_if_cancelled()
+        observer.report(Call("search", "search", "bread", "2 passages"))
         return "done"
 
     with RequestQueue() as queue:
