@@ -4,6 +4,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -218,6 +219,15 @@ def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_trace
     endless = Passage("endless:1", "Bread is baked. " * 3000)
     with pytest.raises(ModelError, match=r"the prompt of step 'write' takes \d+ tokens"):
         write_response(TALK, [], [endless], Writer(small), None, LengthLimit(tokens=20), Plan())
+
+
+@needs_model
+def test_a_reply_is_handed_over_while_it_is_written(model: LanguageModel) -> None:
+    task, shown = Task("hyde", max_tokens=12), list[str]()
+    reply = model.ask(TALK, task, str)
+    assert model.ask(TALK, task, str, shown.append) == reply == shown[-1].strip()
+    assert len(shown) > 3
+    assert all(later.startswith(earlier) for earlier, later in pairwise(shown))
 
 
 WRITTEN = {

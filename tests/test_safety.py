@@ -455,7 +455,9 @@ def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
         {"text": "Serve it with rice.", "passages": ["1"]},
     ]
     calls: list[Call] = []
-    llm = ScriptedModel(Script(ask={"write": [{"sentences": sentences}]}), calls.append, writes_answers=True)
+    llm = ScriptedModel(
+        Script(ask={"write": [{"sentences": sentences}], "correct": sentences}), calls.append, writes_answers=True
+    )
     needs = find_needs([Statement("1", PEANUTS)], (), [asked])
     review = review_passages([SATAY, WARNED, SOUP], 5, needs, [asked])
     conversation = Conversation("", (Message("user", asked),))

@@ -256,7 +256,10 @@ async def _stream_events(reply: _Reply, job: QueuedQuestion[ChatTurn], *, usage:
 
 
 async def _follow_answer(job: QueuedQuestion[ChatTurn]) -> AsyncIterator[list[str]]:
-    """The pieces of an answer so far, each time that there are more, and every few seconds, until it is done."""
+    """The pieces of an answer so far, each time that there are more, and every few seconds, until it is done.
+
+    Raises what the answer raised.
+    """
     waiting = asyncio.wrap_future(job.future)
     last, since = list[str](), time.monotonic()
     while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
@@ -264,6 +267,7 @@ async def _follow_answer(job: QueuedQuestion[ChatTurn]) -> AsyncIterator[list[st
         if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
             last, since = pieces, time.monotonic()
             yield pieces
+    waiting.result()
 
 
 def _format_event(data: Mapping[str, Any]) -> str:
