@@ -5,18 +5,36 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import prompts
 from agent.chat.collection import Collection
 from agent.chat.observer import NOBODY, Observer
-from agent.chat.small_talk import complete_correction, list_questions, recognise_small_talk, reply_to_small_talk
+from agent.chat.small_talk import (
+    FORMS,
+    SHOWN,
+    SmallTalk,
+    complete_correction,
+    find_last,
+    has_form,
+    list_questions,
+    list_sources,
+    recognise_small_talk,
+    reply_from,
+    reply_to_small_talk,
+)
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
+from agent.models.protocol import Conversation
 from agent.models.registry import open_model
+from agent.turn.answer_generation import is_writer
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
+from agent.turn.rewording import reword_response
+from agent.turn.safety.avoidance import find_needs
+from agent.turn.safety.personal_safety import review_passages
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
-from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
+from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves.
@@ -70,11 +88,34 @@ class Assistant:
         talk = recognise_small_talk(turn.utterance, turns, self.collection)
         if talk is None:
             return ChatTurn(turn.utterance, self._answer(turn, to_history(turns), ptkb, observer))
+        if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
+            return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self.collection)
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = to_history(list_questions(turns)[:-1])
         return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer), talk.kind)
+
+    def _reword(
+        self, turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer
+    ) -> ChatTurn | None:
+        """The last answer in the form that is asked for, by a model that writes; None where it cannot be had.
+
+        An answer with a warning, or with a remark on itself, keeps its words.
+        """
+        last, llm, plan = find_last(turns, SHOWN), self.tools.llm, self.tools.plan
+        history = (*to_history(turns), Message("user", turn.utterance))
+        if last is None or not is_writer(llm, plan) or _must_keep_words(last.answered, ptkb, history):
+            return None
+        before = last.answered.response
+        conversation = Conversation(prompts.render("system").instruction, history)
+        with self.lock, self.calls.forward_to(observer):
+            observer.token.raise_if_cancelled()
+            response = reword_response(conversation, before, list_sources(last), llm, plan)
+        if not has_form(response, talk, before):
+            return None
+        result = reply_from(last.answered, response.sentences)
+        return ChatTurn(turn.utterance, replace(result, turn_id=turn.id, query=Query(turn.utterance)), talk.kind)
 
     def _answer(
         self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer
@@ -82,6 +123,17 @@ class Assistant:
         with self.lock, self.calls.forward_to(observer):
             observer.token.raise_if_cancelled()
             return answer_turn_or_fall_back(turn, history, ptkb, replace(self.tools, show=observer.show))
+
+
+def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
+    """Whether an answer has a warning, a remark on itself, or a passage that is not at hand."""
+    used = answered.response.used
+    passages = [passage for passage in answered.passages if passage.id in used]
+    utterances = [message.text for message in history if message.role == "user"]
+    needs = find_needs(ptkb, answered.selected_statements, utterances)
+    review = review_passages(passages, len(passages), needs, utterances)
+    is_cited = all(sentence.passage_ids for sentence in answered.response.sentences)
+    return not (used and is_cited and len(passages) == len(used)) or bool(review.left_out or review.warnings)
 
 
 def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embedder | None) -> Assistant:

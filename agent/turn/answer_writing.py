@@ -128,7 +128,7 @@ def _show_as_checked(answer: _Answer, numbered: Mapping[str, Passage]) -> Callab
 
     def is_certain(item: Any) -> bool:
         try:
-            return answer.add(check_sentence(msgspec.convert(item, schema), numbered))
+            return answer.add(_check_sentence(msgspec.convert(item, schema), numbered))
         except msgspec.ValidationError:
             return False
 
@@ -142,7 +142,7 @@ def _show_as_checked(answer: _Answer, numbered: Mapping[str, Passage]) -> Callab
     return read_draft
 
 
-def check_sentence(written: DraftSentence, numbered: Mapping[str, Passage]) -> Sentence:
+def _check_sentence(written: DraftSentence, numbered: Mapping[str, Passage]) -> Sentence:
     """A sentence with the passages that support it: of those that it cites, else of all; none where none does."""
     text = written.text.strip()
     return Sentence(
@@ -162,13 +162,8 @@ def _ground_sentence(
     embed: Embed | None,
     tuning: AnswerTuning,
 ) -> Sentence:
-    """A sentence with the passages that support it, at the second attempt perhaps.
-
-    Where none does, the nearest that one of those it cites has; where nothing is near, no passage supports it.
-    """
-    sentence = check_sentence(written, numbered)
-    if not sentence.passage_ids and llm.writes_answers:
-        sentence = correct_sentence(written, numbered, conversation, llm)
+    """A sentence that passages support: the one written, or the nearest that one of those that it cites has, if any."""
+    sentence = support_sentence(written, numbered, conversation, llm)
     if sentence.passage_ids:
         return sentence
     cited = _list_cited(written, numbered)
@@ -176,7 +171,17 @@ def _ground_sentence(
     return Sentence(instead, supporting_ids(instead, cited) if instead else ())
 
 
-def correct_sentence(
+def support_sentence(
+    written: DraftSentence, numbered: Mapping[str, Passage], conversation: Conversation, llm: LanguageModel
+) -> Sentence:
+    """A sentence with the passages that support it, at the second attempt perhaps; a small model has only one."""
+    sentence = _check_sentence(written, numbered)
+    if sentence.passage_ids or not llm.writes_answers:
+        return sentence
+    return _correct_sentence(written, numbered, conversation, llm)
+
+
+def _correct_sentence(
     written: DraftSentence, numbered: Mapping[str, Passage], conversation: Conversation, llm: LanguageModel
 ) -> Sentence:
     """The sentence as the model writes it once more, told why no passage supports it; with those that do now."""
@@ -188,7 +193,7 @@ def correct_sentence(
         corrected = llm.ask(conversation, task, _sentence_schema(tuple(cited)))
     except ModelReplyError:
         return Sentence(written.text, ())
-    return check_sentence(corrected, numbered)
+    return _check_sentence(corrected, numbered)
 
 
 def draft_schema(numbers: tuple[str, ...]) -> type[DraftAnswer]:
