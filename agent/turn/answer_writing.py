@@ -17,8 +17,10 @@ import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.structured_output import read_whole_items
 from agent.tracks.response_length import leading_within_limit
-from agent.turn.attribution import supporting_ids, why_unsupported
+from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, nearest_sentence
+from agent.turn.kept_conditions import why_misstated
+from agent.turn.quotes import end_sentence
 from indexes.ranking.vectors import Embed
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Passage, Plan, Response, ScoredStatement, Sentence
@@ -143,11 +145,14 @@ def _show_as_checked(answer: _Answer, numbered: Mapping[str, Passage]) -> Callab
 
 
 def _check_sentence(written: DraftSentence, numbered: Mapping[str, Passage]) -> Sentence:
-    """A sentence with the passages that support it: of those that it cites, else of all; none where none does."""
-    text = written.text.strip()
-    return Sentence(
-        text, supporting_ids(text, _list_cited(written, numbered)) or supporting_ids(text, numbered.values())
-    )
+    """A sentence with the passages that support it: of those that it cites, else of all; none where none does.
+
+    It ends with a full stop, without which the beginning of a longer sentence would be an excerpt.
+    """
+    text = end_sentence(written.text.strip()) or written.text.strip()
+    supporting = [passage for passage in numbered.values() if not why_misstated(text, passage.text)]
+    cited = [passage for passage in _list_cited(written, numbered) if passage in supporting]
+    return Sentence(text, tuple(passage.id for passage in cited or supporting))
 
 
 def _list_cited(written: DraftSentence, numbered: Mapping[str, Passage]) -> list[Passage]:
@@ -186,7 +191,7 @@ def _correct_sentence(
 ) -> Sentence:
     """The sentence as the model writes it once more, told why no passage supports it; with those that do now."""
     cited = {number: numbered[number] for number in dict.fromkeys(written.passages)}
-    reasons = dict.fromkeys(why_unsupported(written.text, passage.text) for passage in cited.values())
+    reasons = dict.fromkeys(why_misstated(written.text.strip(), passage.text) for passage in cited.values())
     prompt = prompts.render("correct", passages=cited, sentence=written.text.strip(), reason="; ".join(reasons))
     task = Task("correct", prompt.instruction, prompt.opening, max_tokens=CORRECTION_TOKENS)
     try:
