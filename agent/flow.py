@@ -13,6 +13,7 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
+from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
 from agent.turn.extractive_answer import strip_not_found
 from agent.turn.query_rewriting import rewrite_query
@@ -41,6 +42,7 @@ class Tools:
     plan: Plan = Plan()
     embedder: Embedder | None = None
     fallback_llm: LanguageModel = field(default_factory=lambda: NoModel(ignore_call))  # for turns at which `llm` fails
+    show: ResponseListener | None = None  # is handed an answer that is written, as far as it was checked
 
 
 def answer_turn(
@@ -66,7 +68,7 @@ def answer_turn(
     further = FURTHER if needs and given.hits is None else 1
     passages = tools.read(hits[: further * plan.reading_depth])
     review = review_passages(passages, plan.reading_depth, needs, utterances)
-    answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
+    answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embed, plan)
     used = answer.selected_statements if given.statements is None else statements
     result = TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
     if not plan.clarify or given != NOTHING or review.left_out or review.warnings:

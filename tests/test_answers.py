@@ -17,6 +17,7 @@ from agent.terminal.progress import turn_progress
 from agent.tracks.response_length import MAX_TOKENS, count_whitespace_words, response_length
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_generation import generate_responses
+from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer, says_not_found
 from indexes.passage_index import PassageIndex
@@ -76,7 +77,7 @@ def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) ->
 def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
     asked = Query("How many valves has a trumpet?")
     plan = Plan(context_passages=1, responses=2)
-    step = partial(generate_responses, llm=open_model("none"), embed=embed, plan=plan)
+    step = partial(generate_responses, writer=Writer(open_model("none")), embed=embed, plan=plan)
     conversation = Conversation("", (Message("user", asked.utterance),))
     [found] = step(asked, conversation, (), [BREAD, MUSIC])
     assert found.used == (MUSIC.id,)
@@ -88,7 +89,7 @@ def test_nobody_writes_without_a_model() -> None:
     llm, plan = open_model("none"), Plan(answer="write")
     asked = Query("Who plays the trumpet?")
     [found] = generate_responses(
-        asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], llm, None, plan
+        asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], Writer(llm), None, plan
     )
     assert found.used == (MUSIC.id,)
 

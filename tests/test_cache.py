@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.models.reply_cache import CachingModel
 from agent.models.retry import MAX_ATTEMPTS, RetryingModel
 from agent.models.scripted import Script, ScriptedModel
@@ -145,7 +145,9 @@ class Stubborn(ScriptedModel):
     seeds: list[int | None]
     gives_in: int
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         self.seeds.append(task.seed)
         if len(self.seeds) < self.gives_in:
             raise ModelReplyError("cut off")

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from agent.chat.cancellation import AnswerCancelledError, CancellationToken
 from agent.chat.language_check import looks_english
+from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
@@ -207,7 +208,7 @@ def test_an_answer_that_is_broken_off_leaves_nothing(assistant: Assistant) -> No
 
     session = Session(assistant, Store(None))
     with pytest.raises(KeyboardInterrupt):
-        session.ask(QUESTION, stop)
+        session.ask(QUESTION, Observer(stop))
     assert session.turns == ()
     assert session.store.list_chats() == ()
     assert session.ask(QUESTION).response.used
@@ -222,10 +223,10 @@ def test_a_cancelled_answer_stops_after_the_step_in_hand_and_leaves_nothing(assi
         token.cancel()
 
     with pytest.raises(AnswerCancelledError, match="the answer was stopped"):
-        session.ask(QUESTION, cancel, token)
+        session.ask(QUESTION, Observer(cancel, token=token))
     assert len(steps) == 1
     with pytest.raises(AnswerCancelledError):
-        session.ask(QUESTION, steps.append, token)
+        session.ask(QUESTION, Observer(steps.append, token=token))
     assert len(steps) == 1
     assert (session.turns, session.store.list_chats()) == ((), ())
     assert session.ask(QUESTION).response.used

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.models.no_model import NoModel
-from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.runs import worker
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
@@ -36,9 +36,11 @@ class Failing:
     def close(self) -> None:
         pass
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         self._fails(conversation, task)
-        return self._own.ask(conversation, task, reply)
+        return self._own.ask(conversation, task, reply, on_text)
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         self._fails(conversation, task)

@@ -16,6 +16,7 @@ from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_files import read_run
 from agent.turn.answer_generation import generate_responses
+from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import NOT_FOUND
 from indexes.corpora.corpus import find_corpus
@@ -81,7 +82,7 @@ def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
     hostile = Passage("hostile:1", text)
     llm = open_model("none")
     conversation = Conversation("", (Message("user", QUESTION),))
-    [response] = generate_responses(Query(QUESTION), conversation, (), (hostile, PLAIN), llm, None, Plan())
+    [response] = generate_responses(Query(QUESTION), conversation, (), (hostile, PLAIN), Writer(llm), None, Plan())
     assert set(response.used) <= {"hostile:1", "plain:1"}
     assert "plain:1" in response.used  # the honest passage is not pushed out
     texts = {passage.id: passage.text for passage in (hostile, PLAIN)}
@@ -94,7 +95,7 @@ def test_a_written_answer_cites_only_what_was_given(text: str, smollm2: Any) -> 
     plan = Plan(answer="write")
     conversation = Conversation("You are a helpful assistant.", (Message("user", QUESTION),))
     [response] = generate_responses(
-        Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), smollm2, None, plan
+        Query(QUESTION), conversation, (), (Passage("hostile:1", text), PLAIN), Writer(smollm2), None, plan
     )
     assert response.sentences
     assert set(response.used) <= {"hostile:1", "plain:1"}

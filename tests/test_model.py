@@ -4,6 +4,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.models.structured_output import strip_thinking
-from agent.turn.answer_generation import draft_schema, write_response
+from agent.turn.answer_writing import Writer, draft_schema, write_response
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
@@ -198,7 +199,7 @@ def test_a_written_answer_cites_only_what_supports_it(model: LanguageModel) -> N
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
     passages = [bread, Passage("music:1", "Brass keeps its tune.")]
-    response = write_response(TALK, [], passages, model, None, LengthLimit(), Plan())
+    response = write_response(TALK, [], passages, Writer(model), None, LengthLimit(), Plan())
     for sentence in response.sentences:
         assert set(sentence.passage_ids) <= {"bread:1", "music:1"}
     schema = msgspec.json.schema(draft_schema(("1", "2")))
@@ -211,13 +212,22 @@ def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_trace
 ) -> None:
     long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 90) for n in range(1, 5)]
     with suppress(ModelReplyError):  # so few tokens may be too few
-        write_response(TALK, [], long, small, None, LengthLimit(tokens=20), Plan())
+        write_response(TALK, [], long, Writer(small), None, LengthLimit(tokens=20), Plan())
     assert calls[-1].omitted == ("long:3", "long:4")
     assert "[2] Passage 2." in calls[-1].prompt
     assert "Passage 3." not in calls[-1].prompt
     endless = Passage("endless:1", "Bread is baked. " * 3000)
     with pytest.raises(ModelError, match=r"the prompt of step 'write' takes \d+ tokens"):
-        write_response(TALK, [], [endless], small, None, LengthLimit(tokens=20), Plan())
+        write_response(TALK, [], [endless], Writer(small), None, LengthLimit(tokens=20), Plan())
+
+
+@needs_model
+def test_a_reply_is_handed_over_while_it_is_written(model: LanguageModel) -> None:
+    task, shown = Task("hyde", max_tokens=12), list[str]()
+    reply = model.ask(TALK, task, str)
+    assert model.ask(TALK, task, str, shown.append) == reply == shown[-1].strip()
+    assert len(shown) > 3
+    assert all(later.startswith(earlier) for earlier, later in pairwise(shown))
 
 
 WRITTEN = {
@@ -233,7 +243,7 @@ def test_an_unsupported_sentence_gives_way_to_what_the_passage_says() -> None:
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin. It is made without wheat.")
     music = Passage("music:1", "Brass keeps its tune in the cold.")
     model = ScriptedModel(Script(ask={"write": [WRITTEN]}), lambda _call: None)
-    response = write_response(TALK, [], [bread, music], model, None, LengthLimit(), Plan())
+    response = write_response(TALK, [], [bread, music], Writer(model), None, LengthLimit(), Plan())
     assert [(sentence.text, sentence.passage_ids) for sentence in response.sentences] == [
         ("Rice bread keeps for two days.", ("bread:1",)),
         ("Rice bread keeps for two days in a tin. It is made without wheat.", ("bread:1",)),

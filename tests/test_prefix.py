@@ -8,7 +8,7 @@ from agent.flow import Tools, answer_topic
 from agent.models.chat_template import CHATML, ChatTemplate
 from agent.models.kv_cache import BLOCK
 from agent.models.no_model import NoModel
-from agent.models.protocol import Conversation, Reply, Task, ignore_call
+from agent.models.protocol import Conversation, Reply, Task, TextListener, ignore_call
 from agent.models.wrapper import ModelWrapper
 from agent.tracks.topic_files import read_topics
 from agent.turn.open_retriever import open_retriever
@@ -29,7 +29,9 @@ class Counting(ModelWrapper):
         self.prompts: list[int] = []  # words of each
         self.read: list[int] = []
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         self._reads(conversation, task)
         return cast("Reply", SAID) if reply is str else reply()
 

@@ -7,11 +7,9 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +19,8 @@ import pytest
 from msgspec import Meta, Struct
 
 from agent.models.bundled import find_bundled_gguf, requantise
-from agent.models.openai_server import RAW_RESPONSE_HEADER, SENT_HEADERS, ServerModel, open_server_model
+from agent.models.openai_client import RAW_RESPONSE_HEADER, SENT_HEADERS
+from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
 from agent.turn.statement_selection import select_statements
@@ -31,15 +30,13 @@ from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyE
 from schemas.records import Call, Message, Plan, Query, Statement
 from tests import within
 from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, needs_model, own_settings_left_out
+from tests.stand_in import GONE, LISTED, WORKING, StandIn, fault, said, standing_in
 
 TALK = Conversation(
     "Be brief.",
     (Message("user", "I bake."), Message("assistant", "Nice!"), Message("user", "Which bread is free of gluten?")),
 )
 KEY = "sesame-5178"
-LISTED = {"data": [{"id": "big"}, {"id": "small", "max_model_len": 64}]}
-WORKING = "hangs"  # until the stand-in is closed
-GONE = "closes the connection"
 
 
 class Question(Struct):
@@ -48,73 +45,12 @@ class Question(Struct):
     text: Annotated[str, Meta(max_length=40)]
 
 
-def said(text: str | None, finish_reason: str = "stop", **more: Any) -> dict[str, Any]:
-    """A completion."""
-    return {"choices": [{"message": {"content": text}, "finish_reason": finish_reason}], **more}
-
-
-def fault(message: str) -> dict[str, Any]:
-    return {"error": {"message": message, "type": "server_error"}}
-
-
-class StandIn(BaseHTTPRequestHandler):
-    """Gives what `replies` holds, in order: a status with a body, or a way to give none."""
-
-    models: tuple[int, Any]
-    replies: list[Any]
-    asked: list[dict[str, Any]]  # the bodies
-    headers_seen: list[dict[str, str]]
-    closed: threading.Event
-
-    def do_GET(self) -> None:
-        self._send(*self.models if self.path == "/v1/models" else (404, {}))
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.asked.append(body)
-        self.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
-        reply = self.replies.pop(0) if self.replies else (200, self._usual(body))
-        if reply == WORKING:
-            self.closed.wait(PATIENCE)
-        if reply in (WORKING, GONE):
-            self.close_connection = True
-        else:
-            self._send(*reply)
-
-    def _usual(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A reply of the form that is asked for."""
-        usage = {"prompt_tokens": 40, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 30}}
-        wanted = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
-        if "sentences" in wanted:
-            draft = {"sentences": [{"text": "The sea is made of old lemonade.", "passages": ["1"]}]}
-            return said(json.dumps(draft), usage=usage)
-        return said('{"text": "Which bread has no gluten?"}' if wanted else "Rice bread.", usage=usage)
-
-    def _send(self, status: int, body: Any) -> None:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
-
-
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    StandIn.models, StandIn.replies, StandIn.asked, StandIn.headers_seen = (200, LISTED), [], [], []
-    StandIn.closed = threading.Event()
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before a further attempt
-    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    StandIn.closed.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with standing_in() as started:
+        yield started
 
 
 @pytest.fixture
@@ -446,7 +382,7 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     assert "- word overlap" in written["run.ir_metadata.yml"]
     assert KEY not in "".join(written.values())
     wanted = [body.get("response_format", {}).get("json_schema", {}).get("name") for body in StandIn.asked]
-    assert set(wanted) == {None, "rewrite", "write"}
+    assert set(wanted) == {None, "rewrite", "write", "correct"}
 
 
 @pytest.mark.parametrize("end", [GONE, WORKING, (500, fault("out of memory")), (200, said("I am not what was asked."))])

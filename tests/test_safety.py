@@ -15,6 +15,7 @@ from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.tracks.response_length import MAX_TOKENS, response_length
+from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.safety.avoidance import content_stems, find_needs, read_avoided_things, split_told
 from agent.turn.safety.personal_answer import answer_for_person
@@ -386,7 +387,7 @@ def answer(passages: list[Passage], statements: list[str], utterance: str, plan:
     ptkb = [Statement(str(n), text) for n, text in enumerate(statements)]
     review = review_passages(passages, 5, find_needs(ptkb, (), [utterance]), [utterance])
     conversation = Conversation("", (Message("user", utterance),))
-    made = answer_for_person(Query(utterance), conversation, (), review, open_model("none"), None, plan)
+    made = answer_for_person(Query(utterance), conversation, (), review, Writer(open_model("none")), None, plan)
     return review, made.responses[0]
 
 
@@ -454,11 +455,13 @@ def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
         {"text": "Serve it with rice.", "passages": ["1"]},
     ]
     calls: list[Call] = []
-    llm = ScriptedModel(Script(ask={"write": [{"sentences": sentences}]}), calls.append, writes_answers=True)
+    llm = ScriptedModel(
+        Script(ask={"write": [{"sentences": sentences}], "correct": sentences}), calls.append, writes_answers=True
+    )
     needs = find_needs([Statement("1", PEANUTS)], (), [asked])
     review = review_passages([SATAY, WARNED, SOUP], 5, needs, [asked])
     conversation = Conversation("", (Message("user", asked),))
-    made = answer_for_person(Query(asked), conversation, (), review, llm, None, Plan())
+    made = answer_for_person(Query(asked), conversation, (), review, Writer(llm), None, Plan())
     [response] = made.responses
     assert response.sentences[0].text == WARNED.text
     is_fact = asked.startswith("How")

@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
-from agent.chat.cancellation import AnswerCancelledError, CancellationToken
+from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import cited_sources
+from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.models.protocol import Listener
 from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
@@ -55,6 +55,7 @@ def test_a_conversation_without_scripts(client: httpx.Client, tmp_path: Path) ->
     page = ask(client, SHADE)
     chat = page.url.path.removeprefix("/chats/")
     assert "<mark>" in page.text
+    assert '<ul class="answer">' in ask(client, "as a list", chat=chat).text
     page = ask(client, "How often do they need water?", chat=chat)
     assert page.url.path == f"/chats/{chat}"
     assert page.text.count('<p class="answer">') == 2
@@ -64,7 +65,7 @@ def test_a_conversation_without_scripts(client: httpx.Client, tmp_path: Path) ->
     assert markdown.text.startswith(f"# {SHADE}")
     assert "attachment" in markdown.headers["content-disposition"]
     topics = read_topics(write(tmp_path / "topics.json", client.get(f"/chats/{chat}/topics.json").text))
-    assert len(topics.turn_ids()) == 2
+    assert len(topics.turn_ids()) == 3
     assert client.post(f"/chats/{chat}/delete").url.path == "/"
     assert client.get(f"/chats/{chat}").status_code == 404
 
@@ -261,6 +262,8 @@ def test_small_talk_is_answered_and_left_out_of_what_follows(openai: Any) -> Non
     assert first.startswith(shorter.choices[0].message.content)
     assert shorter.choices[0].message.content.endswith(" [1]")
     assert shorter.citations == []
+    listed = say(account, first, "as a list").choices[0].message.content
+    assert listed == "- " + first.replace("] ", "]\n- ")
     follow_up = "How often do they need water?"
     plain = say(account, first, follow_up).choices
     assert say("hi", "Hello.", account, first, "thanks!", "You are welcome.", follow_up).choices == plain
@@ -375,11 +378,10 @@ def test_a_port_in_use_is_an_error_before_a_model_is_opened(tmp_path: Path, exam
 def test_questions_wait_and_can_be_cancelled() -> None:
     started, go_on = threading.Event(), threading.Event()
 
-    def work(listener: Listener, cancel: CancellationToken) -> str:
+    def work(observer: Observer) -> str:
         started.set()
         go_on.wait(PATIENCE)
-        listener(Call("search", "search", "bread", "2 passages"))
-        cancel.raise_if_cancelled()
+        observer.report(Call("search", "search", "bread", "2 passages"))
         return "done"
 
     with RequestQueue() as queue:

@@ -12,6 +12,7 @@ import pytest
 
 from agent.chat.collection import MAX_LISTED, Collection
 from agent.chat.document_index import open_documents
+from agent.chat.export import mark_citations
 from agent.chat.session import Assistant, Session, open_assistant, to_history
 from agent.chat.small_talk import recognise_small_talk, reply_to_small_talk
 from agent.chat.store import ChatTurn, Store, TurnKind
@@ -101,6 +102,15 @@ REPLIES: list[tuple[str, tuple[ChatTurn, ...], list[tuple[str, tuple[str, ...]]]
     ),
     ("the third source", BEFORE["an answer"], [("The last answer has 2 sources.", ())]),
     ("source 1", (), [("The last answer has no sources.", ())]),
+    ("as a list", BEFORE["an answer"], [(COSTS.text, (HUT.id,)), (LEAVES.text, (TRAIN.id,))]),
+    ("as a list", (HEDGED,), [(COSTS.text, (HUT.id,)), (LEAVES.text, (TRAIN.id,))]),
+    ("as a list", (), [("I have not answered anything yet.", ())]),
+    (
+        "in German, please",
+        BEFORE["an answer"],
+        [("I cannot say it in German: I keep to the words of the documents, so that it can be checked.", ())],
+    ),
+    ("auf Deutsch", (), [("I have not answered anything yet.", ())]),
 ]
 
 
@@ -112,6 +122,12 @@ def test_replies(
     assert [(sentence.text, sentence.passage_ids) for sentence in answered.response.sentences] == sentences
     assert set(answered.response.used) <= {passage.id for passage in answered.passages}
     assert (answered.turn_id, answered.query, answered.selected_statements) == ("1_2", Query(utterance), ())
+
+
+def test_a_list_has_a_line_for_each_sentence(collection: Collection) -> None:
+    turn = reply("as a list", BEFORE["an answer"], collection)
+    assert mark_citations(turn) == f"- {COSTS.text} [1]\n- {LEAVES.text} [2]"
+    assert mark_citations(BEFORE["an answer"][0]) == f"{COSTS.text} [1] {LEAVES.text} [2]"
 
 
 def test_a_shortened_answer_stays_as_short(collection: Collection) -> None:

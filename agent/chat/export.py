@@ -6,7 +6,7 @@ import msgspec
 
 from agent.chat.store import ChatTurn
 from agent.tracks.ikat_2023 import Topic, TopicTurn
-from schemas.records import Statement, TurnResult
+from schemas.records import Response, Statement
 
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
@@ -20,32 +20,39 @@ def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
             "",
             f"**{turn.utterance}**",
             "",
-            " ".join(to_markdown_pieces(turn.answered)) or "*Nothing was found.*",
+            "".join(to_markdown_pieces(turn)) or "*Nothing was found.*",
         )
         sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
 
 
-def mark_citations(answered: TurnResult) -> str:
+def mark_citations(turn: ChatTurn) -> str:
     """The answer with the numbers of its sources, counted in the order of their first citation."""
-    return " ".join(mark_sentences(answered))
+    return "".join(separate_pieces(mark_sentences(turn.answered.response), as_list=turn.kind == "list"))
 
 
-def to_markdown_pieces(answered: TurnResult) -> list[str]:
-    """The answer in Markdown, piece by piece: the direct answer in bold, where there is one, then the sentences."""
-    direct = [f"**{answered.response.direct}**"] if answered.response.direct else []
-    return [*direct, *mark_sentences(answered)]
+def to_markdown_pieces(turn: ChatTurn) -> list[str]:
+    """The answer in Markdown, in pieces to be joined: the direct answer in bold, where there is one, then sentences."""
+    response = turn.answered.response
+    direct = [f"**{response.direct}**"] if response.direct else []
+    return separate_pieces([*direct, *mark_sentences(response)], as_list=turn.kind == "list")
 
 
-def mark_sentences(answered: TurnResult) -> list[str]:
-    """The sentences of the answer, each with the numbers of its sources."""
-    numbers = {id: str(number) for number, id in enumerate(answered.response.used, start=1)}
+def mark_sentences(response: Response) -> list[str]:
+    """The sentences of an answer, each with the numbers of its sources."""
+    numbers = {id: str(number) for number, id in enumerate(response.used, start=1)}
     return [
         f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
         if sentence.passage_ids
         else sentence.text
-        for sentence in answered.response.sentences
+        for sentence in response.sentences
     ]
+
+
+def separate_pieces(pieces: Sequence[str], *, as_list: bool = False) -> list[str]:
+    """The pieces with what stands between them: a space, or for a list a new line and a dash."""
+    between = "\n- " if as_list else " "
+    return [f"{between}{piece}" if place else f"{between.lstrip()}{piece}" for place, piece in enumerate(pieces)]
 
 
 def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int) -> bytes:

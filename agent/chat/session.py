@@ -5,19 +5,36 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from agent.chat.cancellation import CancellationToken
+import prompts
 from agent.chat.collection import Collection
-from agent.chat.small_talk import complete_correction, list_questions, recognise_small_talk, reply_to_small_talk
+from agent.chat.observer import NOBODY, Observer
+from agent.chat.small_talk import (
+    FORMS,
+    SHOWN,
+    SmallTalk,
+    complete_correction,
+    find_last,
+    has_form,
+    list_questions,
+    list_sources,
+    recognise_small_talk,
+    reply_from,
+    reply_to_small_talk,
+)
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.protocol import Listener, ignore_call
+from agent.models.protocol import Conversation
 from agent.models.registry import open_model
+from agent.turn.answer_generation import is_writer
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
+from agent.turn.rewording import reword_response
+from agent.turn.safety.avoidance import find_needs
+from agent.turn.safety.personal_safety import review_passages
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
-from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
+from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves.
@@ -28,23 +45,21 @@ MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at o
 
 @dataclass(slots=True)
 class CallForwarder:
-    """Forwards the calls of model and search to the listener of the answer in hand, and stops a cancelled answer."""
+    """Forwards the calls of model and search to whoever waits for the answer in hand."""
 
-    listener: Listener = ignore_call
-    token: CancellationToken = field(default_factory=CancellationToken)
+    observer: Observer = NOBODY
 
     def __call__(self, call: Call) -> None:
-        self.listener(call)
-        self.token.raise_if_cancelled()
+        self.observer.report(call)
 
     @contextmanager
-    def forward_to(self, listener: Listener, token: CancellationToken) -> Iterator[None]:
-        """Forward to this listener, until the block ends or the token is cancelled."""
-        self.listener, self.token = listener, token
+    def forward_to(self, observer: Observer) -> Iterator[None]:
+        """Forward to this one until the block ends."""
+        self.observer = observer
         try:
             yield
         finally:
-            self.listener, self.token = ignore_call, CancellationToken()
+            self.observer = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +78,62 @@ class Assistant:
         return self.collection.source
 
     def respond(
-        self,
-        turn: Turn,
-        turns: Sequence[ChatTurn],
-        ptkb: Sequence[Statement],
-        listener: Listener = ignore_call,
-        cancel: CancellationToken | None = None,
+        self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer = NOBODY
     ) -> ChatTurn:
         """Respond to what is said after these turns: talk about the talk at once, a question by the flow.
 
-        A correction ("no, I meant ...") is asked together with the question before, and takes its place. `listener` is
-        called after each step. Once `cancel` is cancelled, raises `AnswerCancelledError` after the step in hand.
+        A correction ("no, I meant ...") is asked together with the question before, and takes its place. Raises
+        `AnswerCancelledError` after the step in hand, once `observer` has cancelled it.
         """
         talk = recognise_small_talk(turn.utterance, turns, self.collection)
         if talk is None:
-            return ChatTurn(turn.utterance, self._answer(turn, to_history(turns), ptkb, listener, cancel))
+            return ChatTurn(turn.utterance, self._answer(turn, to_history(turns), ptkb, observer))
+        if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
+            return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self.collection)
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = to_history(list_questions(turns)[:-1])
-        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, listener, cancel), talk.kind)
+        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer), talk.kind)
+
+    def _reword(
+        self, turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer
+    ) -> ChatTurn | None:
+        """The last answer in the form that is asked for, by a model that writes; None where it cannot be had.
+
+        An answer with a warning, or with a remark on itself, keeps its words.
+        """
+        last, llm, plan = find_last(turns, SHOWN), self.tools.llm, self.tools.plan
+        history = (*to_history(turns), Message("user", turn.utterance))
+        if last is None or not is_writer(llm, plan) or _must_keep_words(last.answered, ptkb, history):
+            return None
+        before = last.answered.response
+        conversation = Conversation(prompts.render("system").instruction, history)
+        with self.lock, self.calls.forward_to(observer):
+            observer.token.raise_if_cancelled()
+            response = reword_response(conversation, before, list_sources(last), llm, plan)
+        if not has_form(response, talk, before):
+            return None
+        result = reply_from(last.answered, response.sentences)
+        return ChatTurn(turn.utterance, replace(result, turn_id=turn.id, query=Query(turn.utterance)), talk.kind)
 
     def _answer(
-        self,
-        turn: Turn,
-        history: Sequence[Message],
-        ptkb: Sequence[Statement],
-        listener: Listener,
-        cancel: CancellationToken | None,
+        self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer
     ) -> TurnResult:
-        token = cancel or CancellationToken()
-        with self.lock, self.calls.forward_to(listener, token):
-            token.raise_if_cancelled()
-            return answer_turn_or_fall_back(turn, history, ptkb, self.tools)
+        with self.lock, self.calls.forward_to(observer):
+            observer.token.raise_if_cancelled()
+            return answer_turn_or_fall_back(turn, history, ptkb, replace(self.tools, show=observer.show))
+
+
+def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
+    """Whether an answer has a warning, a remark on itself, or a passage that is not at hand."""
+    used = answered.response.used
+    passages = [passage for passage in answered.passages if passage.id in used]
+    utterances = [message.text for message in history if message.role == "user"]
+    needs = find_needs(ptkb, answered.selected_statements, utterances)
+    review = review_passages(passages, len(passages), needs, utterances)
+    is_cited = all(sentence.passage_ids for sentence in answered.response.sentences)
+    return not (used and is_cited and len(passages) == len(used)) or bool(review.left_out or review.warnings)
 
 
 def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embedder | None) -> Assistant:
@@ -123,15 +161,13 @@ class Session:
         """Go on with a kept conversation. Raises `MissingError` where there is none."""
         return cls(assistant, store, chat, store.read_turns(chat))
 
-    def ask(
-        self, utterance: str, listener: Listener = ignore_call, cancel: CancellationToken | None = None
-    ) -> TurnResult:
+    def ask(self, utterance: str, observer: Observer = NOBODY) -> TurnResult:
         """Answer what the person says next, and keep the turn.
 
         Raises what `check_utterance` and `Assistant.respond` raise.
         """
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
-        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), listener, cancel)
+        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer)
         if self.chat is None:
             self.chat = self.store.start_chat(self.assistant.source)
         self.store.add_turn(self.chat, said.utterance, said.answered, said.kind)

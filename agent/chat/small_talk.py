@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.chat.collection import Collection
+from agent.chat.language_check import is_in_language
 from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, ORDINALS, PATTERNS, SHORT_ORDINALS
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.clarification import is_clarification
@@ -17,11 +18,13 @@ from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Query, Response, Sentence, Turn, TurnResult
 
 ANSWERED: frozenset[TurnKind] = frozenset({"question", "correction"})  # turns that the documents were asked at
-SHOWN: frozenset[TurnKind] = ANSWERED | {"shorter", "source"}  # turns whose reply may be repeated or shortened
+FORMS: frozenset[TurnKind] = frozenset({"shorter", "list", "language"})  # in which the last answer is wanted
+SHOWN: frozenset[TurnKind] = ANSWERED | FORMS | {"source"}  # turns whose reply may be repeated or reworded
 MAX_CORRECTION_WORDS = 12
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
 SOURCE_SENTENCES = 3  # of a source that is shown
 CANNOT_SHORTEN = Sentence("I cannot make it shorter:", ())
+GERMAN_NAMES = {"deutsch": "german", "englisch": "english", "französisch": "french"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class SmallTalk:
     """An utterance that is no plain question to the documents."""
 
     kind: TurnKind
-    detail: str = ""  # a number of sentences, the number of a source, a subject, or what was meant
+    detail: str = ""  # a number of sentences or of a source, a subject, a language, or what was meant
 
 
 def recognise_small_talk(utterance: str, turns: Sequence[ChatTurn], collection: Collection) -> SmallTalk | None:
@@ -72,7 +75,11 @@ def _read_details(
         subject = groups.get("subject", "")
         return None if subject and not collection.is_folder else SmallTalk(kind, subject)
     if kind == "shorter":
-        return SmallTalk(kind, {"two": "2", "2": "2", "three": "3", "3": "3"}.get(groups.get("sentences", ""), "1"))
+        number = groups.get("sentences", "")
+        return SmallTalk(kind, {"two": "2", "2": "2", "three": "3", "3": "3"}.get(number, "1" if number else ""))
+    if kind == "language":
+        language = groups["language"]
+        return SmallTalk(kind, GERMAN_NAMES.get(language, language).title())
     if kind == "last question":
         return SmallTalk(kind, "all" if "all" in groups else "first" if groups else "")
     return SmallTalk(kind)
@@ -83,8 +90,8 @@ def _choose_source(groups: dict[str, str], turns: Sequence[ChatTurn]) -> SmallTa
 
     "The second one" may be one only if there is such a source, and nothing else was counted: else it is a question.
     """
-    turn = _find_last(turns, ANSWERED)
-    sources = _list_sources(turn)
+    turn = find_last(turns, ANSWERED)
+    sources = list_sources(turn)
     if turn and turn.answered.response.used and not sources:  # they are known to the client of `/v1` alone
         return None
     number = _to_number(groups, len(sources))
@@ -121,11 +128,12 @@ def complete_correction(correction: str, turns: Sequence[ChatTurn]) -> str:
     return f"{list_questions(turns)[-1].answered.query.utterance} {correction}"
 
 
-def _find_last(turns: Sequence[ChatTurn], kinds: frozenset[TurnKind]) -> ChatTurn | None:
+def find_last(turns: Sequence[ChatTurn], kinds: frozenset[TurnKind]) -> ChatTurn | None:
+    """The latest turn of one of these kinds."""
     return next((turn for turn in reversed(turns) if turn.kind in kinds), None)
 
 
-def _list_sources(turn: ChatTurn | None) -> list[Passage]:
+def list_sources(turn: ChatTurn | None) -> list[Passage]:
     """The cited passages of a turn, in the order of their first citation."""
     if turn is None:
         return []
@@ -146,6 +154,14 @@ def reply_to_small_talk(turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], 
     else:
         result = _ABOUT_TURNS[talk.kind](turns, talk.detail)
     return ChatTurn(turn.utterance, replace(result, turn_id=turn.id, query=Query(turn.utterance)), talk.kind)
+
+
+def has_form(response: Response, talk: SmallTalk, before: Response) -> bool:
+    """Whether an answer has the form that was asked for, in which it was not before."""
+    if talk.kind == "shorter":
+        has_few = not talk.detail or len(response.sentences) <= int(talk.detail)
+        return bool(response.sentences) and has_few and len(response.text.split()) < len(before.text.split())
+    return bool(response.sentences) and (talk.kind != "language" or is_in_language(response.text, talk.detail))
 
 
 _REPLIES: dict[TurnKind, tuple[str, ...]] = {
@@ -176,38 +192,52 @@ def _repeat_question(turns: Sequence[ChatTurn], which: str) -> TurnResult:
 
 
 def _repeat_answer(turns: Sequence[ChatTurn], _detail: str) -> TurnResult:
-    turn = _find_last(turns, SHOWN)
+    turn = find_last(turns, SHOWN)
     if turn is None:
         return _say("I have not answered anything yet.")
     sentences = turn.answered.response.sentences
-    return _reply_from(turn.answered, sentences) if sentences else _say("I found nothing about your last question.")
+    return reply_from(turn.answered, sentences) if sentences else _say("I found nothing about your last question.")
 
 
 def _shorten_answer(turns: Sequence[ChatTurn], number: str) -> TurnResult:
     """The last answer up to its first cited sentence, or as many as are asked for."""
+    count = int(number or 1)
     answered = _repeat_answer(turns, "")
     sentences = answered.response.sentences
     cited = [place for place, sentence in enumerate(sentences, start=1) if sentence.passage_ids]
-    kept = sentences[: cited[: int(number)][-1] if cited else int(number)]
+    kept = sentences[: cited[:count][-1] if cited else count]
     if cited and kept == sentences and CANNOT_SHORTEN not in kept:
         kept = (CANNOT_SHORTEN, *kept)
-    return _reply_from(answered, kept)
+    return reply_from(answered, kept)
+
+
+def _list_answer(turns: Sequence[ChatTurn], _detail: str) -> TurnResult:
+    """The sentences of the last answer that cite something; all of them where none does."""
+    answered = _repeat_answer(turns, "")
+    cited = tuple(sentence for sentence in answered.response.sentences if sentence.passage_ids)
+    return reply_from(answered, cited or answered.response.sentences)
+
+
+def _decline_language(turns: Sequence[ChatTurn], language: str) -> TurnResult:
+    if find_last(turns, SHOWN) is None:
+        return _repeat_answer(turns, "")
+    return _say(f"I cannot say it in {language}: I keep to the words of the documents, so that it can be checked.")
 
 
 def _show_source(turns: Sequence[ChatTurn], number: str) -> TurnResult:
     """The beginning of a source of the last answer."""
-    turn = _find_last(turns, ANSWERED)
-    sources = _list_sources(turn)
+    turn = find_last(turns, ANSWERED)
+    sources = list_sources(turn)
     if turn is None or not 1 <= int(number) <= len(sources):
         return _say(f"The last answer has {len(sources) or 'no'} {'source' if len(sources) == 1 else 'sources'}.")
     passage = sources[int(number) - 1]
     name = f"{passage.id}, “{passage.title}”" if passage.title else passage.id
     texts = split_sentences(passage.text)[:SOURCE_SENTENCES]
     opening = Sentence(f"Source {number} of the last answer is {name}:", ())
-    return _reply_from(turn.answered, (opening, *(Sentence(text, (passage.id,)) for text in texts)))
+    return reply_from(turn.answered, (opening, *(Sentence(text, (passage.id,)) for text in texts)))
 
 
-def _reply_from(answered: TurnResult, sentences: tuple[Sentence, ...]) -> TurnResult:
+def reply_from(answered: TurnResult, sentences: tuple[Sentence, ...]) -> TurnResult:
     """A reply that cites passages of an earlier answer."""
     return replace(answered, selected_statements=(), responses=(Response(sentences),), without_model="")
 
@@ -216,5 +246,7 @@ _ABOUT_TURNS: dict[TurnKind, Callable[[Sequence[ChatTurn], str], TurnResult]] = 
     "last question": _repeat_question,
     "last answer": _repeat_answer,
     "shorter": _shorten_answer,
+    "list": _list_answer,
+    "language": _decline_language,
     "source": _show_source,
 }

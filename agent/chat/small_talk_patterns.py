@@ -6,6 +6,7 @@ harm than to reply "You are welcome" to a question. German and French are unders
 
 import re
 
+from agent.chat.language_check import LANGUAGES
 from agent.chat.store import TurnKind
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -57,6 +58,10 @@ _HELD = (
 )
 _ABOUT = r"(?: (?:about|on|regarding|concerning) (?P<subject>\w[\w '-]*))?"
 
+_LANGUAGE = f"(?P<language>{'|'.join(LANGUAGES)})"
+_LIST = "(?:(?:a |an )?(?:short |simple )?(?:bullet(?:ed|[ -]point)? |numbered )?list|bullet[ -]?points?|bullets)"
+_FORM = "(?:(?:please|ok|okay|now|sorry|thanks|great) )*(?:(?:can|could|would|will) you (?:please |just )?)?"
+
 # Before what is asked of the agent, and after it.
 _LEAD = (
     "(?:(?:and|so|well|oh|ok|okay|hm+|um|sorry|excuse me|please|hi|hello|hey|great|thanks|thank you|now|but"
@@ -103,6 +108,17 @@ _SOURCES: dict[TurnKind, tuple[str, ...]] = {
         f"{_LEAD}a summary{_END}",
         f"{_LEAD}(?:give me |can i have |i(?:'d like| want) )?(?:(?:a|the) )?(?:short(?:er)?"
         f"|brief(?:er)?) (?:version|answer|summary){_END}",
+    ),
+    "list": (
+        f"{_FORM}(?:(?:make|say|put|give|show|repeat|write|format)(?: me)?(?: {_IT})?(?: to me)? )?"
+        f"(?:as|in|into) {_LIST}(?: form(?:at)?)?{_END}",
+        f"{_FORM}(?:make {_IT} {_LIST}|list {_IT}|turn {_IT} into {_LIST}|(?:use )?bullet points?){_END}",
+    ),
+    "language": (
+        f"{_FORM}(?:(?:say|repeat|put|give|write|tell|answer|reply|respond|explain|show)(?: me)?(?: {_IT})?"
+        f"(?: again)? )?(?:in|into) {_LANGUAGE}{_END}",
+        f"{_FORM}translate(?: {_IT})? (?:in|into|to) {_LANGUAGE}{_END}",
+        "(?:(?:bitte|und bitte|sag es|sag das) )*auf (?P<language>deutsch|englisch|französisch)(?: bitte)?",
     ),
     "source": (
         f"{_LEAD}(?:(?:show|give)(?: me)? |let me see |open |read |what about |how about |what does |what's "

@@ -41,7 +41,7 @@ class ChatSummary:
 
 
 # What an utterance is: a question to the documents, a question in place of the one before ("no, I meant ..."), or talk
-# about the conversation itself, which needs no search.
+# about the conversation itself, which needs no search ("list" and "language" want the last answer in another form).
 TurnKind = Literal[
     "question",
     "correction",
@@ -52,6 +52,8 @@ TurnKind = Literal[
     "last question",
     "last answer",
     "shorter",
+    "list",
+    "language",
     "source",
     "help",
     "documents",

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.chat.citations import Source, cited_sources
-from agent.chat.export import mark_citations, to_markdown, to_topics
+from agent.chat.export import mark_citations, mark_sentences, separate_pieces, to_markdown, to_topics
 from agent.chat.language_check import looks_english
+from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
@@ -19,7 +20,7 @@ from agent.chat.store import Store
 from agent.terminal.output import to_plain_text
 from indexes.storage.files import check_writable, write_atomically
 from schemas.errors import ConvagentError, UsageError
-from schemas.records import Call, TurnResult
+from schemas.records import Call, Response, TurnResult
 
 HELP = """\
 Ask, and go on asking. Commands:
@@ -76,8 +77,8 @@ class Terminal:
         getattr(self, self._commands[name])(argument.strip())
 
     def _ask(self, utterance: str) -> None:
-        with self._show_steps() as listener:
-            answered = self.session.ask(utterance, listener)
+        with self._show_progress() as observer:
+            answered = self.session.ask(utterance, observer)
         if self.session.turns[-1].kind not in ANSWERED:
             self._show_reply(answered)
             return
@@ -89,24 +90,30 @@ class Terminal:
 
     def _show_reply(self, answered: TurnResult) -> None:
         """Show a reply without a search. The sources of the answer before stay open where it cites none."""
-        self._say(mark_citations(answered))
+        self._say(mark_citations(self.session.turns[-1]))
         if answered.response.used:
             self.sources = cited_sources(answered)
             self._show_sources("")
 
     @contextmanager
-    def _show_steps(self) -> Iterator[Callable[[Call], None]]:
-        """A listener that shows each step as it is done; searches stay on the screen, with what was searched for."""
+    def _show_progress(self) -> Iterator[Observer]:
+        """An observer that shows each step, and what is written, until the answer is there.
+
+        Searches stay on the screen, with what was searched for.
+        """
         status = self.console.status("reading")
 
-        def listener(call: Call) -> None:
+        def show_step(call: Call) -> None:
             if call.step == "search":
                 self._say(describe_call(call), "dim")
             else:
                 status.update(describe_call(call))
 
+        def show_response(response: Response) -> None:
+            status.update(to_plain_text("".join(separate_pieces(mark_sentences(response)))))
+
         with status:
-            yield listener
+            yield Observer(show_step, show_response)
 
     def _show_answer(self, answered: TurnResult) -> None:
         self.sources = cited_sources(answered)
@@ -114,7 +121,7 @@ class Terminal:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
         if answered.response.direct:
             self._say(answered.response.direct, "bold")
-        self._say(mark_citations(answered) or "I found nothing about this in the documents.")
+        self._say(mark_citations(self.session.turns[-1]) or "I found nothing about this in the documents.")
         self._show_sources("")
 
     def _show_sources(self, _argument: str) -> None:
@@ -259,7 +266,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),
-            to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn.answered)]))),
+            to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn)]))),
             sep="\n",
         )
         terminal.sources = cited_sources(turn.answered) or terminal.sources

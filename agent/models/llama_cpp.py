@@ -14,7 +14,7 @@ from llama_cpp._internals import LlamaModel
 from agent.models.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.context_window import drop_oldest_exchanges, no_room_error
 from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
-from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
 from agent.models.weights import describe_processor, load_weights
 from schemas.errors import InvalidInputError
@@ -59,13 +59,15 @@ class LlamaCppModel:
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         started, before = time.perf_counter(), replace(self._context.usage)
         pieces, tokens, omitted = self._prompt(conversation, task, room=task.max_tokens)
         schema = None if reply is str else reply_schema(reply)
         self._context.read(tokens)
         with self._sampler(schema, task.seed) as sampler:
-            text = self._detokenize(self._cut_at_end(self._context.write(sampler, task.max_tokens)))
+            text = self._write(self._context.write(sampler, task.max_tokens), on_text)
         self._report_call(Call(task.name, "ask", _join_pieces(pieces), text, omitted=omitted), started, before)
         return clean_text_reply(text, task) if reply is str else parse_reply(text, reply, task)
 
@@ -117,13 +119,16 @@ class LlamaCppModel:
     def _detokenize(self, tokens: Sequence[int]) -> str:
         return str(self._weights.detokenize(list(tokens)).decode("utf-8", "ignore"))
 
-    def _cut_at_end(self, tokens: Iterator[int]) -> list[int]:
+    def _write(self, tokens: Iterator[int], on_text: TextListener | None) -> str:
+        """The text of these tokens up to the one that ends a reply."""
         written: list[int] = []
         for token in tokens:
             if llama_cpp.llama_vocab_is_eog(self._vocab, token):
                 break
             written.append(token)
-        return written
+            if on_text is not None:
+                on_text(self._detokenize(written))
+        return self._detokenize(written)
 
     @contextmanager
     def _sampler(self, schema: dict[str, Any] | None, seed: int | None) -> Iterator[Any]:

@@ -6,7 +6,7 @@ A real baseline, quick and free of any download, and what every model must beat.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from schemas.records import Call
 
@@ -33,7 +33,9 @@ class NoModel:
     def close(self) -> None:
         pass
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         """The reply type's default: every reply that the flow asks for may be empty."""
         return reply()
 

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from schemas.records import Call, Message
 
 Listener = Callable[[Call], None]
+TextListener = Callable[[str], None]  # is handed a reply as far as it is written, again and again
 Reply = TypeVar("Reply")
 
 
@@ -80,9 +81,13 @@ class LanguageModel(Protocol):
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         """A reply held to the JSON Schema of `reply` (a msgspec Struct); plain text where `reply` is `str`.
 
+        `on_text` is handed the reply while it is written, as the model writes it: without the opening, from the front
+        again where it is asked anew, and never where the reply was known.
         Where not everything fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError`
         where the reply is of another form, `ModelError` where the model cannot be asked or not even the newest message
         and the task fit.

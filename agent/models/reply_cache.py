@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import msgspec
 
-from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task
+from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener
 from agent.models.wrapper import ModelWrapper
 from indexes.storage.cache import Cache
 from schemas.records import Call
@@ -35,12 +35,14 @@ class CachingModel(ModelWrapper):
         super().__init__(open_model(self._calls.append))
         self._listen, self._cache, self._settings = listen, cache, f"{version('convagent')} {settings}"
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         key = self._key(conversation, task, None if reply is str else msgspec.json.schema(reply))
         if (cached := self._look_up(key)) is not None:
             return msgspec.json.decode(cached.reply, type=reply)
         with self._forward_calls():
-            fresh = self._llm.ask(conversation, task, reply)
+            fresh = self._llm.ask(conversation, task, reply, on_text)
             self._store(key, fresh)
         return fresh
 

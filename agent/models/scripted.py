@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from agent.models.protocol import Conversation, Listener, Reply, Task
+from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError, RunError
 from schemas.records import Call
@@ -55,8 +55,14 @@ class ScriptedModel:
     def close(self) -> None:
         pass
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
         line = self._next_line("ask", self.script.ask, task.name)
+        if on_text is not None:
+            text = line if isinstance(line, str) else msgspec.json.encode(line).decode()
+            for end in range(1, len(text) + 1):
+                on_text(text[:end])
         self.listen(Call(task.name, "ask", _render_prompt(conversation, task), str(line)))
         return msgspec.convert(line, reply)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent.models.protocol import Conversation, LanguageModel, Reply, Task
+from agent.models.protocol import Conversation, LanguageModel, Reply, Task, TextListener
 
 
 class ModelWrapper:
@@ -42,8 +42,10 @@ class ModelWrapper:
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return self._llm.fits(conversation, task)
 
-    def ask(self, conversation: Conversation, task: Task, reply: type[Reply]) -> Reply:
-        return self._llm.ask(conversation, task, reply)
+    def ask(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
+        return self._llm.ask(conversation, task, reply, on_text)
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         return self._llm.score(conversation, task, candidates)

@@ -22,9 +22,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources
-from agent.chat.export import to_markdown_pieces
+from agent.chat.export import mark_sentences, separate_pieces, to_markdown_pieces
 from agent.chat.session import Assistant, check_utterance
-from agent.chat.store import Store
+from agent.chat.store import ChatTurn, Store
 from agent.serve.earlier_messages import to_turns
 from agent.serve.request_queue import BusyError, QueuedQuestion, RequestQueue
 from schemas.errors import ConvagentError, UsageError
@@ -32,6 +32,7 @@ from schemas.records import Message, Turn, TurnResult
 
 MODEL = "convagent"
 KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up
+POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
 log = logging.getLogger("convagent")
 
 
@@ -109,9 +110,7 @@ class Completions:
         *history, last = _join_messages(parsed.messages)
         turn, turns = Turn("v1", check_utterance(last.text)), to_turns(history, self.assistant.collection)
         statements = await run_in_threadpool(self.store.list_statements)
-        job = self.queue.submit(
-            lambda listener, cancel: self.assistant.respond(turn, turns, statements, listener, cancel).answered
-        )
+        job = self.queue.submit(lambda observer: self.assistant.respond(turn, turns, statements, observer))
         reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
         if parsed.stream:
             usage = parsed.stream_options is not None and parsed.stream_options.include_usage
@@ -189,24 +188,24 @@ class _Reply:
     id: str
     created: int
 
-    def make_completion(self, answered: TurnResult, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": " ".join(to_markdown_pieces(answered)), "refusal": None}
+    def make_completion(self, turn: ChatTurn, job: QueuedQuestion[ChatTurn]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": "".join(to_markdown_pieces(turn)), "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        rest = {"usage": _count_tokens(job), "citations": _list_citations(answered)}
+        rest = {"usage": _count_tokens(job), "citations": _list_citations(turn.answered)}
         return self._make_frame("chat.completion", [choice]) | rest
 
     def make_chunk(self, delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return self._make_frame("chat.completion.chunk", [choice])
 
-    def make_usage_chunk(self, job: QueuedQuestion[TurnResult]) -> dict[str, Any]:
+    def make_usage_chunk(self, job: QueuedQuestion[ChatTurn]) -> dict[str, Any]:
         return self._make_frame("chat.completion.chunk", []) | {"usage": _count_tokens(job)}
 
     def _make_frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
 
 
-def _count_tokens(job: QueuedQuestion[TurnResult]) -> dict[str, int]:
+def _count_tokens(job: QueuedQuestion[ChatTurn]) -> dict[str, int]:
     """What the language model read and wrote for this answer, all its prompts together."""
     read = sum(call.tokens_read for call in job.calls)
     written = sum(call.tokens_written for call in job.calls)
@@ -229,17 +228,24 @@ def _list_citations(answered: TurnResult) -> list[dict[str, Any]]:
     ]
 
 
-async def _stream_events(reply: _Reply, job: QueuedQuestion[TurnResult], *, usage: bool) -> AsyncIterator[str]:
-    """An answer sentence by sentence, then its citations. Where the client goes away, the answer is cancelled."""
+async def _stream_events(reply: _Reply, job: QueuedQuestion[ChatTurn], *, usage: bool) -> AsyncIterator[str]:
+    """An answer sentence by sentence, then its citations. Where the client goes away, the answer is cancelled.
+
+    What is written is sent as soon as it was checked. All other answers are there at once.
+    """
     try:
         yield _format_event(reply.make_chunk({"role": "assistant", "content": ""}))
-        waiting = asyncio.wrap_future(job.future)
-        while not (await asyncio.wait([waiting], timeout=KEEPALIVE_SECONDS))[0]:
-            yield ": still at it\n\n"
-        answered = waiting.result()
-        for number, sentence in enumerate(to_markdown_pieces(answered)):
-            yield _format_event(reply.make_chunk({"content": f" {sentence}" if number else sentence}))
-        yield _format_event(reply.make_chunk({}, "stop") | {"citations": _list_citations(answered)})
+        sent = 0
+        async for pieces in _follow_answer(job):
+            for piece in pieces[sent:]:
+                yield _format_event(reply.make_chunk({"content": piece}))
+            if not pieces[sent:]:
+                yield ": still at it\n\n"
+            sent = len(pieces)
+        turn = job.future.result()
+        for piece in to_markdown_pieces(turn)[sent:]:
+            yield _format_event(reply.make_chunk({"content": piece}))
+        yield _format_event(reply.make_chunk({}, "stop") | {"citations": _list_citations(turn.answered)})
         if usage:
             yield _format_event(reply.make_usage_chunk(job))
         yield "data: [DONE]\n\n"
@@ -247,6 +253,21 @@ async def _stream_events(reply: _Reply, job: QueuedQuestion[TurnResult], *, usag
         yield _format_event(_to_request_error(error).body)
     finally:
         job.cancel()
+
+
+async def _follow_answer(job: QueuedQuestion[ChatTurn]) -> AsyncIterator[list[str]]:
+    """The pieces of an answer so far, each time that there are more, and every few seconds, until it is done.
+
+    Raises what the answer raised.
+    """
+    waiting = asyncio.wrap_future(job.future)
+    last, since = list[str](), time.monotonic()
+    while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
+        pieces = separate_pieces(mark_sentences(job.response))
+        if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
+            last, since = pieces, time.monotonic()
+            yield pieces
+    waiting.result()
 
 
 def _format_event(data: Mapping[str, Any]) -> str:

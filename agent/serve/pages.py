@@ -18,14 +18,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent.chat.cancellation import AnswerCancelledError, CancellationToken
+from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import cited_sources
-from agent.chat.export import to_markdown, to_topics
+from agent.chat.export import mark_sentences, to_markdown, to_topics
+from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.small_talk import ANSWERED
 from agent.chat.store import ChatTurn, Store
-from agent.models.protocol import Listener
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
 from schemas.records import IndexInfo
@@ -80,7 +80,7 @@ class Pages:
         chat = int(form["chat"]) if form.get("chat", "").isdecimal() else None
         try:
             question = check_utterance(form.get("question", ""))
-            job = self.queue.submit(lambda listener, cancel: self._answer(chat, question, listener, cancel))
+            job = self.queue.submit(lambda observer: self._answer(chat, question, observer))
         except ConvagentError as error:
             return self._render_page(request, chat, question=form.get("question", ""), problem=error)
         pending = PendingQuestion(secrets.token_urlsafe(8), question, chat, job)
@@ -89,11 +89,11 @@ class Pages:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, chat: int | None, question: str, listener: Listener, cancel: CancellationToken) -> int:
+    def _answer(self, chat: int | None, question: str, observer: Observer) -> int:
         """Answer a question; the conversation that the answer is kept in."""
         turns = self.store.read_turns(chat) if chat is not None else ()
         session = Session(self.assistant, self.store, chat, turns)
-        session.ask(question, listener, cancel)
+        session.ask(question, observer)
         return session.chat or 0
 
     def show_pending(self, request: Request) -> Response:
@@ -257,7 +257,9 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.globals.update(ANSWERED=ANSWERED, cited_sources=cited_sources, is_web_address=is_web_address)
+TEMPLATES.globals.update(
+    ANSWERED=ANSWERED, cited_sources=cited_sources, is_web_address=is_web_address, mark_sentences=mark_sentences
+)
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from agent.chat.cancellation import CancellationToken
+from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
-from agent.models.protocol import Listener
 from schemas.errors import RunError
-from schemas.records import Call
+from schemas.records import Call, Response
 
 MAX_WAITING = 20  # questions; more are turned away
+NO_RESPONSE = Response(())
 T = TypeVar("T")
-Work = Callable[[Listener, CancellationToken], T]  # answers a question
+Work = Callable[[Observer], T]  # answers a question
 
 
 class BusyError(RunError):
@@ -23,11 +24,20 @@ class BusyError(RunError):
 
 @dataclass(slots=True)
 class QueuedQuestion(Generic[T]):
-    """A question that is waiting, being answered, or done; `calls` grows while it is answered."""
+    """A question that is waiting, being answered, or done; `calls` and `response` grow while it is answered."""
 
     future: "Future[T]" = field(default_factory=Future)
     calls: list[Call] = field(default_factory=list)
+    response: Response = NO_RESPONSE  # what is written of the answer, as far as it was checked
     token: CancellationToken = field(default_factory=CancellationToken)
+
+    @property
+    def observer(self) -> Observer:
+        """What keeps `calls` and `response` up to date."""
+        return Observer(self.calls.append, self._keep_response, self.token)
+
+    def _keep_response(self, response: Response) -> None:
+        self.response = response
 
     @property
     def steps(self) -> list[str]:
@@ -72,6 +82,6 @@ def _run_job(job: QueuedQuestion[T], work: Work[T]) -> None:
     if not job.future.set_running_or_notify_cancel():
         return
     try:
-        job.future.set_result(work(job.calls.append, job.token))
+        job.future.set_result(work(job.observer))
     except BaseException as error:  # raised again for whoever waits, in the page or through /v1
         job.future.set_exception(error)

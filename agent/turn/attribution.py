@@ -5,8 +5,8 @@ commas and the like) is an excerpt of one sentence of the passage: its words in 
 negated where the passage negates them. That is strict: the same thing said in other words is not supported. Neither the
 likelihood of a 135M model nor the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed
 (docs/log.md), and a sentence that is wrongly taken for unsupported is replaced by the passage's own
-(`agent/turn/answer_generation.py`), while one that is wrongly taken for supported misleads.
-`tests/support_pairs.jsonl` has cases of every kind.
+(`agent/turn/answer_writing.py`), while one that is wrongly taken for supported misleads. What a model writes must keep
+conditions and hedges besides (`agent/turn/kept_conditions.py`). `tests/support_pairs.jsonl` has cases of every kind.
 """
 
 import re
@@ -37,7 +37,7 @@ _MEANINGFUL = (
 MEANINGFUL_STOP_WORDS = frozenset(_MEANINGFUL.split())
 _DIGITS = "zero one two three four five six seven eight nine ten eleven twelve"
 DIGITS = {word: str(number) for number, word in enumerate(_DIGITS.split())}
-_PARTS = re.compile(r"[,;:()–—]\s|\s(?=(?:and|but|while|whereas|so|although|though|because|since)\b)")
+PARTS = re.compile(r"[,;:()–—]\s|\s(?=(?:and|but|while|whereas|so|although|though|because|since)\b)")
 _WORD = re.compile(r"\d(?:[\d.,:]*\d)?|\w+(?:['’]\w+)?|[.,;:!?()]")
 
 
@@ -51,7 +51,7 @@ class ContentWord:
 
 def why_unsupported(sentence: str, passage: str) -> str:
     """Why the passage does not support the sentence, in words for a person; empty where it does."""
-    if _is_excerpt(sentence, passage):
+    if is_excerpt(sentence, passage):
         return ""
     said = _content_sentences(passage)
     held = {word.stem for words in said for word in words}
@@ -60,7 +60,7 @@ def why_unsupported(sentence: str, passage: str) -> str:
         return f"the passage does not say {', '.join(dict.fromkeys(missing))}"
     if not claimed:
         return "it says nothing"
-    for part in filter(None, map(content_words, _PARTS.split(sentence))):
+    for part in filter(None, map(content_words, PARTS.split(sentence))):
         if reason := _why_in_no_sentence(part, said):
             return reason
     return ""
@@ -75,15 +75,15 @@ def _why_in_no_sentence(part: Sequence[ContentWord], said: Iterable[Sequence[Con
     """Why no sentence of the passage says this part of the claim; empty where one does."""
     reason = f"no sentence of the passage says {' '.join(word.stem for word in part)} in this order"
     for words in said:
-        if _is_subsequence([word.stem for word in part], [word.stem for word in words]):
-            if _is_subsequence(part, words):
+        if is_subsequence([word.stem for word in part], [word.stem for word in words]):
+            if is_subsequence(part, words):
                 return ""
             turned = [word.stem for word in part if word not in words]
             reason = f"only one of them negates {', '.join(turned) or 'this'}"
     return reason
 
 
-def _is_subsequence(part: Sequence[object], whole: Iterable[object]) -> bool:
+def is_subsequence(part: Sequence[object], whole: Iterable[object]) -> bool:
     """Whether all of a sequence stands in another, in its order."""
     rest = iter(whole)
     return all(item in rest for item in part)
@@ -94,11 +94,16 @@ def _content_sentences(passage: str) -> tuple[tuple[ContentWord, ...], ...]:
     return tuple(content_words(unit.text) for unit in split_units(Passage("", passage)))
 
 
+def tokenize(text: str) -> list[str]:
+    """Words and marks, in lower case."""
+    return _WORD.findall(text.lower().replace("’", "'").replace("'s ", " ").replace("cannot", "can not"))
+
+
 def content_words(text: str) -> tuple[ContentWord, ...]:
     """The words that say something, in order. A negation is none of them: it marks the next few, up to a comma."""
     words: list[ContentWord] = []
     reach = 0
-    for token in _WORD.findall(text.lower().replace("’", "'").replace("'s ", " ").replace("cannot", "can not")):
+    for token in tokenize(text):
         if token in NEGATIONS or token.endswith("n't"):
             reach = NEGATION_SCOPE
         elif not token[0].isalnum():
@@ -121,7 +126,7 @@ def _filler_words() -> frozenset[str]:
     return load_stop_words() - MEANINGFUL_STOP_WORDS - NEGATIONS
 
 
-def _is_excerpt(sentence: str, passage: str) -> bool:
+def is_excerpt(sentence: str, passage: str) -> bool:
     """Whether a unit of the passage begins with these very words: what stands before them could deny them.
 
     So may a part of a unit after a colon or semicolon. A full stop may be added where a unit ends without one.

@@ -49,10 +49,10 @@ def jittered_score(score: Callable[..., list[float]]) -> Callable[..., list[floa
 
 def jittered_ask(ask: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(ask)
-    def wrapper(model: Any, conversation: Any, task: Any, reply: Any) -> Any:
+    def wrapper(model: Any, conversation: Any, task: Any, *more: Any) -> Any:
         if seed() and task.seed is not None:
             task = replace(task, seed=task.seed + seed() * SEEDS)
-        return ask(model, conversation, task, reply)
+        return ask(model, conversation, task, *more)
 
     return wrapper
 

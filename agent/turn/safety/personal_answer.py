@@ -6,9 +6,10 @@ What was left out is mentioned only where it would have answered: a question abo
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.models.protocol import Conversation, LanguageModel
+from agent.models.protocol import Conversation
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.answer_generation import generate_responses
+from agent.turn.answer_writing import Writer
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.safety.personal_safety import LeftOut, Review, is_of
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
@@ -43,13 +44,18 @@ def answer_for_person(
     conversation: Conversation,
     selected_statements: tuple[ScoredStatement, ...],
     review: Review,
-    llm: LanguageModel,
+    writer: Writer,
     embed: Embed | None,
     plan: Plan,
 ) -> PersonalAnswer:
-    """What `generate_responses` makes of the passages that are left, with what the person has to be told first."""
-    responses = generate_responses(query, conversation, selected_statements, review.kept, llm, embed, plan)
-    if not responses or not (review.left_out or review.warnings):
+    """What `generate_responses` makes of the passages that are left, with what the person has to be told first.
+
+    Where there may be such a thing, nothing is shown before the whole is there.
+    """
+    has_to_heed = bool(review.left_out or review.warnings)
+    writer = replace(writer, show=None) if has_to_heed else writer
+    responses = generate_responses(query, conversation, selected_statements, review.kept, writer, embed, plan)
+    if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)

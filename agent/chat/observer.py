@@ -1,0 +1,32 @@
+"""Who waits for an answer: is told of each step, shown what is written as far as it was checked, and may cancel it."""
+
+from dataclasses import dataclass, field
+
+from agent.chat.cancellation import CancellationToken
+from agent.models.protocol import Listener, ignore_call
+from agent.turn.answer_writing import ResponseListener
+from schemas.records import Call, Response
+
+
+def ignore_response(_response: Response) -> None:
+    """Do nothing with an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Whoever waits. Once `token` is cancelled, the next step or sentence raises `AnswerCancelledError`."""
+
+    on_call: Listener = ignore_call
+    on_response: ResponseListener = ignore_response  # is handed the answer so far, with each further sentence
+    token: CancellationToken = field(default_factory=CancellationToken)
+
+    def report(self, call: Call) -> None:
+        self.on_call(call)
+        self.token.raise_if_cancelled()
+
+    def show(self, response: Response) -> None:
+        self.token.raise_if_cancelled()
+        self.on_response(response)
+
+
+NOBODY = Observer()

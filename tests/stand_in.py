@@ -1,0 +1,125 @@
+"""A stand-in on loopback for an OpenAI-compatible server: it answers as they do, and fails in each of their ways."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.conftest import PATIENCE
+
+LISTED = {"data": [{"id": "big"}, {"id": "small", "max_model_len": 64}]}
+WORKING = "hangs"  # until the stand-in is closed
+GONE = "closes the connection"
+PIECE = 7  # characters of an event in a stream
+USAGE = {"prompt_tokens": 40, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 30}}
+
+
+def said(text: str | None, finish_reason: str = "stop", **more: Any) -> dict[str, Any]:
+    """A completion."""
+    return {"choices": [{"message": {"content": text}, "finish_reason": finish_reason}], **more}
+
+
+def fault(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "server_error"}}
+
+
+def draft(*sentences: tuple[str, str]) -> str:
+    """An answer as a model writes it: sentences, each with the passage that it cites."""
+    return json.dumps({"sentences": [{"text": text, "passages": [passage]} for text, passage in sentences]})
+
+
+def write_usual(step: str) -> Iterator[str]:
+    """A reply of the form that is asked for."""
+    replies = {
+        "write": draft(("The sea is made of old lemonade.", "1")),
+        "correct": '{"text": "The sea is made of lemonade.", "passages": ["1"]}',
+        "": "Rice bread.",
+    }
+    yield replies.get(step, '{"text": "Which bread has no gluten?"}')
+
+
+class StandIn(BaseHTTPRequestHandler):
+    """Gives what `replies` holds, in order: a status with a body, or a way to give none. Else it writes.
+
+    What it writes at a step comes in parts, which in a stream are sent as they come.
+    """
+
+    models: tuple[int, Any]
+    replies: list[Any]
+    write_parts: Callable[[str], Iterator[str]]
+    takes_streams: bool
+    asked: list[dict[str, Any]]  # the bodies
+    headers_seen: list[dict[str, str]]
+    closed: threading.Event
+
+    def do_GET(self) -> None:
+        self._send(*self.models if self.path == "/v1/models" else (404, {}))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        self.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
+        reply = self.replies.pop(0) if self.replies else None
+        step = body.get("response_format", {}).get("json_schema", {}).get("name", "")
+        if reply == WORKING:
+            self.closed.wait(PATIENCE)
+        if reply in (WORKING, GONE):
+            self.close_connection = True
+        elif body.get("stream") and not self.takes_streams:
+            self._send(400, fault("no streams here"))
+        elif reply is not None:
+            self._send(*reply)
+        elif body.get("stream"):
+            self._stream(type(self).write_parts(step))
+        else:
+            self._send(200, said("".join(type(self).write_parts(step)), usage=USAGE))
+
+    def _stream(self, parts: Iterator[str]) -> None:
+        """Events as OpenAI has them, until all is written or nobody listens."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            self.wfile.write(b": a comment\n\n")
+            for part in parts:
+                for start in range(0, len(part), PIECE):
+                    self._send_event({"choices": [{"delta": {"content": part[start : start + PIECE]}}]})
+            self._send_event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+            self._send_event({"choices": [], "usage": USAGE})
+            self.wfile.write(b"data: [DONE]\n\n")
+        except OSError:
+            return
+
+    def _send_event(self, data: dict[str, Any]) -> None:
+        self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())
+
+    def _send(self, status: int, body: Any) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def standing_in() -> Iterator[str]:
+    """A stand-in that was asked nothing yet; its address."""
+    StandIn.models, StandIn.replies, StandIn.asked, StandIn.headers_seen = (200, LISTED), [], [], []
+    StandIn.write_parts, StandIn.takes_streams, StandIn.closed = staticmethod(write_usual), True, threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        StandIn.closed.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

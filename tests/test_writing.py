@@ -1,0 +1,378 @@
+"""The writing way: what a model makes of the passages, well or badly, and what is shown while it writes."""
+
+import io
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+from rich.console import Console
+
+from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.store import ChatTurn, Store
+from agent.chat.terminal import Terminal
+from agent.models.protocol import Conversation, LanguageModel
+from agent.models.registry import open_model
+from agent.models.structured_output import read_whole_items
+from agent.turn.answer_generation import generate_responses
+from agent.turn.answer_writing import Writer
+from agent.turn.attribution import supporting_ids
+from indexes.passage_index import PassageIndex
+from indexes.text.units import split_units
+from schemas.errors import ModelError
+from schemas.records import Hit, Message, Passage, Plan, Query, Response, Sentence, Statement, Turn, TurnResult
+from tests.conftest import PATIENCE
+from tests.serving import serving
+from tests.stand_in import StandIn, draft, standing_in
+
+BREAD = Passage("bread:1", "Rice bread keeps for two days in a tin. It is made without wheat.")
+BRASS = Passage("brass:1", "Brass keeps its tune in the cold.")
+ASKED = "How long does rice bread keep?"
+TALK = Conversation("Be brief.", (Message("user", ASKED),))
+KEEPS, TUNE = "Rice bread keeps for two days.", "Brass keeps its tune in the cold."
+TWO_DAYS = '{"text": "In a tin, rice bread keeps for two days.", "passages": ["1"]}'
+NINE_DAYS = '{"text": "Rice bread keeps for nine days.", "passages": ["1"]}'
+SORRY = "I am sorry, but I cannot help with that."
+QUOTED = "Rice bread keeps for two days in a tin. It is made without wheat."
+PLANTS = "Which plants grow well in pots on a shady balcony?"
+
+
+def make_turn(utterance: str, passages: tuple[Passage, ...], sentences: tuple[str, ...]) -> ChatTurn:
+    """An answered question; every sentence but a remark cites what supports it."""
+    response = Response(tuple(Sentence(text, supporting_ids(text, passages)) for text in sentences))
+    hits = tuple(Hit(passage.id, 1.0) for passage in passages)
+    return ChatTurn(utterance, TurnResult("1_1", Query(utterance), (), hits, passages, (response,)))
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before a further attempt
+    with standing_in() as started:
+        yield f"{started}#big"
+
+
+@pytest.fixture
+def llm(address: str) -> Iterator[LanguageModel]:
+    with closing(open_model(address)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def assistant(address: str, example_index: PassageIndex) -> Iterator[Assistant]:
+    opened = open_assistant("examples", example_index, address, None)
+    yield opened
+    opened.tools.llm.close()
+
+
+def behave(**replies: str) -> None:
+    """Have the stand-in write this at each step."""
+
+    def write_parts(step: str) -> Iterator[str]:
+        yield replies[step]
+
+    StandIn.write_parts = staticmethod(write_parts)
+
+
+def answer(llm: LanguageModel, show: Callable[[Response], None] | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    [response] = generate_responses(Query(ASKED), TALK, (), [BREAD, BRASS], Writer(llm, show), None, Plan())
+    return [(sentence.text, sentence.passage_ids) for sentence in response.sentences]
+
+
+def count_asked(step: str) -> int:
+    return sum(body["response_format"]["json_schema"]["name"] == step for body in StandIn.asked)
+
+
+BEHAVIOURS: dict[str, tuple[str, str, list[tuple[str, tuple[str, ...]]], int]] = {
+    # what is written, what is written when asked again, the answer, how often it is asked again
+    "good": (draft((KEEPS, "1"), (TUNE, "2")), "", [(KEEPS, ("bread:1",)), (TUNE, ("brass:1",))], 0),
+    "sloppy": (
+        draft(("Rice bread keeps for nine days in a tin.", "1"), (TUNE, "2")),
+        TWO_DAYS,
+        [("In a tin, rice bread keeps for two days.", ("bread:1",)), (TUNE, ("brass:1",))],
+        1,
+    ),
+    "inventing": (draft(("Rice bread keeps for nine days in a tin.", "1")), NINE_DAYS, [(QUOTED, ("bread:1",))], 1),
+    "citing wrongly": (draft((KEEPS, "2"), (TUNE, "1")), "", [(KEEPS, ("bread:1",)), (TUNE, ("brass:1",))], 0),
+    "repeating": (draft((KEEPS, "1"), (KEEPS, "1"), (KEEPS, "2")), "", [(KEEPS, ("bread:1",))], 0),
+    "correcting in another form": (
+        draft(("Rice bread keeps for nine days in a tin.", "1")),
+        SORRY,
+        [(QUOTED, ("bread:1",))],
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+def test_whatever_is_written_the_answer_is_what_the_passages_say(
+    behaviour: str, streamed: bool, llm: LanguageModel
+) -> None:
+    written, corrected, expected, corrections = BEHAVIOURS[behaviour]
+    behave(write=written, correct=corrected)
+    shown: list[Response] = []
+    assert answer(llm, shown.append if streamed else None) == expected
+    assert count_asked("correct") == corrections
+    assert ("stream" in StandIn.asked[0]) == streamed
+    assert [response.sentences for response in shown] == [
+        shown[-1].sentences[:count] for count in range(1, len(expected) * streamed + 1)
+    ]
+
+
+def test_the_second_chance_comes_with_the_reason_and_what_was_cited(llm: LanguageModel) -> None:
+    behave(write=draft(("Rice bread keeps for nine days in a tin.", "1")), correct=TWO_DAYS)
+    answer(llm)
+    prompt = StandIn.asked[-1]["messages"][-1]["content"]
+    assert "You wrote: Rice bread keeps for nine days in a tin.\nBut the passage does not say 9." in prompt
+    assert BREAD.text in prompt
+    assert BRASS.text not in prompt
+
+
+def test_a_model_that_refuses_is_done_without(llm: LanguageModel) -> None:
+    behave(write=draft((SORRY, "1")), correct=f'{{"text": "{SORRY}", "passages": ["1"]}}')
+    [(first, ids), *_] = answer(llm)
+    assert (first.startswith("Rice bread keeps for two days"), ids) == (True, ("bread:1",))
+
+
+def test_a_small_model_gets_no_second_chance(llm: LanguageModel) -> None:
+    behave(write=draft(("Rice bread keeps for nine days in a tin.", "1")))
+
+    class Small(type(llm)):  # type: ignore[misc]
+        writes_answers = False
+
+    [response] = generate_responses(
+        Query(ASKED), TALK, (), [BREAD, BRASS], Writer(Small(llm)), None, Plan(answer="write")
+    )
+    assert (response.text, count_asked("correct")) == (QUOTED, 0)
+
+
+def test_a_server_that_does_not_stream_is_asked_for_the_whole(llm: LanguageModel) -> None:
+    StandIn.takes_streams = False
+    behave(write=draft((KEEPS, "1")))
+    shown: list[Response] = []
+    assert answer(llm, shown.append) == [(KEEPS, ("bread:1",))]
+    assert ["stream" in body for body in StandIn.asked] == [True, False]
+    assert len(shown) == 1
+
+
+def test_a_server_that_answers_a_stream_with_the_whole(llm: LanguageModel) -> None:
+    StandIn.replies = [(200, {"choices": [{"message": {"content": draft((KEEPS, "1"))}, "finish_reason": "stop"}]})]
+    assert answer(llm, lambda _: None) == [(KEEPS, ("bread:1",))]
+
+
+OPENED = draft((KEEPS, "1"), (TUNE, "2")).partition(', {"text": "Brass')[0]
+ENDS: dict[str, Callable[[], Iterator[str]]] = {
+    "never": lambda: iter(lambda: " \n", ""),
+    "in the middle": lambda: iter([', {"text": "Brass ke']),
+    "with a fault": lambda: iter(['", "passages": ["1"']),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_was_shown_stays_where_a_reply_does_not_end_well(
+    end: str, llm: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "1")
+
+    def write_parts(step: str) -> Iterator[str]:
+        yield OPENED
+        yield from ENDS[end]()
+
+    StandIn.write_parts = staticmethod(write_parts)
+    shown: list[Response] = []
+    assert answer(llm, shown.append) == [(KEEPS, ("bread:1",))]
+    assert len(shown) == 1
+
+
+def test_a_reply_that_never_ends_and_says_nothing_is_an_error(
+    llm: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.5")
+    StandIn.write_parts = staticmethod(lambda _step: iter(lambda: " \n", ""))
+    with pytest.raises(ModelError, match=r"no reply within 0.5 s"):
+        answer(llm, lambda _: None)
+
+
+def test_a_sentence_is_shown_before_the_next_is_written(llm: LanguageModel) -> None:
+    first_shown = threading.Event()
+    in_time: list[bool] = []
+
+    def write_parts(step: str) -> Iterator[str]:
+        yield f"{OPENED}, "
+        in_time.append(first_shown.wait(PATIENCE))
+        yield draft((TUNE, "2")).partition("[")[2]
+
+    StandIn.write_parts = staticmethod(write_parts)
+    assert answer(llm, lambda _: first_shown.set()) == [(KEEPS, ("bread:1",)), (TUNE, ("brass:1",))]
+    assert in_time == [True]
+
+
+def test_what_follows_an_unsupported_sentence_waits_for_its_second_chance(llm: LanguageModel) -> None:
+    behave(write=draft(("Rice bread keeps for nine days in a tin.", "1"), (TUNE, "2")), correct=TWO_DAYS)
+    corrections: list[int] = []
+    answer(llm, lambda _: corrections.append(count_asked("correct")))
+    assert corrections == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("", []),
+        ('{"sentences": [', []),
+        ('<think>{"sentences": [1]}</think> {"sentences" : [ {"a": "]"} , {"a": 2', [{"a": "]"}]),
+        ('{"sentences": [{"a": 1}, {"a": 2}]}', [{"a": 1}, {"a": 2}]),
+        ('{"sentences": [1, 2]}, 3', [1, 2]),
+        ("I think that [1] is right.", []),
+    ],
+)
+def test_the_items_of_a_reply_are_read_while_it_is_written(text: str, items: list[object]) -> None:
+    assert read_whole_items(text, "sentences") == items
+
+
+# The last answer in another form
+
+HUT = Passage("hut.md:1", "The hut costs 94 euros in summer. It has a stove. Dogs are welcome.", "The hut")
+COSTS, STOVE = "The hut costs 94 euros in summer.", "It has a stove."
+BEFORE = make_turn("What is the hut like?", (HUT,), (COSTS, STOVE))
+GERMAN = Passage("huette.md:1", "Die Hütte kostet im Sommer 94 Euro und hat einen Ofen. Hunde sind nicht erlaubt.")
+BEFORE_GERMAN = make_turn("What is the hut like?", (GERMAN,), (GERMAN.text,))
+WARNED = Passage("pie.md:1", "Bake the pie for an hour. Warning: it contains peanuts.", "Pie")
+BEFORE_WARNED = make_turn(
+    "How is the pie made?", (WARNED,), ("Warning: it contains peanuts.", "Bake the pie for an hour.")
+)
+REMARK = "I found no answer to this in the passages. What comes nearest:"
+IN_GERMAN = "Die Hütte kostet im Sommer 94 Euro."
+NO_GERMAN = "I cannot say it in German: I keep to the words of the documents, so that it can be checked."
+WRONG = '{"text": "The hut costs 90 euros.", "passages": ["1"]}'
+FORMS: dict[str, tuple[str, ChatTurn, str, str, list[str], int]] = {
+    # what is said after which turn, what is written then and when asked again, the reply, how often the model is asked
+    "shorter": ("shorter", BEFORE, draft(("The hut costs 94 euros.", "1")), "", ["The hut costs 94 euros."], 1),
+    "no shorter": ("shorter", BEFORE, draft((COSTS, "1"), (STOVE, "1")), "", [COSTS], 1),
+    "too many": ("in one sentence", BEFORE, draft(("The hut costs 94 euros.", "1"), (STOVE, "1")), "", [COSTS], 1),
+    "list": ("as a list", BEFORE, draft((STOVE, "1"), (COSTS, "1")), "", [STOVE, COSTS], 1),
+    "corrected": ("as a list", BEFORE, draft(("It costs 90 euros.", "1")), draft((COSTS, "1"))[15:-2], [COSTS], 2),
+    "invented": ("as a list", BEFORE, draft((STOVE, "1"), ("It costs 90 euros.", "1")), WRONG, [COSTS, STOVE], 2),
+    "German": ("in German", BEFORE_GERMAN, draft((IN_GERMAN, "1")), "", [IN_GERMAN], 1),
+    "unchecked German": ("in German", BEFORE, draft((IN_GERMAN, "1")), WRONG, [NO_GERMAN], 2),
+    "no German": ("in German", BEFORE, draft((COSTS, "1")), "", [NO_GERMAN], 1),
+    "refusing": ("shorter", BEFORE, SORRY, "", [COSTS], 3),
+    "a warning": ("shorter", BEFORE_WARNED, "", "", ["Warning: it contains peanuts."], 0),
+    "a remark": ("shorter", make_turn("Why?", (HUT,), (REMARK, COSTS, STOVE)), "", "", [REMARK, COSTS], 0),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_last_answer_in_another_form(form: str, assistant: Assistant) -> None:
+    utterance, before, written, corrected, expected, asked = FORMS[form]
+    behave(reword=written, correct=corrected)
+    turn = assistant.respond(Turn("1_2", utterance), (before,), [Statement("1", "I am allergic to peanuts.")])
+    assert [sentence.text for sentence in turn.answered.response.sentences] == expected
+    assert len(StandIn.asked) == asked
+    assert (turn.answered.turn_id, turn.answered.query, turn.answered.hits) == (
+        "1_2",
+        Query(utterance),
+        before.answered.hits * (expected != [NO_GERMAN]),
+    )
+
+
+def test_what_is_shown_when_an_answer_is_reworded_is_what_it_cites(assistant: Assistant) -> None:
+    behave(reword=draft(("The hut costs 94 euros.", "1")))
+    assistant.respond(Turn("1_2", "shorter"), (BEFORE,), ())
+    prompt = StandIn.asked[0]["messages"][-1]["content"]
+    assert prompt.startswith("shorter\n\n")
+    assert f"You answered from them: {COSTS} {STOVE}" in prompt
+    assert f"[1] {HUT.text}" in prompt
+
+
+# At the doors
+
+
+class SlowWriter:
+    """Quotes two sentences of the first passage it is shown; the second only once it is told to go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.first, self.second = "", ""
+
+    def write_parts(self, step: str) -> Iterator[str]:
+        if step != "write":
+            yield '{"text": "Which plants grow in the shade?"}'
+            return
+        prompt = StandIn.asked[-1]["messages"][-1]["content"]
+        shown = Passage("", re.findall(r"^\[1\] (.*)$", prompt, re.MULTILINE)[0])
+        self.first, self.second = [unit.text for unit in split_units(shown) if unit.is_statement][:2]
+        yield draft((self.first, "1")).removesuffix("]}")
+        self.go_on.wait(PATIENCE)
+        yield ", " + draft((self.second, "1")).partition("[")[2]
+
+
+@pytest.fixture
+def slow(address: str) -> Iterator[SlowWriter]:
+    writer = SlowWriter()
+    StandIn.write_parts = staticmethod(writer.write_parts)
+    yield writer
+    writer.go_on.set()
+
+
+def test_v1_streams_what_is_written(
+    slow: SlowWriter, address: str, tmp_path: Path, example_index: PassageIndex
+) -> None:
+    body = {"model": "convagent", "messages": [{"role": "user", "content": PLANTS}], "stream": True}
+    said = ""
+    with (
+        serving(example_index.directory, tmp_path, "--model", address, "--embedder", "none", "--incognito") as running,
+        httpx.stream("POST", f"{running.address}v1/chat/completions", json=body, timeout=PATIENCE) as reply,
+    ):
+        for line in reply.iter_lines():
+            if line.startswith("data: {"):
+                choices = msgspec.json.decode(line.removeprefix("data: "))["choices"]
+                said += choices[0]["delta"].get("content", "")
+            if slow.first and said == f"{slow.first} [1]":
+                slow.go_on.set()
+    assert said == f"{slow.first} [1] {slow.second} [1]"
+
+
+def test_the_page_shows_what_is_written(
+    slow: SlowWriter, address: str, tmp_path: Path, example_index: PassageIndex
+) -> None:
+    arguments = ("--model", address, "--embedder", "none", "--incognito")
+    with (
+        serving(example_index.directory, tmp_path, *arguments) as running,
+        httpx.Client(base_url=running.address, follow_redirects=True, timeout=PATIENCE) as client,
+    ):
+        page = client.post("/ask", data={"question": PLANTS})
+        while not slow.first or f"{slow.first} [1]</p>" not in client.get(f"{page.url.path}/steps").text:
+            pass
+        slow.go_on.set()
+        while "data-working" in page.text:
+            page = client.get(page.url)
+        assert slow.second in page.text
+
+
+def test_the_terminal_shows_what_is_written(slow: SlowWriter, assistant: Assistant) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, width=5000, force_terminal=True, highlight=False)
+    terminal = Terminal(Session(assistant, Store(None)), lambda _: assistant, console)
+    asking = threading.Thread(target=terminal.handle, args=(PLANTS,))
+    asking.start()
+    while asking.is_alive() and not (slow.first and f"{slow.first} [1]" in screen.getvalue()):
+        asking.join(0.05)
+    assert asking.is_alive()
+    slow.go_on.set()
+    asking.join(PATIENCE)
+    assert f"{slow.first} [1] {slow.second} [1]" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    "reply", [SORRY, '{"sentences": []}', '{"sentences": [{"text": "Ferns.", "passages": ["9"]}]}']
+)
+def test_a_turn_whose_model_writes_no_answer_is_answered_without_it(reply: str, assistant: Assistant) -> None:
+    behave(write=reply)
+    answered = Session(assistant, Store(None)).ask(PLANTS)
+    assert answered.without_model
+    assert answered.response.used
