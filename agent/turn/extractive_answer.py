@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.attribution import supporting_ids
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
-from agent.turn.question_kinds import recognise_kind
+from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
 from agent.turn.spans.question_words import Evidence
@@ -53,13 +53,14 @@ def extract_answer(
     if not quotes:
         return Response(())
     ranked, answerable = rank_quotes(quotes, query, selected_statements, embed, tuning)
-    direct = find_direct_answer(query.utterance, ranked) if answerable else None
+    kind = recognise_kind(query.utterance)
+    direct = find_direct_answer(query.utterance, kind, ranked) if answerable else None
     if direct:
         ranked = [
             ranked[direct.sentence_index],
             *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
         ]
-    near = _keep_near(ranked, query, tuning.answer, with_vectors=embed is not None)
+    near = _keep_near(ranked, kind, tuning.answer, with_vectors=embed is not None)
     best = near if answerable else ranked[: tuning.answer.fallback_sentences]
     chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
@@ -69,14 +70,14 @@ def extract_answer(
     return Response((*opening, *sentences), to_sentence(direct.text) if direct else "")
 
 
-def find_direct_answer(question: str, ranked: Sequence[Quote]) -> DirectAnswer | None:
+def find_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Quote]) -> DirectAnswer | None:
     """The few words that answer, where one of the best quotes surely has them.
 
     None where the question says "there", where the quote is not about what the question names, and where it may tell of
     the last time, but the next is asked for.
     """
     evidence = [Evidence(quote.lead, quote.heading) for quote in ranked]
-    found = None if ELSEWHERE.search(question) else choose_direct_answer(question, recognise_kind(question), evidence)
+    found = None if ELSEWHERE.search(question) else choose_direct_answer(question, kind, evidence)
     if found is None:
         return None
     quote = ranked[found.sentence_index]
@@ -90,9 +91,9 @@ def find_names(question: str) -> frozenset[str]:
     return frozenset(extract_stems(" ".join(NAME.findall(question))))
 
 
-def _keep_near(ranked: Sequence[Quote], query: Query, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
+def _keep_near(ranked: Sequence[Quote], kind: QuestionKind, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
     """The quotes that come near the best one; nearer, where one may answer the question."""
-    gap = tuning.brief_gap if recognise_kind(query.utterance).name in BRIEF else tuning.account_gap
+    gap = tuning.brief_gap if kind.name in BRIEF else tuning.account_gap
     gap *= 1.0 if with_vectors else tuning.words_gap_scale
     return [quote for quote in ranked if quote.score >= ranked[0].score - gap]
 
