@@ -14,6 +14,7 @@ import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.extractive_answer import strip_not_found
+from agent.turn.own_name import name_person
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
@@ -53,6 +54,7 @@ def answer_turn(
     query = Query(turn.utterance)
     if plan.parts.rewrite:
         query = rewrite_query(conversation, llm, plan, given.human_rewrite)
+        query = query if given.human_rewrite else name_person(query, ptkb)
     statements = given.statements
     if statements is None:
         statements = select_statements(conversation, query, ptkb, llm, embed, plan)

@@ -13,7 +13,7 @@ from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, respo
 from agent.turn.attribution import supporting_ids
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.question_kinds import QuestionKind, recognise_kind
-from agent.turn.quote_ranking import rank_quotes
+from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
 from agent.turn.spans.question_words import Evidence
 from indexes.ranking.vectors import Embed
@@ -60,7 +60,7 @@ def extract_answer(
             ranked[direct.sentence_index],
             *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
         ]
-    near = _keep_near(ranked, kind, tuning.answer, with_vectors=embed is not None)
+    near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
     best = near if answerable else ranked[: tuning.answer.fallback_sentences]
     chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)

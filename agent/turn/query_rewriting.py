@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import extract_phrases
 from schemas.records import Message, Plan, Query
@@ -35,12 +36,16 @@ def rewrite_query(conversation: Conversation, llm: LanguageModel, plan: Plan, hu
     wants_hyde = "hyde" in plan.query and plan.retrieval_depth
     hyde = generate_hypothetical_answers(conversation, llm, plan) if wants_hyde else ()
     earlier = tuple(message.text for message in history if message.role == "user")
-    if not history or human_rewrite:
+    stands_alone = plan.tuning.query.needs_pointing and not leans_on_conversation(last.text)
+    if not history or human_rewrite or stands_alone:  # a subject of its own: the conversation would only be noise
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
     rewrite: str = ""
     context: tuple[str, ...] = ()
     if "context" in plan.query and llm.writes_answers:
         rewrite = write_rewrite(conversation, llm)
+    elif "context" in plan.query and plan.tuning.query.needs_pointing and asks_of_another(last.text) and earlier:
+        context = earlier[-1:]
+        rewrite = f"{last.text} ({earlier[-1]})"
     elif "context" in plan.query:
         context = select_context_phrases(conversation, llm, plan.tuning.query)
         rewrite = f"{last.text} ({', '.join(context)})" if context else last.text

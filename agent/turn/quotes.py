@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, response_length
+from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
 from indexes.text.units import find_units_to_quote, split_units
@@ -39,8 +40,8 @@ class Quote:
         return frozenset(extract_stems(" ".join(self.texts)))
 
     def headed_stems(self) -> frozenset[str]:
-        """The stems of what is shown and of the headings."""
-        return self.stems() | frozenset(extract_stems(self.heading))
+        """The stems of the words that say something, of what is shown and of the headings."""
+        return frozenset(stem_words(f"{self.heading}: {' '.join(self.texts)}"))
 
 
 def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
