@@ -13,6 +13,7 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
+from agent.turn.conclusions.reading import put_sides_first
 from agent.turn.extractive_answer import strip_not_found
 from agent.turn.own_name import name_person
 from agent.turn.query_rewriting import rewrite_query
@@ -62,7 +63,8 @@ def answer_turn(
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     further = FURTHER if needs and given.hits is None else 1
-    passages = tools.read(hits[: further * plan.reading_depth])
+    in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits
+    passages = tools.read(in_reading_order[: further * plan.reading_depth])
     review = review_passages(passages, plan.reading_depth, needs, utterances)
     answer = answer_for_person(query, conversation, statements, review, llm, embed, plan)
     used = answer.selected_statements if given.statements is None else statements

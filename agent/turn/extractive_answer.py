@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.attribution import supporting_ids
+from agent.turn.conclusions.comparison import Conclusion, compare_sides
+from agent.turn.conclusions.sides import find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
@@ -53,6 +55,10 @@ def extract_answer(
     if not quotes:
         return Response(())
     ranked, answerable = rank_quotes(quotes, query, selected_statements, embed, tuning)
+    if concluded := conclude(query, quotes, passages, embed, tuning):
+        response = _cite_conclusion(concluded, passages, limit)
+        if response.sentences:
+            return response
     kind = recognise_kind(query.utterance)
     direct = find_direct_answer(query.utterance, kind, ranked) if answerable else None
     if direct:
@@ -68,6 +74,28 @@ def extract_answer(
     sentences = tuple(sentence for sentence in cited if sentence.passage_ids)
     opening = () if answerable else (Sentence(NOT_FOUND, ()),)
     return Response((*opening, *sentences), to_sentence(direct.text) if direct else "")
+
+
+def conclude(
+    query: Query, quotes: Sequence[Quote], passages: Sequence[Passage], embed: Embed | None, tuning: Tuning
+) -> Conclusion | None:
+    """What follows from a sentence for each side of a comparison; None of any other question."""
+    sides = find_sides(query.utterance, query.earlier_utterances)
+    if sides is None:
+        return None
+    ranked, _ = rank_quotes(quotes, Query(sides.question), (), embed, tuning)
+    return compare_sides(sides, ranked, passages, query.utterance)
+
+
+def _cite_conclusion(concluded: Conclusion, passages: Sequence[Passage], limit: LengthLimit) -> Response:
+    """The sentences of all sides, and what follows from them; empty where not all have room."""
+    texts = list(dict.fromkeys(text for quote in concluded.quotes for text in quote.texts))
+    cited = tuple(Sentence(text, supporting_ids(text, passages)) for text in texts)
+    words = sum(len(text.split()) for text in texts)
+    fits = words <= limit.words and len(leading_within_limit(texts, limit.tokens)) == len(texts)
+    if not fits or not all(sentence.passage_ids for sentence in cited):
+        return Response(())
+    return Response(cited, to_sentence(concluded.direct) if concluded.direct else "")
 
 
 def find_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Quote]) -> DirectAnswer | None:

@@ -33,8 +33,8 @@ MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "wh
 
 _TURNS_AWAY = re.compile(
     r"\W*(?:another (?:thing|question|topic|subject)|by the way|(?:now )?(?:something|anything) (?:else|different)"
-    r"|different (?:topic|question|subject)|new (?:topic|question|subject)|changing the subject|to change the subject|übrigens"
-    r"|(?:eine )?andere (?:frage|sache)|etwas anderes|was anderes)\b",
+    r"|different (?:topic|question|subject)|new (?:topic|question|subject)|changing the subject"
+    r"|to change the subject|übrigens|(?:eine )?andere (?:frage|sache)|etwas anderes|was anderes)\b",
     re.IGNORECASE,
 )
 
