@@ -5,6 +5,7 @@ import pytest
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.question_kinds import recognise_kind
 from agent.turn.quote_ranking import find_kind
+from agent.turn.quotes import find_quotes
 from agent.turn.spans.answer_spans import drop_column_names
 from agent.turn.spans.kind_evidence import has_kind
 from indexes.ranking.vectors import Embedder
@@ -44,6 +45,12 @@ def test_a_question_that_goes_on_asks_for_what_the_one_before_did() -> None:
 def test_rows_of_two_cells_are_judged_without_the_names_of_their_columns() -> None:
     assert drop_column_names("Item: Data volume; Value: 25 GB a month.") == "Data volume: 25 GB a month"
     assert drop_column_names("name: Ada; year: 1990; town: Riga.") == "name: Ada; year: 1990; town: Riga."
+
+
+@pytest.mark.parametrize("text", ["It opens from 9 a.m. to 8 p.m.", "Slowed down to 64 kbit/s.", "Sold by Meyer & Co."])
+def test_a_sentence_that_ends_with_an_abbreviation_can_be_quoted(text: str) -> None:
+    (quote,) = find_quotes([Passage("a:1", text)], AnswerTuning())
+    assert quote.texts == (text,)
 
 
 def test_a_label_points_to_nothing() -> None:

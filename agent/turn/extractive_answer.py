@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.comparison import Conclusion, compare_sides
+from agent.turn.conclusions.parts import find_further
 from agent.turn.conclusions.sides import find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.question_kinds import QuestionKind, recognise_kind
@@ -67,6 +68,9 @@ def extract_answer(
             *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
         ]
     near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
+    if answerable:
+        further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
+        near = list(dict.fromkeys((*near[:1], *further, *near)))
     best = near if answerable else ranked[: tuning.answer.fallback_sentences]
     chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)

@@ -67,7 +67,7 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
     texts = tuple(end_sentence(each.text) for each in shown)
     words = len(unit.text.split())
     says_nothing = unit.text.isupper() or unit.text.rstrip("\"'”’)").endswith("?")
-    if not shown or not all(texts) or words > tuning.max_sentence_words or says_nothing:
+    if not shown or words > tuning.max_sentence_words or says_nothing:
         return None
     return Quote(
         end_sentence(unit.text),
@@ -81,9 +81,9 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
 
 
 def end_sentence(text: str) -> str:
-    """With a full stop where the next sentence would else be taken for a part of it; empty where that is no help."""
+    """With a full stop where the next sentence would else be taken for a part of it, unless that is no help (8 p.m.)."""
     stopped = f"{text.rstrip(' :;,-–—')}."
-    return next((ended for ended in (text, stopped) if split_sentences(f"{ended} Then.")[-1] == "Then."), "")
+    return next((ended for ended in (text, stopped) if split_sentences(f"{ended} Then.")[-1] == "Then."), text)
 
 
 def truncate_words(text: str, tokens: int, max_words: int) -> str:
