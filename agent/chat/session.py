@@ -23,7 +23,9 @@ from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves.
-BRIEF = Tuning(query=QueryTuning(needs_pointing=True), answer=AnswerTuning(brief_gap=0.15, account_gap=0.3))
+BRIEF = Tuning(
+    query=QueryTuning(needs_pointing=True), answer=AnswerTuning(brief_gap=0.15, account_gap=0.3, needs_names=True)
+)
 PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
+from agent.turn.answerability import speaks_of
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.comparison import Conclusion, compare_sides
 from agent.turn.conclusions.parts import find_further
@@ -60,6 +61,7 @@ def extract_answer(
         response = _cite_conclusion(concluded, passages, limit)
         if response.sentences:
             return response
+    answerable = answerable and (not tuning.answer.needs_names or speaks_of(query.utterance, ranked[0], passages))
     kind = recognise_kind(query.utterance)
     direct = find_direct_answer(query.utterance, kind, ranked) if answerable else None
     if direct:
