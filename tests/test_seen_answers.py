@@ -22,11 +22,14 @@ DOCUMENTS = {
     "recipes/rye-bread.md": "# Rye bread\n\nBake it for an hour. Wrapped in a cloth, the rye bread keeps nine days.\n",
     "recipes/plum-jam.md": "# Plum jam\n\nBoil the plums with sugar. In a cool cellar the jam keeps for a year.\n",
     "home/lease.txt": "LEASE\n\nPets\n\nDogs may be kept only with written permission of the landlord.\n",
-    "home/insurance.txt": "HOUSEHOLD INSURANCE\n\nNatural hazards: flood and backwater. It was not agreed in this contract.\n",
-    "home/boiler.md": "# Boiler\n\nInstalled in May 2016.\n\n## Displays\n\nF.22 means that the water pressure is too low.\n"
+    "home/insurance.txt": "HOUSEHOLD INSURANCE\n\nNatural hazards: flood and backwater. It was not agreed in this "
+    "contract.\n",
+    "home/boiler.md": "# Boiler\n\nInstalled in May 2016.\n\n## Displays\n\nF.22 means that the water pressure is too "
+    "low.\n"
     "To top up: open the black valve until the needle stands at 1.5 bar.\n",
     "health/vaccinations.csv": "vaccine,year,doctor\nInfluenza,2022,Rosa Tamm\nTetanus,2019,Rosa Tamm\n",
-    "work/plan.md": "# Release plan\n\nHeron gets released on 14 October. It is so late because the new payment service has to be "
+    "work/plan.md": "# Release plan\n\nHeron gets released on 14 October. It is so late because the new payment "
+    "service has to be "
     "certified first.\n",
     "travel/harnby.md": "# Weekend in Harnby\n\n## Getting there\n\nThe night train to Harnby costs 61 EUR.\n\n"
     "## Hotel\n\nThe hotel in Harnby costs 94 EUR per night.\n\n## Hut\n\nThe hut in Harnby costs 52 EUR per night.\n",
