@@ -76,7 +76,6 @@ class AnswerTuning:
     newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
     kind_weight: float = 0.1  # of having an amount, a date, a cause and so on, where the question asks for one
     repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
-    statement_weight: float = 0.2  # of the cosine with the nearest statement of the person's that was selected
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     needs_names: bool = False  # whether the document of the best sentence must mention the names in the question
     fallback_sentences: int = 2  # quoted then

@@ -31,6 +31,7 @@ BREAD = Passage(
         ("At what time?", True, False),
         ("Why?", True, False),
         ("Which of the two is cheaper?", True, False),
+        ("Which survive frost?", True, False),
         ("Is it allowed there?", True, False),
         ("Who is the class teacher?", False, False),
         ("When does the car need new oil?", False, False),

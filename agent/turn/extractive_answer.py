@@ -72,7 +72,7 @@ def extract_answer(
     near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
     if answerable:
         further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
-        near = list(dict.fromkeys((*near[:1], *further, *near)))
+        near = list(dict.fromkeys((*near[:1], *further, *(() if direct else near))))
     best = near if answerable else ranked[: tuning.answer.fallback_sentences]
     chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)

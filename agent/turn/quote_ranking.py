@@ -54,12 +54,8 @@ def rank_quotes(
         headed = embed([quote.headed for quote in quotes])
         cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
         answerable = max(nearest_cosine(plain, query, embed, lead), *cosines) >= tuning.answer.answerable_cosine
-        personal = _near_statements(plain, selected_statements, embed)
         named = _judge_words(quotes, query, tuning.answer)
-        scores = [
-            cosine + value + tuning.answer.statement_weight * near
-            for cosine, value, near in zip(cosines, named, personal, strict=True)
-        ]
+        scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
         scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
     scored = [
@@ -87,14 +83,6 @@ def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) ->
         tuning.overlap_weight * share + tuning.code_weight * code + _judge_kind(kind, quote, query, tuning)
         for quote, share, code in zip(quotes, shares, codes, strict=True)
     ]
-
-
-def _near_statements(plain: Vectors, selected_statements: Sequence[ScoredStatement], embed: Embed) -> list[float]:
-    """How near each quote is to the nearest of the statements that bear on the turn; 0 where there is none."""
-    if not selected_statements:
-        return [0.0] * len(plain)
-    statements = embed([chosen.statement.text for chosen in selected_statements])
-    return [float(cosine) for cosine in (plain @ statements.T).max(axis=1)]
 
 
 def _prefer_newest(

@@ -81,7 +81,7 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
 
 
 def end_sentence(text: str) -> str:
-    """With a full stop where the next sentence would else be taken for a part of it, if that helps (not after 8 p.m.)."""
+    """With a full stop where the next sentence would else be taken for a part of it, if that helps: not of 8 p.m."""
     stopped = f"{text.rstrip(' :;,-–—')}."
     return next((ended for ended in (text, stopped) if split_sentences(f"{ended} Then.")[-1] == "Then."), text)
 

@@ -31,6 +31,8 @@ _ELLIPSIS = re.compile(
 MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "why": "Why did the synchronisation stop?"
 
 
+_WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
+MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
 _TURNS_AWAY = re.compile(
     r"\W*(?:another (?:thing|question|topic|subject)|by the way|(?:now )?(?:something|anything) (?:else|different)"
     r"|different (?:topic|question|subject)|new (?:topic|question|subject)|changing the subject"
@@ -46,6 +48,8 @@ def leans_on_conversation(utterance: str) -> bool:
     if _POINTS.search(utterance):
         return True
     own = len(set(stem_words(utterance)))
+    if _WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH:
+        return True
     return own <= MAX_WORDS_GOING_ON if _GOES_ON.match(utterance) else own < MIN_OWN_WORDS
 
 
