@@ -15,7 +15,9 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
+from agent.turn.conclusions.reading import put_sides_first
 from agent.turn.extractive_answer import strip_not_found
+from agent.turn.own_name import name_person
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
@@ -59,6 +61,7 @@ def answer_turn(
     query = Query(utterance)
     if plan.parts.rewrite:
         query = rewrite_query(conversation, llm, plan, given.human_rewrite, encode_turn)
+        query = query if given.human_rewrite else name_person(query, ptkb)
     statements = given.statements
     if statements is None:
         statements = select_statements(conversation, query, ptkb, llm, embed, plan)
@@ -66,7 +69,8 @@ def answer_turn(
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     further = FURTHER if needs and given.hits is None else 1
-    passages = tools.read(hits[: further * plan.reading_depth])
+    in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits
+    passages = tools.read(in_reading_order[: further * plan.reading_depth])
     review = review_passages(passages, plan.reading_depth, needs, utterances)
     answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embed, plan)
     used = answer.selected_statements if given.statements is None else statements

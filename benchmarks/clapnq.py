@@ -27,6 +27,7 @@ from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.turn.answer_generation import generate_responses
+from agent.turn.answer_writing import Writer
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
@@ -96,7 +97,7 @@ def answer(question: Question, llm: LanguageModel, embed: Embed) -> Answered:
     """A question answered from its passage."""
     passages, query = (question.passage,), Query(question.question)
     conversation = Conversation("", (Message("user", question.question),))
-    response = generate_responses(query, conversation, (), passages, llm, embed, PLAN)[0]
+    response = generate_responses(query, conversation, (), passages, Writer(llm), embed, PLAN)[0]
     quoted = [sentence.text for sentence in response.sentences if sentence.passage_ids]
     quotes = find_quotes(passages, PLAN.tuning.answer)
     ranked = rank_quotes(quotes, query, (), embed, PLAN.tuning)[0] if quotes else []

@@ -16,6 +16,7 @@ class QueryTuning:
     word_probability: float = 0.5  # from which one is chosen
     recent_messages: int = 4  # whose phrases are considered, beside the first message of all
     hyde_tokens: int = 64  # of a hypothetical answer
+    needs_pointing: bool = False  # whether the conversation joins only an utterance that points back to it or goes on
     lead_characters: int = 300  # of the previous reply: its beginning says what it is about
 
 
@@ -75,8 +76,11 @@ class AnswerTuning:
     doubt_penalty: float = 0.15  # where a heading may be glued to the front
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
-    newest_weight: float = 0.1  # of naming the newest year, where the question asks for what holds now
+    newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
+    kind_weight: float = 0.1  # of having an amount, a date, a cause and so on, where the question asks for one
+    repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
+    needs_names: bool = False  # whether the document of the best sentence must mention the names in the question
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
     recent_messages: int = 5  # that passages give way to in the prompt of a model that writes

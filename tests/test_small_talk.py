@@ -192,7 +192,7 @@ def test_small_talk_is_kept_and_changes_no_later_question(assistant: Assistant, 
     assert all(not turn.answered.hits for turn in chatty.turns[:1] + chatty.turns[2:4])
     resumed = Session.resume(assistant, chatty.store, chatty.chat or 0)
     assert resumed.turns == chatty.turns
-    assert to_history(resumed.turns) == to_history(plain.turns)
+    assert to_history(resumed.turns, whole=True) == to_history(plain.turns, whole=True)
 
 
 def test_a_correction_takes_the_place_of_the_question_before(assistant: Assistant) -> None:
@@ -203,7 +203,7 @@ def test_a_correction_takes_the_place_of_the_question_before(assistant: Assistan
     assert corrected.query.utterance == "How often do they need water? the ferns in winter"
     assert corrected.query.earlier_utterances == (PLANTS,)
     assert session.turns[-1] == ChatTurn("No, I meant the ferns in winter.", corrected, "correction")
-    asked = [message.text for message in to_history(session.turns) if message.role == "user"]
+    asked = [message.text for message in to_history(session.turns, whole=True) if message.role == "user"]
     assert asked == [PLANTS, corrected.query.utterance]
     assert session.ask(FROST).query.earlier_utterances == tuple(asked)
 

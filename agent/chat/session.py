@@ -26,7 +26,9 @@ from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.turn.answer_generation import is_writer
+from agent.turn.extractive_answer import says_not_found
 from agent.turn.open_retriever import open_retriever
+from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
@@ -35,10 +37,12 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
-from schemas.tuning import AnswerTuning, Tuning
+from schemas.tuning import AnswerTuning, QueryTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves.
-BRIEF = Tuning(answer=AnswerTuning(brief_gap=0.15, account_gap=0.3))
+BRIEF = Tuning(
+    query=QueryTuning(needs_pointing=True), answer=AnswerTuning(brief_gap=0.15, account_gap=0.3, needs_names=True)
+)
 PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF, clarify=True)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
@@ -87,13 +91,13 @@ class Assistant:
         """
         talk = recognise_small_talk(turn.utterance, turns, self.collection)
         if talk is None:
-            return ChatTurn(turn.utterance, self._answer(turn, to_history(turns), ptkb, observer))
+            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer))
         if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
             return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self.collection)
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
-        history = to_history(list_questions(turns)[:-1])
+        history = self._remember(list_questions(turns)[:-1])
         return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer), talk.kind)
 
     def _reword(
@@ -104,7 +108,7 @@ class Assistant:
         An answer with a warning, or with a remark on itself, keeps its words.
         """
         last, llm, plan = find_last(turns, SHOWN), self.tools.llm, self.tools.plan
-        history = (*to_history(turns), Message("user", turn.utterance))
+        history = (*self._remember(turns), Message("user", turn.utterance))
         if last is None or not is_writer(llm, plan) or _must_keep_words(last.answered, ptkb, history):
             return None
         before = last.answered.response
@@ -116,6 +120,10 @@ class Assistant:
             return None
         result = reply_from(last.answered, response.sentences)
         return ChatTurn(turn.utterance, replace(result, turn_id=turn.id, query=Query(turn.utterance)), talk.kind)
+
+    def _remember(self, turns: Sequence[ChatTurn]) -> tuple[Message, ...]:
+        """The history: whole answers for a model that writes, else what was asked for of each."""
+        return to_history(turns, whole=self.tools.llm.writes_answers)
 
     def _answer(
         self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer
@@ -187,14 +195,28 @@ def check_utterance(utterance: str) -> str:
     return utterance
 
 
-def to_history(turns: Sequence[ChatTurn]) -> tuple[Message, ...]:
-    """A conversation as the messages that the flow is given: without talk about the talk."""
+def to_history(turns: Sequence[ChatTurn], *, whole: bool) -> tuple[Message, ...]:
+    """A conversation as the messages that the flow is given: without talk about the talk.
+
+    Of an answer that is not `whole`, only the sentence that was asked for completes the next question.
+    """
     return tuple(
         message
         for turn in list_questions(turns)
         for message in (
             Message("user", turn.answered.query.utterance),
-            Message("assistant", turn.answered.response.cited_text),
+            Message("assistant", turn.answered.response.cited_text if whole else find_subject(turn.answered)),
         )
         if message != Message("user", "")  # where a client of `/v1` lets the assistant speak first
     )
+
+
+def find_subject(answered: TurnResult) -> str:
+    """The sentence that answered, under its headings; empty where none was found: what came nearest is no subject."""
+    response = answered.response
+    cited = [sentence for sentence in response.sentences if sentence.passage_ids]
+    if says_not_found(response) or not cited:
+        return ""
+    passages = [passage for passage in answered.passages if passage.id in cited[0].passage_ids]
+    quotes = find_quotes(passages, AnswerTuning())
+    return next((quote.headed for quote in quotes if quote.texts[0] == cited[0].text), cited[0].text)

@@ -78,7 +78,8 @@ _SOURCES: dict[TurnKind, tuple[str, ...]] = {
         f"{_LEAD}(?:what|(?:what|which) question) (?:did i|have i) (?:just |last |first )?"
         "(?:asked|ask|say|said|want(?:ed)? to know)(?: you)?(?: just now| before| last| (?P<first>first)"
         "| (?P<all>so far| until now))?",
-        f"{_LEAD}what (?:was|is) it (?:that )?i (?:just )?asked(?: you)?",
+        f"{_LEAD}what (?:was|is) (?:it|that)(?: again)? (?:that )?i (?:just )?(?:asked|wanted to know)"
+        "(?: you)?(?: before| again)?",
         f"{_LEAD}what (?:was|is|were) "
         "(?:(?:my|the) (?:(?:very )?(?P<first>first) |last |previous |latest )?questions?(?: again)?"
         "|the (?:(?P<first2>first)|last) (?:thing|question) (?:that )?i asked(?: you)?|i asking(?: you)?)",

@@ -190,7 +190,7 @@ def _score_span(
         return 0.0  # the sentence says it of another
     if _speaks_of_another(kind, span, wanted, evidence.text, (before, after)):
         return 0.0
-    if kind.name == "money" and set(stem_words(_OTHER_MONEY)) & clause - wanted.all:
+    if kind.name == "money" and is_for_something_else(span, evidence.text, wanted.question):
         return 0.0
     beside = 2.0 * bool(wanted.all & set(nearest_before)) + 1.0 * bool(wanted.all & set(nearest_after))
     if span.bare and not beside:
@@ -199,6 +199,17 @@ def _score_span(
     if not clause & wanted.required and _says_kind(kind, {*clause, *stem_words(span.text)}):
         share = 1.0  # the headings say of what
     return beside + share - 3.0 * bool(_BOUND.search(evidence.text[: span.start]))
+
+
+def is_for_something_else(span: Span, sentence: str, question: str) -> bool:
+    """Whether an amount of money is a deposit, a fine or the like, which the question does not ask for."""
+    clause = _expand([stem for part in read_clause(span, sentence) for stem in stem_words(part)])
+    return bool(set(stem_words(_OTHER_MONEY)) & clause - set(stem_words(question)))
+
+
+def read_clause(span: Span, sentence: str) -> tuple[str, str]:
+    """What stands before and after a span in its clause."""
+    return _clause_around(span, sentence, _CLAUSE_END)
 
 
 def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]) -> bool:

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
+from agent.turn.answerability import speaks_of
 from agent.turn.attribution import supporting_ids
+from agent.turn.conclusions.comparison import Conclusion, compare_sides
+from agent.turn.conclusions.parts import find_further
+from agent.turn.conclusions.sides import find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
-from agent.turn.question_kinds import recognise_kind
-from agent.turn.quote_ranking import rank_quotes
+from agent.turn.question_kinds import QuestionKind, recognise_kind
+from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
 from agent.turn.spans.question_words import Evidence
 from indexes.ranking.vectors import Embed
@@ -53,13 +57,22 @@ def extract_answer(
     if not quotes:
         return Response(())
     ranked, answerable = rank_quotes(quotes, query, selected_statements, embed, tuning)
-    direct = find_direct_answer(query.utterance, ranked) if answerable else None
+    if concluded := conclude(query, quotes, passages, embed, tuning):
+        response = _cite_conclusion(concluded, passages, limit)
+        if response.sentences:
+            return response
+    answerable = answerable and (not tuning.answer.needs_names or speaks_of(query.utterance, ranked[0], passages))
+    kind = recognise_kind(query.utterance)
+    direct = find_direct_answer(query.utterance, kind, ranked) if answerable else None
     if direct:
         ranked = [
             ranked[direct.sentence_index],
             *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
         ]
-    near = _keep_near(ranked, query, tuning.answer, with_vectors=embed is not None)
+    near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
+    if answerable:
+        further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
+        near = list(dict.fromkeys((*near[:1], *further, *(() if direct else near))))
     best = near if answerable else ranked[: tuning.answer.fallback_sentences]
     chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
     texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
@@ -69,14 +82,36 @@ def extract_answer(
     return Response((*opening, *sentences), to_sentence(direct.text) if direct else "")
 
 
-def find_direct_answer(question: str, ranked: Sequence[Quote]) -> DirectAnswer | None:
+def conclude(
+    query: Query, quotes: Sequence[Quote], passages: Sequence[Passage], embed: Embed | None, tuning: Tuning
+) -> Conclusion | None:
+    """What follows from a sentence for each side of a comparison; None of any other question."""
+    sides = find_sides(query.utterance, query.earlier_utterances)
+    if sides is None:
+        return None
+    ranked, _ = rank_quotes(quotes, Query(sides.question), (), embed, tuning)
+    return compare_sides(sides, ranked, passages, query.utterance)
+
+
+def _cite_conclusion(concluded: Conclusion, passages: Sequence[Passage], limit: LengthLimit) -> Response:
+    """The sentences of all sides, and what follows from them; empty where not all have room."""
+    texts = list(dict.fromkeys(text for quote in concluded.quotes for text in quote.texts))
+    cited = tuple(Sentence(text, supporting_ids(text, passages)) for text in texts)
+    words = sum(len(text.split()) for text in texts)
+    fits = words <= limit.words and len(leading_within_limit(texts, limit.tokens)) == len(texts)
+    if not fits or not all(sentence.passage_ids for sentence in cited):
+        return Response(())
+    return Response(cited, to_sentence(concluded.direct) if concluded.direct else "")
+
+
+def find_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Quote]) -> DirectAnswer | None:
     """The few words that answer, where one of the best quotes surely has them.
 
     None where the question says "there", where the quote is not about what the question names, and where it may tell of
     the last time, but the next is asked for.
     """
     evidence = [Evidence(quote.lead, quote.heading) for quote in ranked]
-    found = None if ELSEWHERE.search(question) else choose_direct_answer(question, recognise_kind(question), evidence)
+    found = None if ELSEWHERE.search(question) else choose_direct_answer(question, kind, evidence)
     if found is None:
         return None
     quote = ranked[found.sentence_index]
@@ -90,9 +125,9 @@ def find_names(question: str) -> frozenset[str]:
     return frozenset(extract_stems(" ".join(NAME.findall(question))))
 
 
-def _keep_near(ranked: Sequence[Quote], query: Query, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
+def _keep_near(ranked: Sequence[Quote], kind: QuestionKind, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
     """The quotes that come near the best one; nearer, where one may answer the question."""
-    gap = tuning.brief_gap if recognise_kind(query.utterance).name in BRIEF else tuning.account_gap
+    gap = tuning.brief_gap if kind.name in BRIEF else tuning.account_gap
     gap *= 1.0 if with_vectors else tuning.words_gap_scale
     return [quote for quote in ranked if quote.score >= ranked[0].score - gap]
 

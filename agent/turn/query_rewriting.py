@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.turn.conversation_text import compose_conversation
+from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import extract_phrases
@@ -46,14 +47,17 @@ def rewrite_query(
     wants_hyde = "hyde" in plan.query and plan.retrieval_depth
     hyde = generate_hypothetical_answers(conversation, llm, plan) if wants_hyde else ()
     earlier = tuple(message.text for message in history if message.role == "user")
-    if not history or human_rewrite:
+    stands_alone = plan.tuning.query.needs_pointing and not leans_on_conversation(last.text)
+    if not history or human_rewrite or stands_alone:  # a subject of its own: the conversation would only be noise
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
     query = Query(last.text, "", (), hyde, history[-1].text, earlier)
     if "context" not in plan.query:
         return query
     if llm.writes_answers:
         return replace(query, rewrite=write_rewrite(conversation, llm))
-    if encode_turn:
+    if plan.tuning.query.needs_pointing and asks_of_another(last.text) and earlier:
+        context = earlier[-1:]
+    elif encode_turn:
         query = replace(query, encoded_text=compose_conversation(query))
         context = select_context_words(query, encode_turn, plan.tuning.query)
     else:

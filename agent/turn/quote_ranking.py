@@ -11,11 +11,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
+from agent.turn.spans.answer_spans import drop_column_names
+from agent.turn.spans.kind_evidence import has_kind
+from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
+from agent.turn.spans.question_words import stem_words
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
-from indexes.text.analysis import extract_stems
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
@@ -24,6 +28,11 @@ YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 ASKS_FOR_NOW = re.compile(
     r"\b(?:now|nowadays|today|currently|current|at the moment|at present|these days|this year|latest|newest|most recent"
     r"|jetzt|derzeit|zurzeit|heute|aktuell\w*|momentan|dieses Jahr)\b",
+    re.IGNORECASE,
+)
+ASKS_FOR_THEN = re.compile(
+    r"(?:19|20)\d\d|\b(?:was|were|did|had|used to|ago|before|former\w*|previous\w*|earlier|older?|last|difference"
+    r"|between|change[ds]?|compare\w*|war|waren|früher\w*|vorher\w*|letzte\w*|damals)\b",
     re.IGNORECASE,
 )
 
@@ -44,6 +53,7 @@ def rank_quotes(
         answerable = answerability >= tuning.answer.answerable_cosine
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
+        scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
     scored = [
         replace(quote, score=score - penalty * quote.rank - tuning.answer.doubt_penalty * quote.doubtful)
@@ -56,7 +66,10 @@ def compare_meaning(
     quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int
 ) -> tuple[list[float], float]:
     """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
-    plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
+    plain, headed = (
+        embed([drop_column_names(quote.lead) for quote in quotes]),
+        embed([quote.headed for quote in quotes]),
+    )
     question = combine_vectors(embed, question_parts(query, lead_characters))
     cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
     return cosines, max(nearest_cosine(plain, query, embed, lead_characters), *cosines)
@@ -75,11 +88,54 @@ def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) ->
     """What the words of each quote add to its cosine."""
     shares = _share_question_words(quotes, query)
     codes = _share_codes(quotes, query.utterance)
-    newest = _find_newest(quotes) if ASKS_FOR_NOW.search(query.utterance) else set()
+    kind = find_kind(query)
     return [
-        tuning.overlap_weight * share + tuning.code_weight * code + tuning.newest_weight * (place in newest)
-        for place, (share, code) in enumerate(zip(shares, codes, strict=True))
+        tuning.overlap_weight * share + tuning.code_weight * code + _judge_kind(kind, quote, query, tuning)
+        for quote, share, code in zip(quotes, shares, codes, strict=True)
     ]
+
+
+def _prefer_newest(
+    quotes: Sequence[Quote], scores: Sequence[float], utterance: str, tuning: AnswerTuning
+) -> list[float]:
+    """The scores, more for what is newer: of two editions of a document always, unless the past is asked for.
+
+    Where what holds now is asked for, of all those near the best that name a year.
+    """
+    if ASKS_FOR_NOW.search(utterance):
+        near = [place for place, score in enumerate(scores) if score >= max(scores) - tuning.account_gap]
+        newest = {near[place] for place in _find_newest([quotes[place] for place in near])}
+        scores = [score + tuning.newest_weight * (place in newest) for place, score in enumerate(scores)]
+    if ASKS_FOR_THEN.search(utterance):
+        return list(scores)
+    outdated = _find_outdated(quotes)
+    return [
+        score - tuning.newest_weight * (quote.document in outdated) for quote, score in zip(quotes, scores, strict=True)
+    ]
+
+
+def _find_outdated(quotes: Sequence[Quote]) -> set[str]:
+    """The documents that there is a later edition of: their names differ in the year alone."""
+    documents = {quote.document for quote in quotes if YEAR.search(quote.document)}
+    editions: dict[str, list[str]] = {}
+    for document in sorted(documents, key=YEAR.findall):
+        editions.setdefault(YEAR.sub("", document), []).append(document)
+    return {document for group in editions.values() for document in group[:-1]}
+
+
+def _judge_kind(kind: QuestionKind, quote: Quote, query: Query, tuning: AnswerTuning) -> float:
+    """More for what has what is asked for; less for the answer before, if it has not, or something else is meant."""
+    fits = has_kind(kind, quote.lead, quote.heading)
+    repeats = quote.lead in query.previous_reply and (not fits or asks_of_another(query.utterance))
+    return tuning.kind_weight * fits - tuning.repeat_penalty * repeats
+
+
+def find_kind(query: Query) -> QuestionKind:
+    """What is asked for; "And in 2023?" asks for what the question before it did."""
+    kind = recognise_kind(query.utterance)
+    if kind.name == "other" and query.earlier_utterances and leans_on_conversation(query.utterance):
+        return recognise_kind(query.earlier_utterances[-1])
+    return kind
 
 
 def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:
@@ -98,8 +154,8 @@ def _find_newest(quotes: Sequence[Quote]) -> set[int]:
 def _share_question_words(quotes: Sequence[Quote], query: Query) -> list[float]:
     """Of the question's words: those of the utterance count twice as much as those of the conversation."""
     words = [quote.headed_stems() for quote in quotes]
-    own = frozenset(extract_stems(query.utterance))
-    context = frozenset(extract_stems(query.standalone)) - own
+    own = frozenset(stem_words(query.utterance))
+    context = frozenset(stem_words(query.standalone)) - own
     pairs = zip(share_rare_words(words, own), share_rare_words(words, context), strict=True)
     return [said + implied / 2 for said, implied in pairs]
 

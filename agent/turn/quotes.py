@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, response_length
+from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
 from indexes.text.units import find_units_to_quote, split_units
@@ -39,8 +40,8 @@ class Quote:
         return frozenset(extract_stems(" ".join(self.texts)))
 
     def headed_stems(self) -> frozenset[str]:
-        """The stems of what is shown and of the headings."""
-        return self.stems() | frozenset(extract_stems(self.heading))
+        """The stems of the words that say something, of what is shown and of the headings."""
+        return frozenset(stem_words(f"{self.heading}: {' '.join(self.texts)}"))
 
 
 def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
@@ -66,7 +67,7 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
     texts = tuple(end_sentence(each.text) for each in shown)
     words = len(unit.text.split())
     says_nothing = unit.text.isupper() or unit.text.rstrip("\"'”’)").endswith("?")
-    if not shown or not all(texts) or words > tuning.max_sentence_words or says_nothing:
+    if not shown or words > tuning.max_sentence_words or says_nothing:
         return None
     return Quote(
         end_sentence(unit.text),
@@ -80,9 +81,9 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
 
 
 def end_sentence(text: str) -> str:
-    """With a full stop where the next sentence would else be taken for a part of it; empty where that is no help."""
+    """With a full stop where the next sentence would else be taken for a part of it, if that helps: not of 8 p.m."""
     stopped = f"{text.rstrip(' :;,-–—')}."
-    return next((ended for ended in (text, stopped) if split_sentences(f"{ended} Then.")[-1] == "Then."), "")
+    return next((ended for ended in (text, stopped) if split_sentences(f"{ended} Then.")[-1] == "Then."), text)
 
 
 def truncate_words(text: str, tokens: int, max_words: int) -> str:

@@ -30,7 +30,7 @@ _POINTERS = r"(?:this|these|those|that|such|it|them|him|both|either|neither)"
 _ORDINALS = "second|third|fourth|latter|former|same|other|others|above|following|first one|second one"
 _POINTS_BACK = (
     rf"(?:{'|'.join(_PRONOUNS.split())})\b",
-    rf"(?:{'|'.join(_CONNECTIVES.split())})\b(?!-|\s(?:of|than|that is|far|many|much|long|time|week|year|month"
+    rf"(?:{'|'.join(_CONNECTIVES.split())})\b(?!-|:|\s(?:of|than|that is|far|many|much|long|time|week|year|month"
     rf"|day|door)\b)",
     r"it(?:['’]s|['’]ll|['’]d)?\b(?!\s(?:rains?|snows?|(?:is|was|may be|can be|could be|would be|might be)\s"
     r"(?:\w+\s){0,2}(?:important|possible|impossible|necessary|best|better|advisable|recommended|clear|known|easy|"

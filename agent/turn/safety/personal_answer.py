@@ -60,9 +60,8 @@ def answer_for_person(
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
     heeded = _share_warnings(responses, [find_heeded(response, unheeded, review) for response in responses])
-    tokens = MAX_TOKENS // max(1, plan.responses)
     safe = tuple(
-        put_safety_first(response, what, tokens, address_person=plan.address_person)
+        put_safety_first(response, what, plan.response_tokens, address_person=plan.address_person)
         for response, what in zip(responses, heeded, strict=True)
     )
     statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])

@@ -35,6 +35,7 @@ UNITS = {
     "voltage": "k?V|volts?",
     "percentage": "%|percent|per cent|Prozent",
     "loudness": "dB|decibels?",
+    "data": "[kKMGT]B|(?:kilo|mega|giga|tera)bytes?",
     "duration": (
         "s|min|h|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?|decades?|centur(?:y|ies)|"
         "heating seasons?|Sekunden?|Minuten?|Stunden?|Tage?n?|Nächte|Wochen?|Monate?n?|Jahre?n?|(?:working|"

@@ -124,6 +124,12 @@ def read_row(sentence: str) -> list[tuple[str, Span]]:
     return pairs if len(pairs) > 1 else []
 
 
+def drop_column_names(sentence: str) -> str:
+    """A row of two cells without the names of their columns, which seldom say what the row is about."""
+    row = read_row(sentence)
+    return f"{row[0][1].text}: {row[1][1].text}" if len(row) == 2 else sentence
+
+
 def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence: str) -> list[Span]:
     """The values whose column is named like the noun; else those that are wholly of the kind, in the kind's "
     "columns."""

@@ -1,0 +1,52 @@
+"""Whether the passages can have an answer at all, by the words of the question: they speak of whom it names.
+
+What a question names and the document of the best sentence never mentions is no answer, however near the sentence is:
+the password of the router is not that of the hotel.
+"""
+
+import re
+from collections.abc import Sequence
+
+from agent.turn.quotes import Quote
+from agent.turn.spans.amounts_and_dates import MONTH, WEEKDAY
+from agent.turn.spans.question_words import is_german, stem_words
+from indexes.text.analysis import extract_stems, load_stop_words
+from schemas.records import Passage
+
+_NAME = re.compile(r"(?<=[a-z,;] )[A-ZÄÖÜ][a-zà-ÿ]{2,}(?:-[A-Z][a-z]+)*\b(?!-)")
+_CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY}s?|Easter|Christmas|Internet|English|German|French)$")
+_ATTRIBUTE = re.compile(
+    r"(?:what|when|which)\s+(?:is|was|are|were)\s+(?:his|her|its|their|\w+['’]s)\s+"
+    r"(?P<noun>[a-z-]+(?: [a-z-]+)?)\s*\??$",
+    re.IGNORECASE,
+)
+_SAID_OTHERWISE = (  # what a sentence can tell without the word
+    "name price cost costs rent fee age size weight height length width date time day phone number address email "
+    "e-mail password code job profession address place colour role opinion plan reason answer"
+)
+
+
+def speaks_of(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
+    """Whether the document of a quote mentions the names in a question, and any passage the attribute asked for.
+
+    In German, where every noun has a capital, names cannot be told.
+    """
+    if is_german(question):
+        return True
+    own = [passage for passage in passages if passage.document == quote.document]
+    if not _list_names(question) <= _stems_of(own):
+        return False
+    found = _ATTRIBUTE.search(question)
+    if not found or set(found["noun"].lower().split()) & set(_SAID_OTHERWISE.split()):
+        return True
+    return bool(set(stem_words(found["noun"])) & _stems_of(passages))
+
+
+def _list_names(question: str) -> set[str]:
+    names = [name for name in _NAME.findall(question) if not _CALENDAR.match(name)]
+    return set(extract_stems(" ".join(name for name in names if name.lower() not in load_stop_words())))
+
+
+def _stems_of(passages: Sequence[Passage]) -> set[str]:
+    texts = (f"{re.sub(r'[/._-]', ' ', passage.id)} {passage.title} {passage.text}" for passage in passages)
+    return {stem for text in texts for stem in (*extract_stems(text), *stem_words(text))}

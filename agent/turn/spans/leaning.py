@@ -1,0 +1,59 @@
+"""Whether an utterance leans on the conversation before it, or names all that it is about.
+
+By its words, in English and German: it points back ("it", "there", "the two"), goes on ("And ...?"), or says too little
+to stand alone. A question with words of its own and none of these begins a subject of its own, or names the old one.
+"""
+
+import re
+
+from agent.turn.spans.question_words import stem_words
+
+MIN_OWN_WORDS = 2  # that an utterance which stands alone has at least
+_POINTS = re.compile(
+    r"\b(?:it|its|it['’]s|he|she|him|her|hers|his|they|them|their|theirs|this|these|those|there|both|either|neither|ones?"
+    r"|the (?:two|three|other|others|same|first|second|latter|former)|another|again|else|too|instead|such|so"
+    r"|es|er|ihn|ihm|ihr|ihre[nmrs]?|sein|seine[nmrs]?|dies\w*|dort|dafür|davon|damit|dazu|dabei|daran|darin|beide\w*"
+    r"|die andere\w*|noch|auch)\b"
+    r"|\bthat\b(?!\s+(?:i|you|we|he|she|they|it|the|my|our|is|are|was|were|has|have|can|will|does|do|did|contains?)\b)",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"\W*(?:and|but|or|then|what about|how about|why|how come|since when|until when|by when|for whom|with whom"
+    r"|und|aber|oder|was ist mit|wie ist es mit|warum|wieso|seit wann|bis wann)\b",
+    re.IGNORECASE,
+)
+_ELLIPSIS = re.compile(
+    r"\W*(?:(?:and|but|or|und|aber|oder|so)\b,?\s*)?(?:(?:what|how) about|was ist mit|wie ist es mit|and|und)\s+"
+    r"(?P<what>(?:(?:in|on|at|for|with|by|from|im|am|bei|für|mit)\s+)?(?!(?:if|when|why|how|what|who|where|which|is|are|can|do"
+    r"|does|did|will|should|wenn|wann|warum|wie|was|wer|wo|ist|sind|kann)\b)[^?]+)\??\s*",
+    re.IGNORECASE,
+)
+MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "why": "Why did the synchronisation stop?"
+
+
+_WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
+MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
+_TURNS_AWAY = re.compile(
+    r"\W*(?:another (?:thing|question|topic|subject)|by the way|(?:now )?(?:something|anything) (?:else|different)"
+    r"|different (?:topic|question|subject)|new (?:topic|question|subject)|changing the subject"
+    r"|to change the subject|übrigens|(?:eine )?andere (?:frage|sache)|etwas anderes|was anderes)\b",
+    re.IGNORECASE,
+)
+
+
+def leans_on_conversation(utterance: str) -> bool:
+    """Whether an utterance cannot be understood without what was said before."""
+    if _TURNS_AWAY.match(utterance):
+        return False
+    if _POINTS.search(utterance):
+        return True
+    own = len(set(stem_words(utterance)))
+    if _WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH:
+        return True
+    return own <= MAX_WORDS_GOING_ON if _GOES_ON.match(utterance) else own < MIN_OWN_WORDS
+
+
+def asks_of_another(utterance: str) -> bool:
+    """Whether an utterance asks what the one before did, of something else: "And the timing belt?"."""
+    found = _ELLIPSIS.match(utterance)
+    return found is not None and 0 < len(set(stem_words(found["what"]))) <= MAX_WORDS_GOING_ON

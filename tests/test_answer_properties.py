@@ -1,0 +1,108 @@
+"""Whatever the passages: every quoted sentence is supported, citations exist, and both length rules hold."""
+
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.tracks.response_length import response_length
+from agent.turn.attribution import why_unsupported
+from agent.turn.conclusions.sides import find_sides
+from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer
+from indexes.ranking.vectors import Embed, Vectors
+from schemas.records import Passage, Query, Response
+from schemas.tuning import Tuning
+
+FRAGMENTS = (
+    "The night train costs 94 EUR.",
+    "The ferry costs 61 EUR.",
+    "The ferry costs about 61 EUR a night.",
+    "It was not agreed in this contract.",
+    "Only with written permission.",
+    "# Heading",
+    "## Prices 2023",
+    "| what | EUR |\n|---|---|\n| train | 94.00 |\n| ferry | 61.00 |",
+    "name: Ada; born: 1990; town: Riga.",
+    "- flour\n- salt",
+    "To top up: open the black valve.",
+    "Warning: never reset it.",
+    "Wir kommen am 3. Mai um 8 Uhr.",
+    "It opens from 9 a.m. to 8 p.m.",
+    "Home | Prices | Contact",
+    "WHAT ABOUT THE TRAIN?",
+    "z. B. etwa 1.500 EUR",
+    "E.17; ;: — …",
+    "面包可以保存九天。",
+    "\n\n",
+)
+QUESTIONS = (
+    "Which is cheaper, the night train or the ferry?",
+    "How much do the night train and the ferry cost together?",
+    "How much more expensive is the night train than the ferry?",
+    "Compare the train and the ferry",
+    "What does the ferry cost, and when does it open?",
+    "What should I do at E.17?",
+    "Why was it not agreed?",
+    "When does it open now?",
+    "Is it open?",
+    "And the ferry?",
+    "Who is Ada?",
+)
+TEXTS = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=40)), max_size=8).map(" ".join)
+IDS = st.sampled_from(["train.txt", "ferry.txt", "prices-2023.html", "prices-2025.html"])
+PASSAGES = st.lists(st.tuples(IDS, st.sampled_from(["", "Ferry", "Night train: Prices"]), TEXTS), max_size=4)
+SIZE = 64
+
+
+def embed_words(texts: Sequence[str]) -> Vectors:
+    """Vectors of the words alone: as good as any where what must hold holds for all."""
+    rows = np.full((len(texts), SIZE), 1e-3, dtype=np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        for word in re.findall(r"\w+", text.lower()):
+            row[zlib.crc32(word.encode()) % SIZE] += 1.0
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def answer(drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None, limit: LengthLimit) -> Response:
+    passages = [Passage(f"{name}:{n}", text, title) for n, (name, title, text) in enumerate(drawn)]
+    query = Query(asked, previous_reply="The ferry costs 61 EUR.", earlier_utterances=(QUESTIONS[0],))
+    response = extract_answer(query, (), passages, embed, limit, Tuning())
+    held = {passage.id: passage.text for passage in passages}
+    for sentence in response.sentences:
+        assert sentence.passage_ids or sentence.text == NOT_FOUND
+        assert all(not why_unsupported(sentence.text, held[id]) for id in sentence.passage_ids)
+    return response
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    drawn=PASSAGES,
+    asked=st.sampled_from(QUESTIONS),
+    embed=st.sampled_from([None, embed_words]),
+    limit=st.sampled_from([LengthLimit(), LengthLimit(60), LengthLimit(12, 40)]),
+)
+def test_what_is_quoted_is_supported_and_within_its_length(
+    drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None, limit: LengthLimit
+) -> None:
+    response = answer(drawn, asked, embed, limit)
+    assert response_length(response.text) <= limit.tokens  # the stricter of both counts
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn=PASSAGES, asked=st.sampled_from(QUESTIONS), embed=st.sampled_from([None, embed_words]))
+def test_a_direct_answer_stands_in_what_is_quoted_or_follows_from_its_numbers(
+    drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None
+) -> None:
+    response = answer(drawn, asked, embed, LengthLimit())
+    direct = response.direct.rstrip(".").lower()
+    sides = find_sides(asked)
+    if "=" in direct:
+        numbers = re.findall(r"\d+", direct.split("=")[0])
+        assert all(number in response.text for number in numbers)
+    elif direct not in ("yes", "no", "ja", "nein") and not (sides and direct in map(str.lower, sides.names)):
+        assert direct in response.text.lower()
+    assert not direct or response.used

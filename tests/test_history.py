@@ -1,0 +1,91 @@
+"""What of a conversation joins the next question: what was asked for, and nothing where the subject changes."""
+
+import pytest
+
+from agent.chat.session import PLAN, find_subject, to_history
+from agent.chat.store import ChatTurn
+from agent.models.protocol import Conversation
+from agent.models.registry import open_model
+from agent.turn.extractive_answer import NOT_FOUND
+from agent.turn.own_name import name_person
+from agent.turn.query_rewriting import rewrite_query
+from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
+from schemas.records import Message, Passage, Query, Response, Sentence, Statement, TurnResult
+
+BREAD = Passage(
+    "bread.md:1", "# Keeping\nWrapped in a cloth it keeps for nine days. Rosa Tamm gave us the wheat flour.", "Bread"
+)
+
+
+@pytest.mark.parametrize(
+    ("utterance", "leans", "of_another"),
+    [
+        ("How long does it keep?", True, False),
+        ("And the timing belt?", True, True),
+        ("What about Switzerland?", True, True),
+        ("Und der Keller?", True, True),
+        ("And in 2023?", True, True),
+        ("And if it happens again?", True, False),
+        ("And why?", True, False),
+        ("Since when?", True, False),
+        ("At what time?", True, False),
+        ("Why?", True, False),
+        ("Which of the two is cheaper?", True, False),
+        ("Which survive frost?", True, False),
+        ("Is it allowed there?", True, False),
+        ("Who is the class teacher?", False, False),
+        ("When does the car need new oil?", False, False),
+        ("Why did the synchronisation break down in March?", False, False),
+        ("Another thing: how long are our belongings covered?", False, False),
+        ("By the way, who has the key to it?", False, False),
+        ("Was kostet der zweite Ersatztermin?", False, False),
+    ],
+)
+def test_what_leans_on_the_conversation(utterance: str, leans: bool, of_another: bool) -> None:
+    assert leans_on_conversation(utterance) == leans
+    assert asks_of_another(utterance) == of_another
+
+
+def conversation(*texts: str) -> Conversation:
+    roles = ("user", "assistant")
+    return Conversation("", tuple(Message(roles[n % 2], text) for n, text in enumerate(texts)))  # type: ignore[arg-type]
+
+
+def test_a_question_of_its_own_gets_nothing_of_the_conversation_in_a_chat() -> None:
+    said = ("How much is the rent?", "The rent is 985 EUR a month.")
+    alone = rewrite_query(conversation(*said, "Who is the class teacher?"), open_model("none"), PLAN)
+    assert (alone.standalone, alone.context, alone.previous_reply) == ("Who is the class teacher?", (), "")
+    leaning = rewrite_query(conversation(*said, "Since when is it due?"), open_model("none"), PLAN)
+    assert "rent" in leaning.standalone
+    assert leaning.previous_reply == said[1]
+    other = rewrite_query(conversation(*said, "And the deposit?"), open_model("none"), PLAN)
+    assert other.standalone == "And the deposit? (How much is the rent?)"
+
+
+def chat_turn(*sentences: Sentence) -> ChatTurn:
+    return ChatTurn("How long?", TurnResult("1", Query("How long?"), (), (), (BREAD,), (Response(sentences),)))
+
+
+def test_only_the_sentence_that_answered_is_remembered_and_under_its_heading() -> None:
+    keeps = Sentence("Wrapped in a cloth it keeps for nine days.", (BREAD.id,))
+    noise = Sentence("Rosa Tamm gave us the wheat flour.", (BREAD.id,))
+    answered = chat_turn(keeps, noise)
+    assert "nine days" in find_subject(answered.answered)
+    assert find_subject(answered.answered).startswith("Bread: ")
+    assert "Rosa Tamm" not in find_subject(answered.answered)
+    assert [message.text for message in to_history([answered], whole=True)][-1] == f"{keeps.text} {noise.text}"
+    assert find_subject(chat_turn(Sentence(NOT_FOUND, ()), noise).answered) == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "asked", "rewritten"),
+    [
+        ("My name is Ines.", "When is my next tetanus shot?", "When is my next tetanus shot? (Ines)"),
+        ("Ich heiße Ines Falk.", "Wann ist mein Termin?", "Wann ist mein Termin? (Ines Falk)"),
+        ("My name is Ines.", "When is Juna's tetanus shot?", "When is Juna's tetanus shot?"),
+        ("I am Spanish.", "When is my next tetanus shot?", "When is my next tetanus shot?"),
+        ("My dog's name is Rex.", "When is my next tetanus shot?", "When is my next tetanus shot?"),
+    ],
+)
+def test_my_is_of_the_person_whose_name_was_told(statement: str, asked: str, rewritten: str) -> None:
+    assert name_person(Query(asked), [Statement("1", statement)]).standalone == rewritten

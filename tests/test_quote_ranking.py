@@ -1,0 +1,84 @@
+"""Which quote stands first: of the asked kind, of the newest edition, of what was not said just before."""
+
+import pytest
+
+from agent.turn.extractive_answer import LengthLimit, extract_answer
+from agent.turn.question_kinds import recognise_kind
+from agent.turn.quote_ranking import find_kind
+from agent.turn.quotes import find_quotes
+from agent.turn.spans.answer_spans import drop_column_names
+from agent.turn.spans.kind_evidence import has_kind
+from indexes.ranking.vectors import Embedder
+from indexes.text.pointing import points_back
+from schemas.records import Passage, Query
+from schemas.tuning import AnswerTuning, Tuning
+from tests.conftest import needs_embedder
+
+CHAT = Tuning(answer=AnswerTuning(brief_gap=0.15))
+
+
+def first(embedder: Embedder, query: Query, *passages: Passage) -> str:
+    return extract_answer(query, (), passages, embedder.embed, LengthLimit(), CHAT).sentences[0].text
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "heading", "expected"),
+    [
+        ("How long does it keep?", "It keeps for nine days.", "", True),
+        ("How long does it keep?", "It keeps well in a cloth.", "", False),
+        ("Why did it stop?", "The disk was full.", "Why", True),
+        ("Why did it stop?", "It stopped because the disk was full.", "", True),
+        ("Why did it stop?", "It stopped at noon.", "", False),
+        ("Is it open?", "It is open on 3 May.", "", False),
+    ],
+)
+def test_a_sentence_has_the_kind_that_is_asked_for(question: str, sentence: str, heading: str, expected: bool) -> None:
+    assert has_kind(recognise_kind(question), sentence, heading) == expected
+
+
+def test_a_question_that_goes_on_asks_for_what_the_one_before_did() -> None:
+    earlier = ("What does an hour in a canoe cost?",)
+    assert find_kind(Query("And in a kayak?", earlier_utterances=earlier)).name == "money"
+    assert find_kind(Query("And in a kayak?")).name == "other"
+
+
+def test_rows_of_two_cells_are_judged_without_the_names_of_their_columns() -> None:
+    assert drop_column_names("Item: Data volume; Value: 25 GB a month.") == "Data volume: 25 GB a month"
+    assert drop_column_names("name: Ada; year: 1990; town: Riga.") == "name: Ada; year: 1990; town: Riga."
+
+
+@pytest.mark.parametrize("text", ["It opens from 9 a.m. to 8 p.m.", "Slowed down to 64 kbit/s.", "Sold by Meyer & Co."])
+def test_a_sentence_that_ends_with_an_abbreviation_can_be_quoted(text: str) -> None:
+    (quote,) = find_quotes([Passage("a:1", text)], AnswerTuning())
+    assert quote.texts == (text,)
+
+
+def test_a_label_points_to_nothing() -> None:
+    assert not points_back("Next: oil by 100,000 km.")
+    assert points_back("Next the oil is changed.")
+
+
+@pytest.mark.story
+@needs_embedder
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("What does a kayak cost guests?", "A kayak costs guests 14 EUR an hour."),
+        ("What does a kayak cost guests now?", "A kayak costs guests 14 EUR an hour."),
+        ("What did a kayak cost guests in 2022?", "A kayak costs guests 9 EUR an hour."),
+    ],
+)
+def test_of_two_editions_the_later_one_answers(minilm: Embedder, asked: str, answer: str) -> None:
+    old = Passage("prices-2022.html:3", "A kayak costs guests 9 EUR an hour.", "Prices 2022")
+    new = Passage("prices-2025.html:3", "A kayak costs guests 14 EUR an hour.", "Prices 2025")
+    assert first(minilm, Query(asked), old, new) == answer
+
+
+@pytest.mark.story
+@needs_embedder
+def test_the_answer_before_does_not_answer_of_something_else(minilm: Embedder) -> None:
+    pets = Passage("lease:1", "Cats and dogs need a written permission. Hamsters in cages may be kept freely.", "Lease")
+    said = "Cats and dogs need a written permission."
+    earlier = ("May I keep a dog?",)
+    asked = Query("And a hamster?", "And a hamster? (May I keep a dog?)", earlier, (), said, earlier)
+    assert first(minilm, asked, pets) == "Hamsters in cages may be kept freely."

@@ -1,0 +1,124 @@
+"""What went wrong when a newcomer asked their own documents: each case stays right, on other processors too."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from agent.chat.document_index import open_documents
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import Store
+from agent.models.embedding.registry import open_embedder
+from agent.turn.extractive_answer import says_not_found
+from schemas.records import Response
+from tests.conftest import needs_embedder
+
+DOCUMENTS = {
+    "recipes/satay.md": "# Satay noodles\n\nBoil the noodles and stir in the peanut butter. Ready in 20 minutes.\n\n"
+    "Warning: dangerous for people who are allergic to peanuts.\n",
+    "recipes/lentil-soup.md": "# Lentil soup\n\nA warm dinner for four: cook the lentils for 25 minutes.\n\n"
+    "Contains celery.\n",
+    "recipes/rye-bread.md": "# Rye bread\n\nBake it for an hour. Wrapped in a cloth, the rye bread keeps nine days.\n",
+    "recipes/plum-jam.md": "# Plum jam\n\nBoil the plums with sugar. In a cool cellar the jam keeps for a year.\n",
+    "home/lease.txt": "LEASE\n\nPets\n\nDogs may be kept only with written permission of the landlord.\n",
+    "home/insurance.txt": "HOUSEHOLD INSURANCE\n\nNatural hazards: flood and backwater. It was not agreed in this "
+    "contract.\n",
+    "home/boiler.md": "# Boiler\n\nInstalled in May 2016.\n\n## Displays\n\nF.22 means that the water pressure is too "
+    "low.\n"
+    "To top up: open the black valve until the needle stands at 1.5 bar.\n",
+    "health/vaccinations.csv": "vaccine,year,doctor\nInfluenza,2022,Rosa Tamm\nTetanus,2019,Rosa Tamm\n",
+    "work/plan.md": "# Release plan\n\nHeron gets released on 14 October. It is so late because the new payment "
+    "service has to be "
+    "certified first.\n",
+    "travel/harnby.md": "# Weekend in Harnby\n\n## Getting there\n\nThe night train to Harnby costs 61 EUR.\n\n"
+    "## Hotel\n\nThe hotel in Harnby costs 94 EUR per night.\n\n## Hut\n\nThe hut in Harnby costs 52 EUR per night.\n",
+    "club/sauna.txt": "The sauna of the rowing club is closed on Mondays.\n",
+}
+Ask = Callable[..., Response]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, jitter: int) -> Ask:
+    """Asks questions one after the other, of a person who made some statements; gives the last answer."""
+    for name, text in DOCUMENTS.items():
+        path = tmp_path / "documents" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    embedder = open_embedder("minilm")
+    folder = tmp_path / "documents"
+    index = open_documents(folder, tmp_path / "cache", embedder, lambda *_: nullcontext(lambda _done: None)).index
+    assistant = open_assistant(str(folder), index, "none", embedder)
+
+    def converse(*utterances: str, about: str = "") -> Response:
+        session = Session(assistant, Store(None))
+        if about:
+            session.store.add_statement(about)
+        return [session.ask(utterance) for utterance in utterances][-1].response
+
+    return converse
+
+
+pytestmark = [pytest.mark.story, needs_embedder]
+
+
+def test_what_is_dangerous_is_no_dinner_and_its_warning_is_not_cut_out_of_it(ask: Ask) -> None:
+    allergic = ask("What could I cook tonight?", about="I am allergic to peanuts.")
+    assert "peanut butter" not in allergic.text
+    assert "dangerous for people" in ask("How do I make the satay noodles?", about="I am allergic to peanuts.").text
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "never"),
+    [
+        ("I live with two dogs, does my contract allow that?", "only with written permission", "not agreed"),
+        ("Does the lentil soup contain celery?", "Contains celery.", "peanut"),
+        ("How long does the rye bread keep?", "nine days", "jam"),
+        ("What should I do when it shows F.22?", "F.22", "Influenza"),
+        ("When does Heron get released, and why so late?", "14 October", "I found no answer"),
+    ],
+)
+def test_the_sentence_that_answers_stands_first(ask: Ask, asked: str, first: str, never: str) -> None:
+    response = ask(asked)
+    assert first in f"{response.direct} {response.sentences[0].text}"
+    assert never not in response.text
+
+
+def test_noise_of_an_earlier_answer_does_not_come_back(ask: Ask) -> None:
+    response = ask("When was the boiler installed?", "And what should I do when it shows F.22?")
+    assert "black valve" in response.text
+    assert "Influenza" not in response.text
+
+
+def test_both_halves_of_a_question_are_answered(ask: Ask) -> None:
+    assert "certified first" in ask("When does Heron get released, and why so late?").text
+
+
+def test_what_stands_nowhere_is_said_to_stand_nowhere(ask: Ask) -> None:
+    assert says_not_found(ask("What is the key code of the bicycle cellar?"))
+
+
+def test_a_correction_takes_the_place_of_what_it_corrects(ask: Ask) -> None:
+    response = ask("How much does the hotel in Harnby cost?", "no, I meant the price per night")
+    assert "94 EUR" in f"{response.direct} {response.sentences[0].text}"
+    assert "61 EUR" not in response.sentences[0].text
+
+
+@pytest.mark.parametrize("said", ["hi", "thanks!", "what did I just ask?"])
+def test_talk_about_the_talk_cites_nothing(ask: Ask, said: str) -> None:
+    response = ask("How long does the rye bread keep?", said)
+    assert response.sentences
+    assert not response.used
+
+
+@pytest.mark.parametrize(
+    ("asked", "direct"),
+    [
+        ("Which is cheaper, the hotel or the hut?", "The hut."),
+        ("How much more expensive is the hotel than the hut?", "94 EUR − 52 EUR = 42 EUR."),
+        ("How much do the hotel and the hut cost together?", "94 EUR + 52 EUR = 146 EUR."),
+        ("Is the sauna of the rowing club open on Mondays?", "No."),
+    ],
+)
+def test_what_can_be_concluded_is(ask: Ask, asked: str, direct: str) -> None:
+    assert ask(asked).direct == direct
