@@ -132,8 +132,8 @@ def answer(
     context_passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
     responses: Annotated[int, typer.Option(min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")] = 1,
     query: Annotated[
-        str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous.")
-    ] = "context,previous",
+        str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous, rewrite.")
+    ] = "context,previous,rewrite",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "bm25",
     answers: Annotated[
         Literal["auto", "extract", "write"],

@@ -85,7 +85,7 @@ def weigh_turns(topics: Topics, llm: LanguageModel, calls: list[Call], embedder:
     """What the selection sees of every turn, with the rewrite that the search had made before it."""
     evidence, spent = {}, []
     for id, conversation, ptkb in each_turn(topics):
-        query = rewrite_query(conversation, llm, Plan(query=("context", "previous")))
+        query = rewrite_query(conversation, llm, Plan(), encode_turn=embedder.encode_turn)
         calls.clear()
         started = perf_counter()
         evidence[id] = gather_evidence(conversation, query, ptkb, llm, embedder.embed)
@@ -97,7 +97,7 @@ def ask_for_choice(topics: Topics, llm: LanguageModel, calls: list[Call]) -> See
     """What the model chooses when it is asked to, the statements enumerated: 1 for one that it names, else 0."""
     evidence, spent = {}, []
     for id, conversation, ptkb in each_turn(topics):
-        rewrite_query(conversation, llm, Plan(query=("context", "previous")))
+        rewrite_query(conversation, llm, Plan())
         calls.clear()
         started = perf_counter()
         named = ask(conversation, ptkb, llm)

@@ -29,7 +29,7 @@ from agent.turn.query_rewriting import rewrite_query
 from agent.turn.retrieval import Searcher
 from agent.turn.statement_selection import select_statements
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vectors import Embedder
+from indexes.ranking.vectors import Embedder, EncodeTurn
 from schemas.records import Call, Message, Plan, Query, ScoredStatement, Topics
 
 SHOWN = ("nDCG@5", "R@10", "R@100")
@@ -66,9 +66,13 @@ class Row:
     meaning: bool = False
     steps: tuple[str, ...] = ()  # of the model, that it costs
     fused: bool = False  # the answers of all seeds at once
+    words: bool = True  # whether what the utterance refers to joins its words
+    vector: bool = True  # whether the taught encoder's vector is searched with
 
 
-def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -> dict[str, Asked]:
+def ask(
+    bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int], encode_turn: EncodeTurn | None = None
+) -> dict[str, Asked]:
     """Every part that any row wants, for every turn with gold passages."""
     system = prompts.render("system").instruction
     plan = replace(DEFAULT, min_probability=load_edition(bed.topics.edition).statement_threshold)
@@ -83,7 +87,7 @@ def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -
                 answers = [
                     answer for plan in plans for answer in rewrite_query(conversation, llm, plan).hypothetical_answers
                 ]
-                query = rewrite_query(conversation, llm, replace(DEFAULT, query=("context", "previous")))
+                query = rewrite_query(conversation, llm, DEFAULT, encode_turn=encode_turn)
                 selected_statements = select_statements(conversation, query, topic.ptkb, llm, embed, plan)
                 query = replace(query, hypothetical_answers=tuple(answers))
                 asked[turn.id] = Asked(query, selected_statements, tuple(calls), conversation)
@@ -93,8 +97,12 @@ def ask(bed: Bed, llm: LanguageModel, calls: list[Call], seeds: Sequence[int]) -
 
 def only(query: Query, row: Row, seed: int | None) -> Query:
     """The query with nothing but the parts of a row, and the answer of one seed; with all of them for None."""
-    if "context" not in row.plan.query:
-        query = replace(query, rewrite="", context=())
+    if "context" not in row.plan.query or not row.words:
+        query = replace(query, context=())
+    if "context" not in row.plan.query or not row.vector:
+        query = replace(query, encoded_text="")
+    if "rewrite" not in row.plan.query:
+        query = replace(query, rewrite="")
     if "hyde" not in row.plan.query:
         return replace(query, hypothetical_answers=())
     return query if seed is None else replace(query, hypothetical_answers=query.hypothetical_answers[seed : seed + 1])
@@ -145,29 +153,27 @@ def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row
         cells.append(f"{statistics.mean(values):.3f}{spread}".ljust(12))
     read, written, seconds = costs(asked, row)
     seconds += statistics.mean(spent for _, spent in results)
-    print(f"| {row.name:44} | {' | '.join(cells)} | {read:6.0f} | {written:5.0f} | {seconds:6.2f} |", flush=True)
+    print(f"| {row.name:52} | {' | '.join(cells)} | {read:6.0f} | {written:5.0f} | {seconds:6.2f} |", flush=True)
 
 
 def rows() -> list[Row]:
-    """The ladder: every part on its own beside the person's words, then together, then with meaning, then extras."""
-    context, answer, both = ("context",), ("hyde",), ("context", "hyde")
-    words = replace(DEFAULT, query=())
-    everything = replace(DEFAULT, query=("context", "hyde", "previous"))
+    """The ladder: every part on its own beside the person's words, then together."""
+    answer, rewrite = ("hyde",), ("rewrite",)
+    raw = replace(DEFAULT, query=())
+    everything = replace(DEFAULT, query=("context", "hyde", "previous", "rewrite"))
     return [
-        Row("raw utterance", words),
-        Row("+ previous reply", replace(words, query=("previous",))),
-        Row("+ phrases by likelihood", replace(words, query=("context",)), steps=context),
-        Row("+ hypothetical answer", replace(words, query=("hyde",)), steps=answer),
-        Row("+ phrases, previous reply", DEFAULT, steps=context),
-        Row("+ phrases, answer, previous reply", everything, steps=both),
-        Row("raw utterance, with MiniLM", words, meaning=True),
-        Row("+ previous reply, with MiniLM", replace(words, query=("previous",)), meaning=True),
-        Row("+ phrases, with MiniLM", replace(words, query=("context",)), meaning=True, steps=context),
-        Row("+ answer, with MiniLM", replace(words, query=("hyde",)), meaning=True, steps=answer),
-        Row("+ phrases, previous reply: the default", DEFAULT, meaning=True, steps=context),
-        Row("default and answer", everything, meaning=True, steps=both),
-        Row("default and all seeds' answers at once", everything, meaning=True, steps=both, fused=True),
-        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=context),
+        Row("raw utterance, with MiniLM", raw, meaning=True),
+        Row("+ previous reply", replace(raw, query=("previous",)), meaning=True),
+        Row("+ words by the encoder", replace(raw, query=("context",)), meaning=True, vector=False),
+        Row("+ vector by the encoder", replace(raw, query=("context",)), meaning=True, words=False),
+        Row("+ rewrite", replace(raw, query=("rewrite",)), meaning=True, steps=rewrite),
+        Row("+ hypothetical answer", replace(raw, query=("hyde",)), meaning=True, steps=answer),
+        Row("words, vector, previous reply", replace(DEFAULT, query=("context", "previous")), meaning=True),
+        Row("rewrite, BM25", replace(raw, query=("rewrite",)), steps=rewrite),
+        Row("words, previous reply, rewrite, BM25", DEFAULT, steps=rewrite),
+        Row("words, vector, previous reply, rewrite: the default", DEFAULT, meaning=True, steps=rewrite),
+        Row("default and hypothetical answer", everything, meaning=True, steps=(*rewrite, *answer)),
+        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=rewrite),
     ]
 
 
@@ -185,7 +191,7 @@ def main() -> None:
     known = {id: {passage: 1 for passage in found if passage in index} for id, found in judged.items()}
     bed = Bed(topics, index, open_embedder(None), {id: found for id, found in known.items() if found})
     print(f"{len(bed.gold)} turns with gold passages, {len(index)} passages, {options.model}, seeds {options.seeds}\n")
-    print(f"| {'query':44} | {'nDCG@5':12} | {'R@10':12} | {'R@100':12} |   read | wrote |  sec |")
+    print(f"| {'query':52} | {'nDCG@5':12} | {'R@10':12} | {'R@100':12} |   read | wrote |  sec |")
     print("|---|---|---|---|---|---|---|")
     ladder(bed, options.model, options.seeds)
 
@@ -193,17 +199,20 @@ def main() -> None:
 def ladder(bed: Bed, model: str, seeds: list[int]) -> None:
     """Every row; the model is asked once, and the rows share what it said."""
     unasked: list[Call] = []
+    encode_turn = bed.embedder.encode_turn if bed.embedder else None
     none = open_model("none", unasked.append)
     without = ask(bed, none, unasked, ())
     print_row(bed, none, without, Row("raw utterance, BM25", replace(DEFAULT, query=())))
     print_row(bed, none, without, Row("--model none --embedder none", DEFAULT))
-    print_row(bed, none, without, Row("--model none", DEFAULT, meaning=True))
+    print_row(bed, none, without, Row("--model none, without the encoder", DEFAULT, meaning=True))
+    read = ask(bed, none, unasked, (), encode_turn)
+    print_row(bed, none, read, Row("--model none", DEFAULT, meaning=True))
     human_rewrite = human(bed)
     print_row(bed, none, human_rewrite, Row("human rewrite, BM25", replace(DEFAULT, query=())))
     print_row(bed, none, human_rewrite, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
     calls: list[Call] = []
     llm = open_model(model, calls.append)
-    asked = ask(bed, llm, calls, seeds)
+    asked = ask(bed, llm, calls, seeds, encode_turn)
     for row in rows():
         print_row(bed, llm, asked, row, len(seeds))
 

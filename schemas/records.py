@@ -90,7 +90,9 @@ class Query:
 
     @property
     def standalone(self) -> str:
-        return self.rewrite or self.utterance
+        """The question as it stands alone: rewritten, or with what it refers to in brackets."""
+        completed = f"{self.utterance} ({', '.join(self.context)})" if self.context else self.utterance
+        return self.rewrite or completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,7 @@ class Parts:
     answer: bool = True
 
 
-QueryPart = Literal["context", "hyde", "previous"]
+QueryPart = Literal["context", "hyde", "previous", "rewrite"]
 Scorer = Literal["bm25", "dirichlet"]
 
 
@@ -239,8 +241,9 @@ Scorer = Literal["bm25", "dirichlet"]
 class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
-    context: the rewrite, or what the utterance refers to of the conversation. previous: the reply that the utterance
-    follows. hyde: hypothetical answers (Gao et al., ACL 2023), which with the bundled model gain nothing (docs/log.md).
+    context: what the utterance refers to of the conversation. rewrite: the question as a model rewrites it. previous:
+    the reply that the utterance follows. hyde: hypothetical answers (Gao et al., ACL 2023), which with the bundled
+    model gain nothing (docs/log.md).
     """
 
     k: int = 1000  # passages of the ranking
@@ -249,7 +252,7 @@ class Plan:
     parts: Parts = Parts()
     hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
-    query: tuple[QueryPart, ...] = ("context", "previous")
+    query: tuple[QueryPart, ...] = ("context", "previous", "rewrite")
     scorer: Scorer = "bm25"
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 90  # of an answer, at most; a human one of the track has 86 on average

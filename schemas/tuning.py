@@ -25,6 +25,7 @@ class RetrievalTuning:
     """What the parts of a query weigh, in words and in meaning, beside the utterance, which weighs 1."""
 
     context_weight: float = 0.5
+    rewrite_weight: float = 0.5  # of a rewrite, where words of the conversation join the query as well
     hyde_weight: float = 0.3
     previous_reply_weight: float = 0.05
     own_words: int = 6  # an utterance of so many words leans on itself and on the conversation alike

@@ -25,6 +25,7 @@ class Failing:
     """The model that is none, except where it fails."""
 
     generates_text, writes_answers, has_likelihoods, digest = True, False, False, "failing"
+    adapters: frozenset[str] = frozenset()
     settings, runs_here = "", False
 
     def __init__(self, listen: Listener, fails: Fails) -> None:

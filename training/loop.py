@@ -1,4 +1,4 @@
-"""The loop that all parts are trained by: AdamW with a warm-up and a linear fall, checkpoints that a killed run goes on from."""
+"""The loop of all training: AdamW, a warm-up and a linear fall, checkpoints that a killed run goes on from."""
 
 import random
 import time
@@ -26,8 +26,11 @@ class Schedule:
 
 
 def train(
-    model: nn.Module, batches: Iterator[Sequence[Example]], loss_of: Callable[[Sequence[Example]], Tensor],
-    schedule: Schedule, checkpoint: Path,
+    model: nn.Module,
+    batches: Iterator[Sequence[Example]],
+    loss_of: Callable[[Sequence[Example]], Tensor],
+    schedule: Schedule,
+    checkpoint: Path,
 ) -> None:
     """Change the weights of a model that ask for it, step by step.
 
@@ -43,14 +46,16 @@ def train(
         if step <= done:
             continue
         loss = loss_of(batch)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(list(learned.values()), MAX_NORM)
         optimiser.step()
         slope.step()
         optimiser.zero_grad()
         total += float(loss.detach())
         if step % REPORT_EVERY == 0:
-            print(f"{step}/{schedule.steps} {time.monotonic() - began:.0f} s loss {total / REPORT_EVERY:.3f}", flush=True)
+            print(
+                f"{step}/{schedule.steps} {time.monotonic() - began:.0f} s loss {total / REPORT_EVERY:.3f}", flush=True
+            )
             total = 0.0
         if step % SAVE_EVERY == 0 or step == schedule.steps:
             state = {"step": step, "optimiser": optimiser.state_dict(), "slope": slope.state_dict(), "learned": learned}
@@ -58,7 +63,9 @@ def train(
     model.eval()
 
 
-def endless_batches(batches_of_epoch: Callable[[random.Random], Sequence[Sequence[Example]]], seed: int) -> Iterator[Sequence[Example]]:
+def endless_batches(
+    batches_of_epoch: Callable[[random.Random], Sequence[Sequence[Example]]], seed: int
+) -> Iterator[Sequence[Example]]:
     """Epoch after epoch, each in another order, always the same for a seed."""
     order = random.Random(seed)
     while True:
@@ -75,7 +82,12 @@ def _rate_at(step: int, steps: int) -> float:
     return min((step + 1) / max(1.0, WARM_UP * steps), max(FLOOR, 1 - step / steps))
 
 
-def _resume(checkpoint: Path, learned: dict[str, nn.Parameter], optimiser: torch.optim.Optimizer, slope: torch.optim.lr_scheduler.LambdaLR) -> int:
+def _resume(
+    checkpoint: Path,
+    learned: dict[str, nn.Parameter],
+    optimiser: torch.optim.Optimizer,
+    slope: torch.optim.lr_scheduler.LambdaLR,
+) -> int:
     """Take up what a checkpoint has. Returns its step; 0 where there is none."""
     if not checkpoint.exists():
         return 0

@@ -1,4 +1,4 @@
-"""Teach all-MiniLM-L6-v2 to read a turn with its conversation: what the question that stands alone means, and its words.
+"""Teach all-MiniLM-L6-v2 to read a turn with its conversation: where the standalone question lies, and its words.
 
     python -m training.query_encoder ../shared/data [-o FILE] [--steps N] [--seed N]
 
@@ -18,11 +18,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from agent.models.embedding.query_encoder import LEARNED, WORDS, split_words
+from agent.models.embedding.query_encoder import WORDS, split_words
+from agent.models.learned import QUERY_ENCODER
 from agent.turn.conversation_text import compose_conversation
 from indexes.text.analysis import extract_stems, load_stop_words
 from training.loop import Schedule, endless_batches, pad, train
-from training.minilm import WIDTH, ChangedMiniLM, mask_of, pool, save_changes
+from training.minilm import WIDTH, ChangedMiniLM, pool, save_changes
 from training.rewrites import RewriteExample, read_rewrites, resolve_histories, switch_topics, to_query
 
 RANK = 32
@@ -77,14 +78,18 @@ def make_items(examples: Sequence[RewriteExample], model: ChangedMiniLM) -> list
 
 def _make_item(example: RewriteExample, target: Tensor, model: ChangedMiniLM) -> Item:
     text = compose_conversation(to_query(example))
-    words, starts, ids = split_words(text, lambda word: model.tokenizer(word, add_special_tokens=False)["input_ids"], TOKENS)
+    words, starts, ids = split_words(
+        text, lambda word: model.tokenizer(word, add_special_tokens=False)["input_ids"], TOKENS
+    )
     said, wanted = set(extract_stems(example.utterance)), set(extract_stems(example.rewrite))
     labels = [UNJUDGED] * (len(ids) + 2)
     for word, start in zip(words, starts, strict=False):
         stems = set(extract_stems(word))
         if stems - said and word.lower() not in load_stop_words():
             labels[start] = float(bool(stems & wanted))
-    return Item([model.tokenizer.cls_token_id, *ids, model.tokenizer.sep_token_id], labels, target, example.conversation)
+    return Item(
+        [model.tokenizer.cls_token_id, *ids, model.tokenizer.sep_token_id], labels, target, example.conversation
+    )
 
 
 def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]]:
@@ -111,7 +116,7 @@ def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("-o", "--output", type=Path, default=LEARNED)
+    parser.add_argument("-o", "--output", type=Path, default=QUERY_ENCODER)
     parser.add_argument("--steps", type=int, default=750)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
@@ -120,7 +125,9 @@ def main() -> None:
     torch.manual_seed(asked.seed)
     torch.set_num_threads(asked.threads)
     model, found = QueryEncoder(), read_rewrites(asked.data)
-    items = make_items([*found, *resolve_histories(found), *switch_topics(found, random.Random(asked.seed))], model.minilm)
+    items = make_items(
+        [*found, *resolve_histories(found), *switch_topics(found, random.Random(asked.seed))], model.minilm
+    )
     print(f"{len(items)} examples", flush=True)
     batches = endless_batches(lambda order: make_batches(items, order), asked.seed)
     asked.output.parent.mkdir(parents=True, exist_ok=True)

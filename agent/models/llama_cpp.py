@@ -2,10 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import llama_cpp
@@ -14,14 +15,21 @@ from llama_cpp._internals import LlamaModel
 from agent.models.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.context_window import drop_oldest_exchanges, no_room_error
 from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
+from agent.models.learned import hash_learned
 from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
-from agent.models.weights import describe_processor, load_weights
+from agent.models.weights import describe_processor, load_adapter, load_weights
 from schemas.errors import InvalidInputError
 from schemas.records import Call
 
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
 WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
+ADAPTER_CONTEXT = 1024  # tokens: what a task that was taught reads is short
+ADAPTER_TEMPLATE = (  # what adapters are taught with: ChatML without a system message
+    "{% for message in messages if message.role != 'system' %}"
+    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+)
+NO_ADAPTERS: Mapping[str, Path] = MappingProxyType({})
 REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
 
 
@@ -35,6 +43,8 @@ class LlamaCppModel:
     _weights: LlamaModel
     _context: KvCache
     _template: ChatTemplate
+    _adapters: Mapping[str, Path] = field(default_factory=dict)
+    _taught: dict[str, "LlamaCppModel"] = field(default_factory=dict)  # the same weights, each with an adapter
 
     @property
     def generates_text(self) -> bool:
@@ -46,7 +56,11 @@ class LlamaCppModel:
 
     @property
     def settings(self) -> str:
-        return decoding_constants()
+        return decoding_constants(self._adapters.values())
+
+    @property
+    def adapters(self) -> frozenset[str]:
+        return frozenset(self._adapters)
 
     @property
     def runs_here(self) -> bool:
@@ -62,6 +76,8 @@ class LlamaCppModel:
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:
+        if task.adapter:
+            return self._with_adapter(task.adapter).ask(conversation, replace(task, adapter=""), reply, on_text)
         started, before = time.perf_counter(), replace(self._context.usage)
         pieces, tokens, omitted = self._prompt(conversation, task, room=task.max_tokens)
         schema = None if reply is str else reply_schema(reply)
@@ -85,8 +101,19 @@ class LlamaCppModel:
         return scores
 
     def close(self) -> None:
+        for taught in self._taught.values():
+            taught._context.close()
         self._context.close()
         self._weights.close()
+
+    def _with_adapter(self, name: str) -> "LlamaCppModel":
+        """These weights with an adapter, opened when it is asked first."""
+        if name not in self._taught:
+            adapter = load_adapter(self._weights, self._adapters[name])
+            context = KvCache(self._weights.model, ADAPTER_CONTEXT, self._context.threads, adapter)
+            template = ChatTemplate(ADAPTER_TEMPLATE)
+            self._taught[name] = LlamaCppModel(self.name, self.digest, self.listen, self._weights, context, template)
+        return self._taught[name]
 
     def _prompt(
         self, conversation: Conversation, task: Task, room: int
@@ -160,8 +187,13 @@ class LlamaCppModel:
         self.listen(replace(call, tokens_read=read, tokens_written=written, seconds=seconds))
 
 
-def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener) -> LlamaCppModel:
-    """Load a GGUF. Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model."""
+def open_gguf(
+    path: Path, name: str, digest: str, threads: int, listen: Listener, adapters: Mapping[str, Path] = NO_ADAPTERS
+) -> LlamaCppModel:
+    """Load a GGUF, and remember the adapters that were made for it.
+
+    Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model.
+    """
     weights = load_weights(path)
     size = context_size(weights.n_ctx_train())
     source = weights.metadata().get("tokenizer.chat_template") or CHATML
@@ -169,17 +201,18 @@ def open_gguf(path: Path, name: str, digest: str, threads: int, listen: Listener
         source, _special_token_text(weights, weights.token_bos()), _special_token_text(weights, weights.token_eos())
     )
     context = KvCache(weights.model, size, threads)
-    return LlamaCppModel(name, digest, listen, weights, context, template)
+    return LlamaCppModel(name, digest, listen, weights, context, template, adapters)
 
 
-def decoding_settings() -> str:
+def decoding_settings(adapters: Iterable[Path] = ()) -> str:
     """What decides replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
-    return f"{describe_processor()} {decoding_constants()}"
+    return f"{describe_processor()} {decoding_constants(adapters)}"
 
 
-def decoding_constants() -> str:
-    """Sampling and the shapes of batches, which decide replies on every processor."""
-    return f"{(MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)}"
+def decoding_constants(adapters: Iterable[Path] = ()) -> str:
+    """Sampling, the shapes of batches, and what the model was taught, which decide replies on every processor."""
+    constants = (MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)
+    return f"{(*constants, *map(hash_learned, adapters))}"
 
 
 def context_size(trained: int) -> int:

@@ -26,6 +26,7 @@ class NoModel:
     generates_text: bool = False
     writes_answers: bool = False
     has_likelihoods: bool = False
+    adapters: frozenset[str] = frozenset()
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return True

@@ -45,6 +45,7 @@ class ServerModel:
     generates_text: bool = True
     writes_answers: bool = True
     has_likelihoods: bool = False
+    adapters: frozenset[str] = frozenset()
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """By an estimate, since a server's tokenizer is not at hand."""

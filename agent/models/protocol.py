@@ -42,6 +42,7 @@ class Task:
     max_tokens: int = 128
     seed: int | None = None
     omitted: tuple[str, ...] = ()  # what had no room in the instruction, for the trace
+    adapter: str = ""  # what the model was taught for it (`LanguageModel.adapters`), which reads a prompt of its own
 
 
 class LanguageModel(Protocol):
@@ -77,6 +78,10 @@ class LanguageModel(Protocol):
     @property
     def has_likelihoods(self) -> bool:
         """Whether `score` is a likelihood; else it counts shared words."""
+
+    @property
+    def adapters(self) -> frozenset[str]:
+        """The tasks that it was taught."""
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""

@@ -1,10 +1,11 @@
 """Opening a model by its name. `agent/models/protocol.py` says what a model is."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from agent.models.hardware import stop_spinning_threads, threads_to_use
 from agent.models.hub import PREFIX, fetch
@@ -54,7 +55,7 @@ def open_model(
 def find_gguf(name: str, threads: int | None) -> ModelSource:
     """The GGUF of that name, downloaded if it is on the hub. Errors: those of `open_model`."""
     stop_spinning_threads()
-    from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
+    from agent.models.bundled import ADAPTERS, find_bundled_gguf, open_from_cache, requantise
     from agent.models.llama_cpp import decoding_settings
     from indexes.storage.files import hash_file
 
@@ -64,9 +65,9 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
         return ModelSource(
             lambda listen: open_from_cache(
                 lambda anew: requantise(bundled, digest, anew=anew),
-                lambda path: _open_gguf(path, name, digest, threads, listen),
+                lambda path: _open_gguf(path, name, digest, threads, listen, ADAPTERS),
             ),
-            decoding_settings(),
+            decoding_settings(ADAPTERS.values()),
         )
     if name.startswith(PREFIX):
         path, shown_name = fetch(name), name
@@ -100,7 +101,14 @@ def _find_server(name: str) -> ModelSource:
     return ModelSource(partial(open_server_model, name), settings="")
 
 
-def _open_gguf(path: Path, name: str, digest: str, threads: int | None, listen: Listener) -> LanguageModel:
+def _open_gguf(
+    path: Path,
+    name: str,
+    digest: str,
+    threads: int | None,
+    listen: Listener,
+    adapters: Mapping[str, Path] = MappingProxyType({}),
+) -> LanguageModel:
     from agent.models.llama_cpp import open_gguf
 
-    return open_gguf(path, name, digest, threads or threads_to_use(), listen)
+    return open_gguf(path, name, digest, threads or threads_to_use(), listen, adapters)

@@ -47,6 +47,7 @@ class ScriptedModel:
     generates_text: bool = True
     writes_answers: bool = False
     has_likelihoods: bool = True
+    adapters: frozenset[str] = frozenset()
     _used: dict[str, int] = field(default_factory=dict)
 
     def fits(self, conversation: Conversation, task: Task) -> bool:

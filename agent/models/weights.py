@@ -3,10 +3,12 @@
 import ctypes
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
 from llama_cpp._internals import LlamaModel
 
+from agent.models.learned import REMEDY
 from schemas.errors import InvalidInputError
 
 _LOG_NOTHING = llama_cpp.llama_log_callback(lambda _level, _text, _data: None)
@@ -26,6 +28,14 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
     except (ValueError, RuntimeError) as error:
         remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
         raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
+
+
+def load_adapter(weights: LlamaModel, path: Path) -> Any:
+    """A LoRA adapter. Raises `InvalidInputError` where llama.cpp cannot read it, or it is for other weights."""
+    adapter = llama_cpp.llama_adapter_lora_init(weights.model, str(path).encode())
+    if not adapter:
+        raise InvalidInputError("llama.cpp cannot load this adapter", where=str(path), remedy=REMEDY)
+    return adapter
 
 
 @cache

@@ -39,6 +39,10 @@ class ModelWrapper:
     def has_likelihoods(self) -> bool:
         return self._llm.has_likelihoods
 
+    @property
+    def adapters(self) -> frozenset[str]:
+        return self._llm.adapters
+
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return self._llm.fits(conversation, task)
 

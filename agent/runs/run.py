@@ -11,6 +11,7 @@ import msgspec
 
 import prompts
 from agent.flow import NOTHING
+from agent.models.learned import QUERY_ENCODER, hash_learned
 from agent.runs.evidence import Evidence
 from agent.runs.oracle_labels import provide_labels
 from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
@@ -55,6 +56,7 @@ def prepare_run(topics: Topics, sources: Evidence, worker: Worker, mode: Mode, p
         model_settings=worker.llm.settings,
         embedder=worker.embedder.name if worker.embedder else "",
         embedder_digest=worker.embedder.digest if worker.embedder else "",
+        encoder_digest=hash_learned(QUERY_ENCODER) if worker.embedder and worker.embedder.encode_turn else "",
         prompts=prompts.digest(),
         plan=plan,
         convagent=version("convagent"),

@@ -19,7 +19,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
-VERSION = 5  # raised whenever a field of a trace changes
+VERSION = 6  # raised whenever a field of a trace changes
 T = TypeVar("T")
 log = logging.getLogger("convagent")
 
@@ -42,6 +42,7 @@ class RunSettings:
     model_settings: str  # its constants: sampling, shapes of batches
     embedder: str  # empty where words alone count
     embedder_digest: str
+    encoder_digest: str  # of what the embedding model was taught; empty where nothing was
     prompts: str  # SHA-256
     plan: Plan
     convagent: str

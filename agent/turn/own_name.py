@@ -23,4 +23,5 @@ def name_person(query: Query, ptkb: Iterable[Statement]) -> Query:
     name = next(names, "") if _ASKS_OF_ONESELF.search(asked) else ""
     if not name:
         return query
-    return replace(query, rewrite=f"{query.standalone} ({name})", context=(*query.context, name))
+    rewrite = f"{query.rewrite} ({name})" if query.rewrite else ""
+    return replace(query, rewrite=rewrite, context=(*query.context, name))

@@ -13,8 +13,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 import prompts
+from agent.models.bundled import REWRITER
 from agent.models.protocol import Conversation, LanguageModel, Task
-from agent.turn.conversation_text import compose_conversation
+from agent.turn.conversation_text import compose_conversation, compose_rewriter_prompt
+from agent.turn.faithful_rewrite import is_faithful
 from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
@@ -23,6 +25,7 @@ from schemas.records import Message, Plan, Query
 from schemas.tuning import QueryTuning
 
 _PUNCTUATION = string.punctuation + "“”‘’…–—"
+MAX_REWRITE_TOKENS = 48
 SEEDS_PER_RUN = 1000  # distinct seeds for the samples of one run
 
 
@@ -51,10 +54,10 @@ def rewrite_query(
     if not history or human_rewrite or stands_alone:  # a subject of its own: the conversation would only be noise
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
     query = Query(last.text, "", (), hyde, history[-1].text, earlier)
-    if "context" not in plan.query:
+    if "rewrite" in plan.query:
+        query = replace(query, rewrite=write_rewrite(conversation, query, llm))
+    if "context" not in plan.query or (query.rewrite and llm.writes_answers):
         return query
-    if llm.writes_answers:
-        return replace(query, rewrite=write_rewrite(conversation, llm))
     if plan.tuning.query.needs_pointing and asks_of_another(last.text) and earlier:
         context = earlier[-1:]
     elif encode_turn:
@@ -62,8 +65,7 @@ def rewrite_query(
         context = select_context_words(query, encode_turn, plan.tuning.query)
     else:
         context = select_context_phrases(conversation, llm, plan.tuning.query)
-    rewrite = f"{last.text} ({', '.join(context)})" if context else last.text
-    return replace(query, rewrite=rewrite, context=context)
+    return replace(query, context=context)
 
 
 def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel, plan: Plan) -> tuple[str, ...]:
@@ -74,10 +76,16 @@ def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
 
 
-def write_rewrite(conversation: Conversation, llm: LanguageModel) -> str:
-    """The utterance in the model's own words."""
-    prompt = prompts.render("rewrite")
-    return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
+def write_rewrite(conversation: Conversation, query: Query, llm: LanguageModel) -> str:
+    """The utterance in the model's own words; empty where it cannot rewrite, or asks something else."""
+    if llm.writes_answers:
+        prompt = prompts.render("rewrite")
+        return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
+    if REWRITER not in llm.adapters:
+        return ""
+    prompted = Conversation("", (Message("user", compose_rewriter_prompt(query)),))
+    rewrite = llm.ask(prompted, Task("rewrite", max_tokens=MAX_REWRITE_TOKENS, adapter=REWRITER), str).strip()
+    return rewrite if is_faithful(rewrite, query) else ""
 
 
 def select_context_words(query: Query, encode_turn: EncodeTurn, tuning: QueryTuning) -> tuple[str, ...]:

@@ -57,13 +57,11 @@ class Searcher:
 
 
 def weigh_words(query: Query, tuning: Tuning) -> list[WeightedText]:
-    """Texts beside the utterance, with what their words weigh.
-
-    The rewrite counts only where a model wrote it: otherwise it is the utterance and the context phrases.
-    """
+    """Texts beside the utterance, with what their words weigh."""
     weights = tuning.retrieval
     context = [(phrase, weights.context_weight) for phrase in query.context]
-    context = context or [(query.standalone, weights.context_weight)]
+    if query.rewrite or not context:
+        context.append((query.standalone, weights.rewrite_weight if context else weights.context_weight))
     hyde = [(text, weights.hyde_weight / len(query.hypothetical_answers)) for text in query.hypothetical_answers]
     return [*context, *hyde, (query.previous_reply, weights.previous_reply_weight)]
 

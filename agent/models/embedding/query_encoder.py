@@ -18,11 +18,10 @@ import numpy.typing as npt
 from agent.models.bundled import open_from_cache
 from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder, open_encoder
 from agent.models.embedding.minilm import NAME, convert_to_gguf
+from agent.models.learned import QUERY_ENCODER, REMEDY, hash_learned
 from indexes.ranking.vectors import TurnEncoding
-from indexes.storage.files import hash_file
-from schemas.errors import InvalidInputError, MissingError
+from schemas.errors import InvalidInputError
 
-LEARNED = Path(__file__).parents[1] / "learned" / "query_encoder.safetensors"
 A, B = ".lora_a", ".lora_b"  # of a weight W, which becomes W + BA
 WORDS = "words"  # what tells of a token's state how likely its word belongs to the question: 384 weights, a constant
 Numbers = npt.NDArray[np.float32]
@@ -69,14 +68,14 @@ def split_words(
     return words, starts, tokens
 
 
-def open_query_encoder(weights: Path, digest: str, threads: int) -> QueryEncoder:
+def open_query_encoder(weights: Path, weights_digest: str, threads: int) -> QueryEncoder:
     """The encoder over the weights of all-MiniLM-L6-v2 with that digest.
 
     Raises `MissingError` where the package lacks what was learned, `InvalidInputError` where it is damaged.
     """
-    changes = read_changes(LEARNED)
+    merged = sha256(f"{weights_digest}{hash_learned(QUERY_ENCODER)}".encode()).hexdigest()
+    changes = read_changes(QUERY_ENCODER)
     words = changes.pop(WORDS)
-    merged = sha256(f"{digest}{hash_file(LEARNED)}".encode()).hexdigest()
     name = f"{NAME}-queries"
     encoder = open_from_cache(
         lambda anew: convert_to_gguf(weights, merged, anew=anew, name=name, change=lambda *each: merge(changes, *each)),
@@ -90,13 +89,10 @@ def read_changes(path: Path) -> dict[str, Numbers]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    remedy = "Install convagent again: its package has this file."
     try:
         return {name: tensor.astype(np.float32) for name, tensor in load_file(path).items()}
-    except FileNotFoundError as error:
-        raise MissingError("is not there", where=str(path), remedy=remedy) from error
     except (OSError, SafetensorError) as error:
-        raise InvalidInputError(f"is damaged ({error})", where=str(path), remedy=remedy) from error
+        raise InvalidInputError(f"is damaged ({error})", where=str(path), remedy=REMEDY) from error
 
 
 def merge(changes: Mapping[str, Numbers], name: str, weight: Numbers) -> Numbers:

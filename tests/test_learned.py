@@ -1,0 +1,144 @@
+"""What the bundled models were taught: the query encoder, the rewriter, and files of theirs that are not sound."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.models import learned
+from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
+from agent.models.embedding.minilm import find_bundled_weights
+from agent.models.embedding.query_encoder import open_query_encoder
+from agent.models.embedding.registry import open_embedder
+from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.models.registry import open_model
+from agent.turn.conversation_text import compose_conversation
+from agent.turn.faithful_rewrite import is_faithful
+from agent.turn.query_rewriting import rewrite_query
+from indexes.ranking.vectors import Embedder
+from indexes.storage.files import hash_file
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Call, Message, Plan, Query
+from tests.conftest import needs_embedder, needs_model
+
+BREAD = (
+    Message("user", "How do I bake rye bread?"),
+    Message("assistant", "Mix rye flour, water and salt with the sourdough, and let it rest overnight."),
+)
+KEEPS = Conversation("Answer.", (*BREAD, Message("user", "How long does it keep?")))
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Embedder:
+    embedder = open_embedder("minilm")
+    assert embedder is not None
+    return embedder
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[LanguageModel]:
+    model = open_model("smollm2")
+    yield model
+    model.close()
+
+
+def read(minilm: Embedder, utterance: str, *earlier: str, reply: str = "") -> tuple[np.ndarray, dict[str, float]]:
+    assert minilm.encode_turn is not None
+    query = Query(utterance, previous_reply=reply, earlier_utterances=earlier)
+    found = minilm.encode_turn(compose_conversation(query))
+    return found.vector, dict(found.words)
+
+
+@needs_embedder
+def test_a_turn_lies_where_the_question_that_stands_alone_does(minilm: Embedder) -> None:
+    meant, other = minilm.embed(["How long does rye bread keep?", "How long does a passport keep its validity?"])
+    vector, _ = read(minilm, "How long does it keep?", "How do I bake rye bread?", reply=BREAD[1].text)
+    assert vector @ meant > vector @ other + 0.2
+    assert vector @ meant > minilm.embed(["How long does it keep?"])[0] @ meant + 0.2
+    assert np.linalg.norm(vector) == pytest.approx(1.0)
+
+
+@needs_embedder
+def test_the_words_that_are_referred_to_are_told_from_others(minilm: Embedder) -> None:
+    _, words = read(minilm, "How long does it keep?", "How do I bake rye bread?", reply=BREAD[1].text)
+    assert min(words["rye"], words["bread?"]) > 0.5 > max(words["salt"], words["overnight."])
+
+
+@needs_embedder
+def test_another_subject_takes_nothing_of_the_conversation_with_it(minilm: Embedder) -> None:
+    _, words = read(minilm, "Who won the football world cup in 1990?", "How do I bake rye bread?", reply=BREAD[1].text)
+    assert max(words["rye"], words["bread?"]) < 0.5
+
+
+@needs_embedder
+def test_a_long_conversation_is_read_as_far_as_there_is_room(minilm: Embedder) -> None:
+    _, words = read(minilm, "And then?", *(f"Question {n} about antidisestablishmentarianism?" for n in range(90)))
+    assert words["And"]
+    vector, _ = read(minilm, "word " * 900)
+    assert np.isfinite(vector).all()
+
+
+@needs_model
+def test_the_rewriter_makes_a_question_stand_alone(small: LanguageModel) -> None:
+    query = rewrite_query(KEEPS, small, Plan())
+    assert "rye bread" in query.rewrite.lower()
+    assert "keep" in query.rewrite.lower()
+
+
+@needs_model
+def test_what_the_adapter_reads_changes_nothing_else(small: LanguageModel) -> None:
+    task = Task("judge", "What is this about?", "It is about")
+    before = small.score(KEEPS, task, ["rye bread", "trains"])
+    rewrite_query(KEEPS, small, Plan())
+    assert open_model("smollm2").score(KEEPS, task, ["rye bread", "trains"]) == before
+
+
+@needs_model
+def test_another_model_has_no_adapter(tmp_path: Path) -> None:
+    path = tmp_path / "mine.gguf"
+    path.symlink_to(find_bundled_gguf())
+    calls: list[Call] = []
+    model = open_model(str(path), calls.append)
+    assert model.adapters == frozenset()
+    assert not rewrite_query(KEEPS, model, Plan()).rewrite
+    assert open_model("none").adapters == frozenset()
+    assert open_model("smollm2").adapters == {REWRITER}
+
+
+@needs_embedder
+def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights, damaged = find_bundled_weights(), tmp_path / "damaged.safetensors"
+    damaged.write_bytes(learned.QUERY_ENCODER.read_bytes()[:5000])
+    monkeypatch.setattr("agent.models.embedding.query_encoder.QUERY_ENCODER", damaged)
+    with pytest.raises(InvalidInputError, match="is damaged"):
+        open_query_encoder(weights, hash_file(weights), 1)
+    damaged.unlink()
+    with pytest.raises(MissingError, match="is not there"):
+        open_query_encoder(weights, hash_file(weights), 1)
+
+
+@needs_model
+def test_a_damaged_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged = tmp_path / "rewriter.gguf"
+    damaged.write_bytes(learned.REWRITER.read_bytes()[:5000])
+    monkeypatch.setitem(ADAPTERS, REWRITER, damaged)
+    with pytest.raises(InvalidInputError, match="cannot load this adapter"):
+        rewrite_query(KEEPS, open_model("smollm2"), Plan())
+
+
+@pytest.mark.parametrize(
+    ("utterance", "rewrite", "faithful"),
+    [
+        ("How long does it keep?", "How long does rye bread keep?", True),
+        ("Is it not too salty?", "Is rye bread too salty?", False),
+        ("What about 3 loaves?", "How do I bake rye bread?", False),
+        ("What about 3 loaves?", "How do I bake 3 loaves of rye bread?", True),
+        ("Would Anna like it?", "Would she like rye bread?", False),
+        ("Where is it from?", "Where is rye bread from, at Google?", False),
+        ("Where is it from?", "Where is the Riga recipe of rye bread from in 1874?", False),
+    ],
+)
+def test_a_rewrite_that_asks_something_else_is_told(utterance: str, rewrite: str, faithful: bool) -> None:
+    query = Query(utterance, previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,))
+    assert is_faithful(rewrite, query) is faithful
