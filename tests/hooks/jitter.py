@@ -72,11 +72,26 @@ def jittered_embed(embed: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+def jittered_states(compute: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(compute)
+    def wrapper(encoder: Any, tokens: Sequence[int]) -> Any:
+        import numpy as np
+
+        states = compute(encoder, tokens)
+        if seed():
+            lengths = np.linalg.norm(states, axis=1, keepdims=True)
+            states += noise(states.size, tuple(tokens)).reshape(states.shape) * lengths
+        return states
+
+    return wrapper
+
+
 # What is patched: module, class, method and what wraps it.
 PATCHES: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("agent.models.kv_cache", "KvCache", "score", jittered_score),
     ("agent.models.llama_cpp", "LlamaCppModel", "ask", jittered_ask),
     ("agent.models.embedding.llama_cpp", "LlamaCppEmbedder", "embed", jittered_embed),
+    ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", "compute_states", jittered_states),
 )
 
 
