@@ -19,6 +19,7 @@ from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sent
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
+from agent.turn.spans.names import find_names
 from agent.turn.spans.question_words import Evidence
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import extract_stems
@@ -26,7 +27,6 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 from schemas.tuning import AnswerTuning, Tuning
 
 NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
-NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]*\w")
 ASKS_WHAT_IS_DUE = re.compile(r"\b(?:need|due|next|must|ha(?:s|ve) to|should|will|fällig|nächste\w*)\b", re.IGNORECASE)
 SAYS_WHAT_IS_DUE = re.compile(
     r"\b(?:due|next|must|ha(?:s|ve) to|should|will|by|every|until|before|fällig|nächste\w*|bis|muss)\b", re.IGNORECASE
@@ -57,29 +57,34 @@ def extract_answer(
     if not quotes:
         return Response(())
     ranked, answerable = rank_quotes(quotes, query, selected_statements, embed, tuning)
-    if concluded := conclude(query, quotes, passages, embed, tuning):
-        response = _cite_conclusion(concluded, passages, limit)
-        if response.sentences:
-            return response
-    answerable = answerable and (not tuning.answer.needs_names or speaks_of(query.utterance, ranked[0], passages))
-    kind = recognise_kind(query.utterance)
-    direct = find_direct_answer(query.utterance, kind, ranked) if answerable else None
+    concluded = conclude(query, quotes, passages, embed, tuning)
+    if concluded and (response := _cite_conclusion(concluded, passages, limit)).sentences:
+        return response
+    if not answerable or (tuning.answer.needs_names and not speaks_of(query.utterance, ranked[0], passages)):
+        nearest = ranked[: tuning.answer.fallback_sentences]
+        return Response((Sentence(NOT_FOUND, ()), *_cite(nearest, passages, [NOT_FOUND], limit, tuning.answer)))
+    direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
     if direct:
-        ranked = [
-            ranked[direct.sentence_index],
-            *(quote for quote in ranked if quote is not ranked[direct.sentence_index]),
-        ]
+        ranked.insert(0, ranked.pop(direct.sentence_index))
+    further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
     near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
-    if answerable:
-        further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
-        near = list(dict.fromkeys((*near[:1], *further, *(() if direct else near))))
-    best = near if answerable else ranked[: tuning.answer.fallback_sentences]
-    chosen = _drop_redundant(best, min(limit.words, limit.tokens), tuning.answer.max_redundancy)
-    texts = _fit(_lead_with_best(chosen), [] if answerable else [NOT_FOUND], limit.tokens, tuning.answer)
+    wanted = list(dict.fromkeys((*near[:1], *further, *(() if direct else near))))
+    sentences = _cite(wanted, passages, [], limit, tuning.answer)
+    return Response(sentences, to_sentence(direct.text) if direct else "")
+
+
+def _cite(
+    quotes: Sequence[Quote],
+    passages: Sequence[Passage],
+    opening: Sequence[str],
+    limit: LengthLimit,
+    tuning: AnswerTuning,
+) -> tuple[Sentence, ...]:
+    """The sentences of quotes, best first, that have room after an opening, with the passages that support them."""
+    chosen = _drop_redundant(quotes, min(limit.words, limit.tokens), tuning.max_redundancy)
+    texts = _fit(_lead_with_best(chosen), opening, limit.tokens, tuning)
     cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
-    sentences = tuple(sentence for sentence in cited if sentence.passage_ids)
-    opening = () if answerable else (Sentence(NOT_FOUND, ()),)
-    return Response((*opening, *sentences), to_sentence(direct.text) if direct else "")
+    return tuple(sentence for sentence in cited if sentence.passage_ids)
 
 
 def conclude(
@@ -118,11 +123,6 @@ def find_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Quote
     is_past = bool(ASKS_WHAT_IS_DUE.search(question)) and not SAYS_WHAT_IS_DUE.search(quote.lead)
     named = find_names(question) <= set(extract_stems(f"{quote.document} {quote.headed}"))
     return found if named and not is_past else None
-
-
-def find_names(question: str) -> frozenset[str]:
-    """The stems of the names in a question: words with a capital that do not open it."""
-    return frozenset(extract_stems(" ".join(NAME.findall(question))))
 
 
 def _keep_near(ranked: Sequence[Quote], kind: QuestionKind, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:

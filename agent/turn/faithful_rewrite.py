@@ -3,11 +3,10 @@
 import re
 
 from agent.turn.attribution import NEGATIONS
-from agent.turn.quote_ranking import CODE
+from agent.turn.spans.names import find_codes, find_names
 from indexes.text.analysis import extract_stems
 from schemas.records import Query
 
-NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜ][\w-]*\w")  # a word with a capital that does not open a sentence
 WORD = re.compile(r"[a-z]+(?:n['’]t)?")
 
 
@@ -17,25 +16,15 @@ def is_faithful(rewrite: str, query: Query) -> bool:
     Numbers and names must be of the conversation, as far as the query has it; of the other words, nearly all.
     """
     said = " ".join((query.utterance, query.previous_reply, *query.earlier_utterances))
-    kept = _find_numbers(query.utterance) <= _find_numbers(rewrite) and _find_names(query.utterance) <= _find_stems(
-        rewrite
-    )
+    kept = find_codes(query.utterance) <= find_codes(rewrite) and find_names(query.utterance) <= _find_stems(rewrite)
     own = _find_stems(rewrite) - _find_stems(said)
-    invented = (_find_numbers(rewrite) - _find_numbers(said)) | (_find_names(rewrite) & own)
+    invented = (find_codes(rewrite) - find_codes(said)) | (find_names(rewrite) & own)
     return bool(kept and not invented and len(own) <= 1 and is_negated(query.utterance) == is_negated(rewrite))
 
 
 def is_negated(text: str) -> bool:
     """Whether a text denies something."""
     return any(word in NEGATIONS or word.endswith(("n't", "n’t")) for word in WORD.findall(text.lower()))
-
-
-def _find_numbers(text: str) -> frozenset[str]:
-    return frozenset(code.lower() for code in CODE.findall(text))
-
-
-def _find_names(text: str) -> frozenset[str]:
-    return frozenset(extract_stems(" ".join(NAME.findall(text))))
 
 
 def _find_stems(text: str) -> frozenset[str]:

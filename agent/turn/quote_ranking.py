@@ -16,6 +16,7 @@ from agent.turn.quotes import Quote
 from agent.turn.spans.answer_spans import drop_column_names
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
+from agent.turn.spans.names import find_codes
 from agent.turn.spans.question_words import stem_words
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
@@ -23,7 +24,6 @@ from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
-CODE = re.compile(r"\b(?=[\w.-]*\d)\w+(?:[.-]\w+)*")
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 ASKS_FOR_NOW = re.compile(
     r"\b(?:now|nowadays|today|currently|current|at the moment|at present|these days|this year|latest|newest|most recent"
@@ -140,8 +140,8 @@ def find_kind(query: Query) -> QuestionKind:
 
 def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:
     """The share of the utterance's numbers and codes that each quote has; 0 where it names none."""
-    wanted = {code.lower() for code in CODE.findall(utterance)}
-    held = [{code.lower() for code in CODE.findall(quote.headed)} for quote in quotes]
+    wanted = find_codes(utterance)
+    held = [find_codes(quote.headed) for quote in quotes]
     return [len(wanted & codes) / max(1, len(wanted)) for codes in held]
 
 
