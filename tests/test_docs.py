@@ -8,14 +8,25 @@ from pathlib import Path
 import pytest
 
 import cli
+from agent.models import learned
 from agent.terminal.cli_reference import render_reference
 from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model, own_settings_left_out
 
 README = ROOT / "README.md"
-PAGES = [README, *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")), *ROOT.glob("docs/*.md")]
+LEARNED = Path(learned.__file__).parent
+CARDS = sorted(LEARNED.glob("*.md"))
+PAGES = [
+    README,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
+    *ROOT.glob("docs/*.md"),
+    *CARDS,
+]
 DECISIONS = sorted(ROOT.glob("docs/adr/*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-TOP_LEVEL = "agent|indexes|prompts|schemas|tests|benchmarks|examples|docs"
+TOP_LEVEL = "agent|indexes|prompts|schemas|tests|benchmarks|training|examples|docs"
+WEIGHTS = {".gguf", ".safetensors", ".npz", ".npy"}
+MAX_LEARNED_BYTES = 20_000_000
+TRAINING = re.compile(r"^\$ (?:\S+/)?python -m training\.(\w+) ", re.MULTILINE)
 PATH = re.compile(rf"(?<![\w./-])((?:{TOP_LEVEL})/[\w./*-]*[\w*/])")
 MODULE = re.compile(r"^\s*from ((?:agent|indexes|schemas|prompts)[\w.]*) import (\w+)", re.MULTILINE)
 
@@ -85,6 +96,18 @@ def test_every_command_that_is_shown_can_be_parsed(page: Path) -> None:
         section = reference.split(f"# convagent {known[0]}\n")[1].split("\n#")[0]
         flags = re.findall(r"(?<!\S)--[a-z][a-z-]*", line)
         assert [flag for flag in flags if flag not in section] == [], line
+
+
+def test_what_was_learned_has_cards_and_is_small() -> None:
+    """Each file says where it comes from and which command makes it again."""
+    weights = [path for path in LEARNED.iterdir() if path.suffix in WEIGHTS]
+    assert weights
+    assert [path.with_suffix(".md") for path in sorted(weights)] == CARDS
+    assert sum(path.stat().st_size for path in weights) <= MAX_LEARNED_BYTES
+    for card in CARDS:
+        text = card.read_text()
+        assert "licence" in text, card.name
+        assert [name for name in TRAINING.findall(text) if (ROOT / "training" / f"{name}.py").exists()], card.name
 
 
 @needs_model
