@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,7 +39,7 @@ def train(
     learned = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     optimiser = torch.optim.AdamW(learned.values(), lr=schedule.rate, weight_decay=0.01)
     slope = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate_at(step, schedule.steps))
-    done = _resume(checkpoint, learned, optimiser, slope)
+    done = _resume(checkpoint, schedule, learned, optimiser, slope)
     began, total = time.monotonic(), 0.0
     model.train()
     for step, batch in zip(range(1, schedule.steps + 1), batches, strict=False):
@@ -59,7 +59,7 @@ def train(
             total = 0.0
         if step % SAVE_EVERY == 0 or step == schedule.steps:
             state = {"step": step, "optimiser": optimiser.state_dict(), "slope": slope.state_dict(), "learned": learned}
-            torch.save(state, checkpoint)
+            torch.save({**state, "schedule": asdict(schedule), "random": torch.get_rng_state()}, checkpoint)
     model.eval()
 
 
@@ -84,18 +84,20 @@ def _rate_at(step: int, steps: int) -> float:
 
 def _resume(
     checkpoint: Path,
+    schedule: Schedule,
     learned: dict[str, nn.Parameter],
     optimiser: torch.optim.Optimizer,
     slope: torch.optim.lr_scheduler.LambdaLR,
 ) -> int:
-    """Take up what a checkpoint has. Returns its step; 0 where there is none."""
-    if not checkpoint.exists():
+    """Take up what a checkpoint of this schedule has. Returns its step; 0 where there is none."""
+    state = torch.load(checkpoint) if checkpoint.exists() else {}
+    if state.get("schedule") != asdict(schedule):
         return 0
-    state = torch.load(checkpoint)
     with torch.no_grad():
         for name, weight in learned.items():
             weight.copy_(state["learned"][name])
     optimiser.load_state_dict(state["optimiser"])
     slope.load_state_dict(state["slope"])
+    torch.set_rng_state(state["random"])
     print(f"going on after step {state['step']}", flush=True)
     return int(state["step"])

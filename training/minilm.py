@@ -12,7 +12,6 @@ from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_bundled_weights
 from agent.models.embedding.query_encoder import A, B
-from indexes.storage.files import hash_file
 from training.loop import pad
 
 WIDTH = 384  # numbers in a state
@@ -71,4 +70,4 @@ def save_changes(model: ChangedMiniLM, heads: Mapping[str, nn.Linear], path: Pat
     for name, head in heads.items():
         tensors[name] = torch.cat([head.weight.detach().flatten(), head.bias.detach()]).to(torch.float16)
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, path, metadata={"base": NAME, "sha256 of base": hash_file(find_bundled_weights())})
+    save_file(tensors, path, metadata={"base": NAME})

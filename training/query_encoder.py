@@ -117,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=QUERY_ENCODER)
-    parser.add_argument("--steps", type=int, default=750)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
@@ -131,8 +131,10 @@ def main() -> None:
     print(f"{len(items)} examples", flush=True)
     batches = endless_batches(lambda order: make_batches(items, order), asked.seed)
     asked.output.parent.mkdir(parents=True, exist_ok=True)
-    train(model, batches, model.loss, Schedule(asked.steps, asked.rate), asked.output.with_suffix(".checkpoint"))
+    checkpoint = asked.output.with_suffix(".checkpoint")
+    train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)
     save_changes(model.minilm, {WORDS: model.words}, asked.output)
+    checkpoint.unlink()
 
 
 if __name__ == "__main__":

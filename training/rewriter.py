@@ -116,10 +116,12 @@ def main() -> None:
     print(f"{len(items)} examples", flush=True)
     batches = endless_batches(lambda order: make_batches(items, order), asked.seed)
     asked.output.parent.mkdir(parents=True, exist_ok=True)
-    train(model, batches, model.loss, Schedule(asked.steps, asked.rate), asked.output.with_suffix(".checkpoint"))
+    checkpoint = asked.output.with_suffix(".checkpoint")
+    train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)
     learned = {name: weight for name, weight in model.adapted.named_parameters() if weight.requires_grad}
     heads = {"q_proj": model.config.num_attention_heads, "k_proj": model.config.num_key_value_heads}
     write_adapter(learned, heads, RANK, asked.output)
+    checkpoint.unlink()
 
 
 if __name__ == "__main__":

@@ -56,18 +56,20 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
     """The GGUF of that name, downloaded if it is on the hub. Errors: those of `open_model`."""
     stop_spinning_threads()
     from agent.models.bundled import ADAPTERS, find_bundled_gguf, open_from_cache, requantise
+    from agent.models.learned import REWRITER_BASE
     from agent.models.llama_cpp import decoding_settings
     from indexes.storage.files import hash_file
 
     if name == "smollm2":
         bundled = find_bundled_gguf()
         digest = hash_file(bundled)
+        adapters = ADAPTERS if digest == REWRITER_BASE else {}
         return ModelSource(
             lambda listen: open_from_cache(
                 lambda anew: requantise(bundled, digest, anew=anew),
-                lambda path: _open_gguf(path, name, digest, threads, listen, ADAPTERS),
+                lambda path: _open_gguf(path, name, digest, threads, listen, adapters),
             ),
-            decoding_settings(ADAPTERS.values()),
+            decoding_settings(adapters.values()),
         )
     if name.startswith(PREFIX):
         path, shown_name = fetch(name), name

@@ -7,19 +7,22 @@ from agent.turn.spans.names import find_codes, find_names
 from indexes.text.analysis import extract_stems
 from schemas.records import Query
 
+MAX_OWN_WORDS = 1  # that the conversation does not have: "the price" for "how much"
 WORD = re.compile(r"[a-z]+(?:n['’]t)?")
 
 
 def is_faithful(rewrite: str, query: Query) -> bool:
-    """Whether a rewrite keeps the numbers, names and negations of the utterance, and has no words of its own.
+    """Whether a rewrite keeps the numbers, names and negations of the utterance, and invents nothing.
 
-    Numbers and names must be of the conversation, as far as the query has it; of the other words, nearly all.
+    Its numbers and names must be of the conversation, as far as the query has it, and of its other words all but one.
     """
     said = " ".join((query.utterance, query.previous_reply, *query.earlier_utterances))
     kept = find_codes(query.utterance) <= find_codes(rewrite) and find_names(query.utterance) <= _find_stems(rewrite)
     own = _find_stems(rewrite) - _find_stems(said)
     invented = (find_codes(rewrite) - find_codes(said)) | (find_names(rewrite) & own)
-    return bool(kept and not invented and len(own) <= 1 and is_negated(query.utterance) == is_negated(rewrite))
+    return bool(
+        kept and not invented and len(own) <= MAX_OWN_WORDS and is_negated(query.utterance) == is_negated(rewrite)
+    )
 
 
 def is_negated(text: str) -> bool:

@@ -32,6 +32,7 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         return None
     if name in (None, "minilm"):
         from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+        from agent.models.learned import QUERY_ENCODER_BASE
 
         try:
             source = find_bundled_weights()
@@ -45,6 +46,8 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
             lambda anew: convert_to_gguf(source, digest, anew=anew),
             lambda path: _open_gguf(path, "minilm", digest, threads),
         )
+        if digest != QUERY_ENCODER_BASE:
+            return embedder
         return replace(embedder, encode_turn=_prepare_query_encoder(source, digest, threads))
     if name.startswith(PREFIX):
         path = fetch(name)
