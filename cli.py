@@ -133,7 +133,7 @@ def answer(
     responses: Annotated[int, typer.Option(min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")] = 1,
     query: Annotated[
         str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous, rewrite.")
-    ] = "context,previous,rewrite",
+    ] = "context,previous",
     scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "bm25",
     answers: Annotated[
         Literal["auto", "extract", "write"],

@@ -87,7 +87,9 @@ def ask(
                 answers = [
                     answer for plan in plans for answer in rewrite_query(conversation, llm, plan).hypothetical_answers
                 ]
-                query = rewrite_query(conversation, llm, DEFAULT, encode_turn=encode_turn)
+                query = rewrite_query(
+                    conversation, llm, replace(DEFAULT, query=(*DEFAULT.query, "rewrite")), encode_turn=encode_turn
+                )
                 selected_statements = select_statements(conversation, query, topic.ptkb, llm, embed, plan)
                 query = replace(query, hypothetical_answers=tuple(answers))
                 asked[turn.id] = Asked(query, selected_statements, tuple(calls), conversation)
@@ -160,7 +162,6 @@ def rows() -> list[Row]:
     """The ladder: every part on its own beside the person's words, then together."""
     answer, rewrite = ("hyde",), ("rewrite",)
     raw = replace(DEFAULT, query=())
-    everything = replace(DEFAULT, query=("context", "hyde", "previous", "rewrite"))
     return [
         Row("raw utterance, with MiniLM", raw, meaning=True),
         Row("+ previous reply", replace(raw, query=("previous",)), meaning=True),
@@ -168,12 +169,16 @@ def rows() -> list[Row]:
         Row("+ vector by the encoder", replace(raw, query=("context",)), meaning=True, words=False),
         Row("+ rewrite", replace(raw, query=("rewrite",)), meaning=True, steps=rewrite),
         Row("+ hypothetical answer", replace(raw, query=("hyde",)), meaning=True, steps=answer),
-        Row("words, vector, previous reply", replace(DEFAULT, query=("context", "previous")), meaning=True),
-        Row("rewrite, BM25", replace(raw, query=("rewrite",)), steps=rewrite),
-        Row("words, previous reply, rewrite, BM25", DEFAULT, steps=rewrite),
-        Row("words, vector, previous reply, rewrite: the default", DEFAULT, meaning=True, steps=rewrite),
-        Row("default and hypothetical answer", everything, meaning=True, steps=(*rewrite, *answer)),
-        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True, steps=rewrite),
+        Row("words, vector, previous reply: the default", DEFAULT, meaning=True),
+        Row("default, words alone", DEFAULT),
+        Row("default and rewrite", replace(DEFAULT, query=(*DEFAULT.query, "rewrite")), meaning=True, steps=rewrite),
+        Row(
+            "default and hypothetical answer",
+            replace(DEFAULT, query=(*DEFAULT.query, "hyde")),
+            meaning=True,
+            steps=answer,
+        ),
+        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True),
     ]
 
 

@@ -252,7 +252,7 @@ class Plan:
     parts: Parts = Parts()
     hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
-    query: tuple[QueryPart, ...] = ("context", "previous", "rewrite")
+    query: tuple[QueryPart, ...] = ("context", "previous")
     scorer: Scorer = "bm25"
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 90  # of an answer, at most; a human one of the track has 86 on average

@@ -14,7 +14,7 @@ from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.turn.conversation_text import compose_conversation
-from agent.turn.faithful_rewrite import is_faithful
+from agent.turn.faithful_rewrite import complete_rewrite, is_faithful
 from agent.turn.query_rewriting import rewrite_query
 from indexes.ranking.vectors import Embedder
 from indexes.storage.files import hash_file
@@ -81,7 +81,7 @@ def test_a_long_conversation_is_read_as_far_as_there_is_room(minilm: Embedder) -
 
 @needs_model
 def test_the_rewriter_makes_a_question_stand_alone(small: LanguageModel) -> None:
-    query = rewrite_query(KEEPS, small, Plan())
+    query = rewrite_query(KEEPS, small, Plan(query=("rewrite",)))
     assert "rye bread" in query.rewrite.lower()
     assert "keep" in query.rewrite.lower()
 
@@ -90,7 +90,7 @@ def test_the_rewriter_makes_a_question_stand_alone(small: LanguageModel) -> None
 def test_what_the_adapter_reads_changes_nothing_else(small: LanguageModel) -> None:
     task = Task("judge", "What is this about?", "It is about")
     before = small.score(KEEPS, task, ["rye bread", "trains"])
-    rewrite_query(KEEPS, small, Plan())
+    rewrite_query(KEEPS, small, Plan(query=("rewrite",)))
     assert open_model("smollm2").score(KEEPS, task, ["rye bread", "trains"]) == before
 
 
@@ -101,7 +101,7 @@ def test_another_model_has_no_adapter(tmp_path: Path) -> None:
     calls: list[Call] = []
     model = open_model(str(path), calls.append)
     assert model.adapters == frozenset()
-    assert not rewrite_query(KEEPS, model, Plan()).rewrite
+    assert not rewrite_query(KEEPS, model, Plan(query=("rewrite",))).rewrite
     assert open_model("none").adapters == frozenset()
     assert open_model("smollm2").adapters == {REWRITER}
 
@@ -124,7 +124,7 @@ def test_a_damaged_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     damaged.write_bytes(learned.REWRITER.read_bytes()[:5000])
     monkeypatch.setitem(ADAPTERS, REWRITER, damaged)
     with pytest.raises(InvalidInputError, match="cannot load this adapter"):
-        rewrite_query(KEEPS, open_model("smollm2"), Plan())
+        rewrite_query(KEEPS, open_model("smollm2"), Plan(query=("rewrite",)))
 
 
 @pytest.mark.parametrize(
@@ -142,3 +142,13 @@ def test_a_damaged_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_rewrite_that_asks_something_else_is_told(utterance: str, rewrite: str, faithful: bool) -> None:
     query = Query(utterance, previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,))
     assert is_faithful(rewrite, query) is faithful
+
+
+def test_what_a_rewrite_drops_is_kept() -> None:
+    query = Query(
+        "It was too salty. How long does it keep?", previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,)
+    )
+    assert complete_rewrite("How long does rye bread keep?", query) == "It was too salty. How long does rye bread keep?"
+    assert not complete_rewrite(
+        "How do I bake rye bread?", Query("How long does it keep?", earlier_utterances=(BREAD[0].text,))
+    )

@@ -102,4 +102,4 @@ def test_the_embedded_model_reads_no_more_than_that(example_index: PassageIndex)
     model = open_model("smollm2", calls.append)
     list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
     model.close()
-    assert sum(call.tokens_read for call in calls) / len(topic.turns) < 400
+    assert sum(call.tokens_read for call in calls) / len(topic.turns) < 330

@@ -1,14 +1,31 @@
-"""Whether a rewrite asks what the utterance asks: a small model drops words at times, or brings in others."""
+"""What of a rewrite can be used: a small model drops sentences or words at times, or brings in others."""
 
 import re
 
 from agent.turn.attribution import NEGATIONS
 from agent.turn.spans.names import find_codes, find_names
 from indexes.text.analysis import extract_stems
+from indexes.text.sentences import split_sentences
 from schemas.records import Query
 
 MAX_OWN_WORDS = 1  # that the conversation does not have: "the price" for "how much"
 WORD = re.compile(r"[a-z]+(?:n['’]t)?")
+
+
+def complete_rewrite(rewrite: str, query: Query) -> str:
+    """The rewrite after the sentences of the utterance that it drops; empty where it asks something else."""
+    sentences = split_sentences(query.utterance)
+    said = frozenset(extract_stems(rewrite))
+    dropped = [sentence for sentence in sentences if not _is_kept(sentence, said)]
+    whole = " ".join([*dropped, rewrite])
+    asks_another = not rewrite or (dropped and len(sentences) == 1)
+    return whole if not asks_another and is_faithful(whole, query) else ""
+
+
+def _is_kept(sentence: str, said: frozenset[str]) -> bool:
+    """Whether at least half of the words of a sentence were said."""
+    stems = frozenset(extract_stems(sentence))
+    return 2 * len(stems & said) >= len(stems)
 
 
 def is_faithful(rewrite: str, query: Query) -> bool:

@@ -16,7 +16,7 @@ import prompts
 from agent.models.bundled import REWRITER
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.turn.conversation_text import compose_conversation, compose_rewriter_prompt
-from agent.turn.faithful_rewrite import is_faithful
+from agent.turn.faithful_rewrite import complete_rewrite
 from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
@@ -85,7 +85,7 @@ def write_rewrite(conversation: Conversation, query: Query, llm: LanguageModel) 
         return ""
     prompted = Conversation("", (Message("user", compose_rewriter_prompt(query)),))
     rewrite = llm.ask(prompted, Task("rewrite", max_tokens=MAX_REWRITE_TOKENS, adapter=REWRITER), str).strip()
-    return rewrite if is_faithful(rewrite, query) else ""
+    return complete_rewrite(rewrite, query)
 
 
 def select_context_words(query: Query, encode_turn: EncodeTurn, tuning: QueryTuning) -> tuple[str, ...]:
