@@ -12,7 +12,7 @@ class QueryTuning:
 
     context_phrases: int = 3  # phrases of the conversation that join the query
     candidate_phrases: int = 40  # the latest ones are considered; each costs its own tokens
-    context_words: int = 6  # of the conversation, that join the query where the taught encoder chooses them
+    context_words: int = 6  # that join the query where the taught encoder chooses them; 0: it is not asked
     word_probability: float = 0.5  # from which one is chosen
     recent_messages: int = 4  # whose phrases are considered, beside the first message of all
     hyde_tokens: int = 64  # of a hypothetical answer

@@ -39,9 +39,11 @@ from schemas.errors import UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, Tuning
 
-# A person looks at few passages, wants a short answer, and makes few statements about themselves.
+# A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
+# over few documents refers to, phrases tell better than the encoder that was taught long conversations (docs/log.md).
 BRIEF = Tuning(
-    query=QueryTuning(needs_pointing=True), answer=AnswerTuning(brief_gap=0.15, account_gap=0.3, needs_names=True)
+    query=QueryTuning(needs_pointing=True, context_words=0),
+    answer=AnswerTuning(brief_gap=0.15, account_gap=0.3, needs_names=True),
 )
 PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF, clarify=True)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task

@@ -60,7 +60,7 @@ def rewrite_query(
         return query
     if plan.tuning.query.needs_pointing and asks_of_another(last.text) and earlier:
         context = earlier[-1:]
-    elif encode_turn:
+    elif encode_turn and plan.tuning.query.context_words:
         query = replace(query, encoded_text=compose_conversation(query))
         context = select_context_words(query, encode_turn, plan.tuning.query)
     else:
