@@ -241,9 +241,9 @@ Scorer = Literal["bm25", "dirichlet"]
 class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
-    context: what the utterance refers to of the conversation. rewrite: the question as a model rewrites it. previous:
-    the reply that the utterance follows. hyde: hypothetical answers (Gao et al., ACL 2023), which with the bundled
-    model gain nothing (docs/log.md).
+    context: what the utterance refers to of the conversation, or its rewrite by a larger model. rewrite: the question
+    as the bundled model was taught to rewrite it. previous: the reply that the utterance follows. hyde: hypothetical
+    answers (Gao et al., ACL 2023). The bundled model's rewrites and answers gain nothing (docs/log.md).
     """
 
     k: int = 1000  # passages of the ranking

@@ -82,6 +82,7 @@ class AnswerTuning:
     repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     needs_names: bool = False  # whether the document of the best sentence must mention the names in the question
+    direct_stands_alone: bool = False  # whether nothing but its own sentence is shown with a sure direct answer
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
     recent_messages: int = 5  # that passages give way to in the prompt of a model that writes

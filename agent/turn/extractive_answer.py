@@ -68,7 +68,7 @@ def extract_answer(
         ranked.insert(0, ranked.pop(direct.sentence_index))
     further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
     near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
-    wanted = list(dict.fromkeys((*near[:1], *further, *(() if direct else near))))
+    wanted = list(dict.fromkeys((*near[:1], *further, *(() if direct and tuning.answer.direct_stands_alone else near))))
     sentences = _cite(wanted, passages, [], limit, tuning.answer)
     return Response(sentences, to_sentence(direct.text) if direct else "")
 

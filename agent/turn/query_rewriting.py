@@ -54,9 +54,11 @@ def rewrite_query(
     if not history or human_rewrite or stands_alone:  # a subject of its own: the conversation would only be noise
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
     query = Query(last.text, "", (), hyde, history[-1].text, earlier)
-    if "rewrite" in plan.query:
-        query = replace(query, rewrite=write_rewrite(conversation, query, llm))
-    if "context" not in plan.query or (query.rewrite and llm.writes_answers):
+    if "context" in plan.query and llm.writes_answers:
+        return replace(query, rewrite=write_rewrite(conversation, llm))
+    if "rewrite" in plan.query and REWRITER in llm.adapters:
+        query = replace(query, rewrite=write_as_taught(query, llm))
+    if "context" not in plan.query:
         return query
     if plan.tuning.query.needs_pointing and asks_of_another(last.text) and earlier:
         context = earlier[-1:]
@@ -76,13 +78,14 @@ def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
 
 
-def write_rewrite(conversation: Conversation, query: Query, llm: LanguageModel) -> str:
-    """The utterance in the model's own words; empty where it cannot rewrite, or asks something else."""
-    if llm.writes_answers:
-        prompt = prompts.render("rewrite")
-        return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
-    if REWRITER not in llm.adapters:
-        return ""
+def write_rewrite(conversation: Conversation, llm: LanguageModel) -> str:
+    """The utterance in a larger model's own words."""
+    prompt = prompts.render("rewrite")
+    return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
+
+
+def write_as_taught(query: Query, llm: LanguageModel) -> str:
+    """The utterance as the small model was taught to rewrite it; empty where that asks something else."""
     prompted = Conversation("", (Message("user", compose_rewriter_prompt(query)),))
     rewrite = llm.ask(prompted, Task("rewrite", max_tokens=MAX_REWRITE_TOKENS, adapter=REWRITER), str).strip()
     return complete_rewrite(rewrite, query)
