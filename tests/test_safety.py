@@ -53,7 +53,7 @@ PHRASES = ("You told me ", "Everything I found conflicts with what you told me "
         ("I'm lactose intolerant", "milk; cheese; yogurt; mozzarella", "oats"),
         ("My husband is lactose intolerant.", "cream", ""),
         ("I can’t tolerate gluten.", "wheat; barley; seitan", "rice"),
-        ("I am coeliac.", "gluten; rye; couscous; bulgur; spelt", "rice; buckwheat"),
+        ("I am coeliac.", "gluten; rye; couscous; bulgur; spelt; linguine; pasta", "rice; buckwheat"),
         ("I'm a celiac", "wheat", ""),
         ("I eat gluten-free food.", "gluten; wheat", "food"),
         ("We keep a peanut-free kitchen.", "peanut", "kitchen"),
