@@ -1,5 +1,6 @@
 """The loop of all training: AdamW, a warm-up and a linear fall, checkpoints that a killed run goes on from."""
 
+import argparse
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,22 @@ class Schedule:
     steps: int
     rate: float
     seed: int = 0
+
+
+def read_arguments(description: str, output: Path, usual: Schedule) -> argparse.Namespace:
+    """The arguments of a part, with what is usual for it; seed and threads are set, and the folder is there."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="the folder with rewrites/")
+    parser.add_argument("-o", "--output", type=Path, default=output)
+    parser.add_argument("--steps", type=int, default=usual.steps)
+    parser.add_argument("--rate", type=float, default=usual.rate)
+    parser.add_argument("--seed", type=int, default=usual.seed)
+    parser.add_argument("--threads", type=int, default=2)
+    asked = parser.parse_args()
+    torch.manual_seed(asked.seed)
+    torch.set_num_threads(asked.threads)
+    asked.output.parent.mkdir(parents=True, exist_ok=True)
+    return asked
 
 
 def train(

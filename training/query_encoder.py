@@ -8,12 +8,10 @@ utterance does not have is judged by whether the rewrite has it (QuReTeC: Voskar
 the turns as they are, after histories that stand alone, and after conversations of something else.
 """
 
-import argparse
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +20,7 @@ from agent.models.embedding.query_encoder import WORDS, split_words
 from agent.models.learned import QUERY_ENCODER
 from agent.turn.conversation_text import compose_conversation
 from indexes.text.analysis import extract_stems, load_stop_words
-from training.loop import Schedule, endless_batches, pad, train
+from training.loop import Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, ChangedMiniLM, pool, save_changes
 from training.rewrites import RewriteExample, read_rewrites, resolve_histories, switch_topics, to_query
 
@@ -114,23 +112,13 @@ def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("-o", "--output", type=Path, default=QUERY_ENCODER)
-    parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--rate", type=float, default=1e-3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
-    asked = parser.parse_args()
-    torch.manual_seed(asked.seed)
-    torch.set_num_threads(asked.threads)
+    asked = read_arguments(__doc__ or "", QUERY_ENCODER, Schedule(600, 1e-3))
     model, found = QueryEncoder(), read_rewrites(asked.data)
     items = make_items(
         [*found, *resolve_histories(found), *switch_topics(found, random.Random(asked.seed))], model.minilm
     )
     print(f"{len(items)} examples", flush=True)
     batches = endless_batches(lambda order: make_batches(items, order), asked.seed)
-    asked.output.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = asked.output.with_suffix(".checkpoint")
     train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)
     save_changes(model.minilm, {WORDS: model.words}, asked.output)

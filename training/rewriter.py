@@ -7,12 +7,10 @@ turns also after questions that stand alone. The loss is that of the rewrite alo
 stand as they are.
 """
 
-import argparse
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,7 +25,7 @@ from agent.models.protocol import Conversation, Task
 from agent.turn.conversation_text import compose_rewriter_prompt
 from schemas.records import Message
 from training.gguf_adapter import write_adapter
-from training.loop import Schedule, endless_batches, pad, train
+from training.loop import Schedule, endless_batches, pad, read_arguments, train
 from training.rewrites import RewriteExample, read_rewrites, resolve_histories, to_query
 
 RANK = 16
@@ -100,22 +98,12 @@ def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("-o", "--output", type=Path, default=ADAPTERS[REWRITER])
-    parser.add_argument("--steps", type=int, default=450)
-    parser.add_argument("--rate", type=float, default=5e-4)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
-    asked = parser.parse_args()
-    torch.manual_seed(asked.seed)
-    torch.set_num_threads(asked.threads)
+    asked = read_arguments(__doc__ or "", ADAPTERS[REWRITER], Schedule(450, 5e-4))
     model = Rewriter()
     found = [example for example in read_rewrites(asked.data) if example.history]
     items = list(map(model.make_item, [*found, *islice(resolve_histories(found), 0, None, 2)]))
     print(f"{len(items)} examples", flush=True)
     batches = endless_batches(lambda order: make_batches(items, order), asked.seed)
-    asked.output.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = asked.output.with_suffix(".checkpoint")
     train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)
     learned = {name: weight for name, weight in model.adapted.named_parameters() if weight.requires_grad}
