@@ -2,7 +2,7 @@
 
     python -m training.query_encoder ../shared/data [-o FILE] [--steps N] [--seed N]
 
-The vector of the conversation is drawn to where the base model puts the human rewrite, a frozen teacher, and away from
+The vector of the conversation is drawn to where the base model puts the rewrite, a frozen teacher, and away from
 the other turns of the batch, most of them of the same conversation (ConvDR: Yu et al., SIGIR 2021). Each word that the
 utterance does not have is judged by whether the rewrite has it (QuReTeC: Voskarides et al., SIGIR 2020). Learned from
 the turns as they are, after histories that stand alone, and after conversations of something else.

@@ -2,7 +2,7 @@
 
     python -m training.rewriter ../shared/data [-o FILE] [--steps N] [--seed N]
 
-Learned from human rewrites after the questions before, the beginning of the last reply, and the utterance; half of the
+Learned from rewrites after the questions before, the beginning of the last reply, and the utterance; half of the
 turns also after questions that stand alone. The loss is that of the rewrite alone. First turns are not learned: they
 stand as they are.
 """

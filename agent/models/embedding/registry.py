@@ -3,7 +3,7 @@
 import logging
 import os
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from agent.models.hub import PREFIX, fetch
 from indexes.ranking.vectors import Embedder, EncodeTurn
 from schemas.errors import MissingError, UsageError
 
+TURNS_KEPT = 8  # a turn is read once for its words and its vector
 EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
 if TYPE_CHECKING:
     from agent.models.embedding.llama_cpp import LlamaCppEmbedder
@@ -66,7 +67,7 @@ def _prepare_query_encoder(source: Path, digest: str, threads: int | None) -> En
     from agent.models.hardware import threads_to_use
 
     open_once = cache(lambda: open_query_encoder(source, digest, threads or threads_to_use()))
-    return lambda text: open_once().encode(text)
+    return lru_cache(maxsize=TURNS_KEPT)(lambda text: open_once().encode(text))
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> "LlamaCppEmbedder":
