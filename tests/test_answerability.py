@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.turn.answerability import speaks_of
+from agent.turn.answerability import has_what_is_asked, speaks_of
 from agent.turn.quotes import find_quotes
 from schemas.records import Passage
 from schemas.tuning import AnswerTuning
@@ -30,3 +30,18 @@ CAT = Passage("home/cat-pixel.txt:1", "Feed her twice a day. The vet is Dr Rupp.
 def test_names_and_attributes_must_be_mentioned(question: str, passage: Passage, expected: bool) -> None:
     (quote, *_) = find_quotes([passage], AnswerTuning())
     assert speaks_of(question, quote, [ROUTER, CAT] if passage is ROUTER else [CAT]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("What did the roof box cost?", "Grey box from Mira, 50 kg at most.", False),
+        ("What did the roof box cost?", "Grey box, bought for 120 EUR.", True),
+        ("How many calories has it?", "300 g of rice and a glass of wine.", False),
+        ("Who feeds the cat?", "She is fed twice a day.", False),
+        ("Is the cat fed twice?", "She is fed in the morning.", True),
+    ],
+)
+def test_what_has_no_amount_is_no_answer_to_how_much(question: str, text: str, expected: bool) -> None:
+    (quote, *_) = find_quotes([Passage("notes.md:1", text)], AnswerTuning())
+    assert has_what_is_asked(question, quote) == expected

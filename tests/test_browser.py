@@ -150,13 +150,27 @@ def test_a_conversation_with_its_sources(page: Page) -> None:
     page.ask("How often do they need water in summer?")
     assert page.driver.current_url.startswith(f"{page.address}chats/")
     assert "(" in page.text("#latest .how dd").partition("summer?")[2]  # what "they" are
-    cite = page.all("#latest .cite")[-1]
+    cite = page.all("#latest .answer .cite")[-1]
     cite.click()
     opened = page.all("#latest .sources details[open]")
     assert [source.text.split()[0] for source in opened] == [cite.text]
     marked = page.all("#latest .sources details[open] mark")
     assert marked
     assert all(mark.text in page.text("#latest .answer") for mark in marked)
+
+
+@needs_embedder
+@with_embedder
+def test_what_comes_near_is_folded_away(page: Page) -> None:
+    page.ask(SHADE)
+    fold = page.all("#latest .nearby")[0]
+    assert fold.text == "Also nearby"
+    fold.find_element("tag name", "summary").click()
+    cite = page.all("#latest .nearby .cite")[0]
+    cite.click()
+    opened = page.all("#latest .sources details[open]")
+    assert [source.text.split()[0] for source in opened] == [cite.text]
+    assert page.all("#latest .sources details[open] mark")
 
 
 @needs_embedder

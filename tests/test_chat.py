@@ -53,7 +53,17 @@ def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal:
     assert f"searched for “{QUESTION}”, " in shown
     assert "non-toxic to cats" in shown
     assert "[1] garden-" in shown
-    assert shown_after(terminal, "/sources").count("garden-") == len(terminal.sources)
+    assert shown_after(terminal, "/sources").count("garden-") == sum(source.cited for source in terminal.sources)
+
+
+def test_what_came_near_is_shown_when_asked_for(terminal: Terminal) -> None:
+    assert "/nearby shows" in shown_after(terminal, QUESTION)
+    cited = [source.number for source in terminal.sources if source.cited]
+    assert f"[{len(cited) + 1}]" not in shown_after(terminal, "/sources")
+    shown = shown_after(terminal, "/nearby")
+    assert all(sentence in shown for sentence in terminal.nearby)
+    assert all(f"[{source.number}] {source.passage.id}" in shown for source in terminal.sources if not source.cited)
+    assert ">" in shown_after(terminal, f"/open {terminal.sources[-1].number}")
 
 
 def test_a_source_opens_with_the_sentences_it_lent(terminal: Terminal) -> None:

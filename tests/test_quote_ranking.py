@@ -30,6 +30,14 @@ def first(embedder: Embedder, query: Query, *passages: Passage) -> str:
         ("Why did it stop?", "It stopped because the disk was full.", "", True),
         ("Why did it stop?", "It stopped at noon.", "", False),
         ("Is it open?", "It is open on 3 May.", "", False),
+        ("How much do I feed the cat?", "Dry food 45 g in the morning.", "", True),
+        ("How much do I feed the cat?", "Dry food in the morning.", "", False),
+        ("How much data do I have?", "Item: Data volume; Value: 25 GB a month.", "", True),
+        ("How early must I give notice?", "Three months to the end of a month.", "", True),
+        ("May I give her milk?", "No milk!", "", True),
+        ("May I give her milk?", "Milk is in the fridge.", "", False),
+        ("What is a skiff?", "A skiff is a small customer project.", "", True),
+        ("What is a skiff?", "Skiffs were planned in March.", "", False),
     ],
 )
 def test_a_sentence_has_the_kind_that_is_asked_for(question: str, sentence: str, heading: str, expected: bool) -> None:
@@ -82,3 +90,27 @@ def test_the_answer_before_does_not_answer_of_something_else(minilm: Embedder) -
     earlier = ("May I keep a dog?",)
     asked = Query("And a hamster?", "And a hamster? (May I keep a dog?)", earlier, (), said, earlier)
     assert first(minilm, asked, pets) == "Hamsters in cages may be kept freely."
+
+
+SKIFF = Passage(
+    "onboarding.md:1",
+    "A skiff is what we call a small customer project. Summary. The printer for customer projects only prints A4 and "
+    "stands in the hall. Old customer projects are tidied up every last Thursday.",
+    "Welcome",
+)
+
+
+@needs_embedder
+def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> None:
+    kept = Tuning(answer=AnswerTuning(brief_gap=0.15, nearby_sentences=3))
+    answer = extract_answer(Query("What is a skiff in our projects?"), (), [SKIFF], minilm.embed, LengthLimit(), kept)
+    assert [sentence.text for sentence in answer.sentences] == ["A skiff is what we call a small customer project."]
+    nearby = [sentence.text for sentence in answer.nearby]
+    assert nearby, "what comes near is kept"
+    assert "Summary." not in nearby
+    assert answer.used == ("onboarding.md:1",)
+
+
+@needs_embedder
+def test_a_run_has_nothing_nearby(minilm: Embedder) -> None:
+    assert not extract_answer(Query("What is a skiff?"), (), [SKIFF], minilm.embed, LengthLimit(), Tuning()).nearby

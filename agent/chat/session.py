@@ -47,6 +47,7 @@ BRIEF = Tuning(
         brief_gap=0.15,
         account_gap=0.3,
         other_document_gap=0.1,
+        rank_penalty=0.03,
         nearby_sentences=3,
         needs_evidence=True,
         direct_stands_alone=True,

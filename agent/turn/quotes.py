@@ -49,7 +49,7 @@ def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote
     numbered = list(enumerate(passages))
     found = [quote for rank, passage in numbered for quote in _find_in_passage(passage, rank, tuning)]
     found = found or [quote for rank, passage in numbered for quote in _quote_beginning(passage, rank, tuning)]
-    return list({quote.texts: quote for quote in reversed(found)}.values())[::-1]
+    return list({(quote.lead, quote.texts): quote for quote in reversed(found)}.values())[::-1]
 
 
 def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:

@@ -4,7 +4,8 @@ import re
 
 from agent.turn.question_kinds import QuestionKind
 from agent.turn.spans.amounts_and_dates import DIGITS, SPELLED
-from agent.turn.spans.answer_spans import find_spans
+from agent.turn.spans.answer_spans import drop_column_names, find_spans
+from agent.turn.spans.question_words import stem_words
 
 _FOUND_BY_SPANS = frozenset({"number", "money", "date", "duration", "place", "person", "code"})
 _ANY_DATE, _DURATION = QuestionKind("date"), QuestionKind("duration")  # "When?" "Within six months."
@@ -35,6 +36,8 @@ def has_kind(kind: QuestionKind, sentence: str, heading: str) -> bool:
     """Whether a sentence could answer a question of a kind; a heading "Why" tells causes. False for other kinds."""
     if kind == _ANY_NUMBER:  # "How much do I feed her?"
         return bool(_NUMBER.search(sentence))
+    if _is_labelled(kind, drop_column_names(sentence)):
+        return True
     if kind.name in _FOUND_BY_SPANS:
         return bool(find_spans(kind, sentence)) or (kind == _ANY_DATE and bool(find_spans(_DURATION, sentence)))
     if kind.name == "how-to":
@@ -44,3 +47,10 @@ def has_kind(kind: QuestionKind, sentence: str, heading: str) -> bool:
     if kind.name == "yes-no":
         return kind.noun == "permission" and bool(_PERMISSION.search(sentence))
     return kind.name == "reason" and bool(_CAUSE.search(f"{heading}: {sentence}"))
+
+
+def _is_labelled(kind: QuestionKind, sentence: str) -> bool:
+    """Whether a number stands behind a label that names what is counted: "Data volume: 25 GB a month."."""
+    label, _, value = sentence.partition(": ")
+    is_named = set(stem_words(kind.noun)) <= set(stem_words(label))
+    return kind.name == "number" and is_named and bool(_NUMBER.search(value))
