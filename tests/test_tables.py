@@ -48,8 +48,8 @@ We kept a record.
 | date | crop | kg |
 |---|---|---|
 | 3 June | peas | 1.5 |
-| 12 June | beans | 2 |
-| 4 July | beans | 3.25 |
+| 12 June | beans | 3.25 |
+| 4 July | beans | 2 |
 
 ## Seeds
 
@@ -113,8 +113,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> WholeDocuments:
         ("How many people live in Bonn?", "3 of 4 rows."),
         ("List all contacts in Bonn", "3 of 4 rows."),
         ("Who is the oldest contact?", "Tom Rask: 1975-05-06."),
-        ("How many kilos of beans did we harvest?", "2 + 3.25 = 5.25 kg."),
-        ("How many kg of beans did we harvest in July 2025?", "3.25 kg."),
+        ("How many kilos of beans did we harvest?", "3.25 + 2 = 5.25 kg."),
+        ("How many kg of beans did we harvest in July 2025?", "2 kg."),
         ("How many packets of seeds do we have?", "2 + 1 = 3 packets."),
         ("Which is the most expensive seed?", "Beans: 4.10 EUR."),
         ("Which boat is the oldest?", "Heron: 1998."),
@@ -163,6 +163,8 @@ def test_answers_are_computed_over_all_rows(documents: WholeDocuments, question:
         "How many kilos of peas did we harvest in 2024?",
         "Was the cinema full?",
         "How long does the bread keep?",
+        "How many expenses are by category?",
+        "How many contacts are in town?",
     ],
 )
 def test_in_doubt_nothing_is_computed(documents: WholeDocuments, question: str) -> None:
@@ -263,6 +265,27 @@ WINE = "Which wine is the most expensive?"
             "3 + 4 = 7.",
         ),
         ("How many apples did we order?", {"orders.csv": "day,item,quantity\nMon,apples,3 kg\nTue,apples,4 kg\n"}, ""),
+        (
+            "How many kilometres did the car do in 2024?",
+            {"car.csv": "date,km,garage\n2023-04-01,20100,Jansen\n2024-04-02,31200,Jansen\n2025-04-03,44000,Krenz\n"},
+            "",
+        ),
+        (
+            "How many expenses are approved?",
+            {"expenses.csv": "day,what,amount,approved by\nMon,food,3 EUR,Noor\nTue,food,4 EUR,not yet\n"},
+            "",
+        ),
+        (
+            "How many expenses were approved by Noor?",
+            {"expenses.csv": "day,what,amount,approved by\nMon,food,3 EUR,Noor\nTue,food,4 EUR,not yet\n"},
+            "1 of 2 rows.",
+        ),
+        (
+            "How much did we spend on food?",
+            {"expenses.csv": "day,what,amount,paid by\nMon,food,3 EUR,Ida\nTue,food,4 EUR,Tom\n"},
+            "3 + 4 = 7 EUR.",
+        ),
+        ("How many contacts do we have?", {"contacts.csv": "name,phone\nIda,1\nTom,2\nIda,3\n"}, ""),
         ("How many orders did we have?", {"orders.csv": "day,item,quantity\nMon,apples,3\nTue,apples,4\n"}, ""),
         ("How many apples did we order?", {"orders.csv": "day,item\nMon,apples\nTue,apples\n"}, ""),
     ],
@@ -273,14 +296,14 @@ def test_small_differences_decide(tmp_path: Path, question: str, files: dict[str
 
 def test_a_long_table_is_counted_whole_and_a_few_rows_are_shown(tmp_path: Path) -> None:
     """The rows are in several passages, each found or not by a search."""
-    lines = [f"| 2025-01-{day:02} | walk {day} | {day}.5 |" for day in range(1, 31)]
+    lines = [f"| 2025-01-{day:02} | walk {day} | {day % 7}.5 |" for day in range(1, 31)]
     table = "\n".join(["# Walks", "", "| date | where | km |", "|---|---|---|", *lines])
     found = WholeDocuments(index(tmp_path, {"walks.md": table}))
     assert len(found) > 1
     assert [len(table.rows) for table in list_tables(found)] == [30]
     computed = compute_over_tables("How many km did the walks have in January 2025?", found)
     assert computed
-    assert computed.response.direct == "Sum of 30 rows: 480.0 km."
+    assert computed.response.direct == "Sum of 30 rows: 102.0 km."
     assert [bool(sentence.passage_ids) for sentence in computed.response.sentences] == [True] * 5 + [False]
     assert computed.response.sentences[-1].text == "And 25 more rows."
     assert set(computed.response.used) == {passage.id for passage in computed.passages}
@@ -319,7 +342,8 @@ def test_tables_of_one_document_stay_apart(documents: WholeDocuments) -> None:
 )
 def test_numbers_of_a_column(cells: list[str], values: list[str] | None) -> None:
     numbers = read_numbers(cells)
-    assert (numbers and [number.value for number in numbers]) == (values and [Decimal(value) for value in values])
+    expected = None if values is None else [Decimal(value) for value in values]
+    assert (None if numbers is None else [number.value for number in numbers]) == expected
 
 
 @pytest.mark.parametrize(
@@ -337,7 +361,7 @@ def test_numbers_of_a_column(cells: list[str], values: list[str] | None) -> None
 )
 def test_dates_of_a_column(cells: list[str], dates: list[tuple[int, int, int]] | None) -> None:
     found = read_dates(cells)
-    assert (found and [(date.year, date.month, date.day) for date in found]) == dates
+    assert (None if found is None else [(date.year, date.month, date.day) for date in found]) == dates
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent.turn.conclusions.tables.cells import Date, Number, read_dates, read_numbers, read_unit
 from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.conclusions.tables.words import QUANTITIES, UNIT_WORDS, split_words
+from agent.turn.conclusions.tables.words import QUANTITIES, UNIT_OF, UNIT_WORDS, split_words, stem_of
 
 
 def _stems(words: str) -> frozenset[str]:
@@ -101,12 +101,24 @@ def can_be_added(column: str, numbers: Sequence[Number], table: Table, rows: Seq
     has_quantity = any(_counts_pieces(other, table) for other in table.columns if other != column)
     if has_quantity and stems & _MONEY and not stems & _TOTAL_MONEY:
         return False
-    return have_same_unit(column, table, rows) and not _differ(rows, table, _KINDS_OF_ROW)
+    if _may_be_reading(column, numbers, table):
+        return False
+    states = [other for other in table.columns if set(split_words(other)) & _KINDS_OF_ROW and " by" not in other]
+    return have_same_unit(column, table, rows) and all(_count_values(state, rows) == 1 for state in states)
 
 
 def find_quantities(table: Table) -> list[str]:
     """The columns that say how many of something a row stands for."""
     return [column for column in table.columns if set(split_words(column)) & QUANTITIES]
+
+
+def _may_be_reading(column: str, numbers: Sequence[Number], table: Table) -> bool:
+    """Whether a measure may be read off a meter: it only grows from row to row, or there are too few to tell."""
+    is_measure = bool(numbers[0].unit) or any(is_unit(word) or stem_of(word) in UNIT_OF for word in column.split())
+    if _is_money(column, table) or not is_measure:
+        return False
+    values = [n.value for n in read_column(column, [row for row in table.rows if column in row.cells]) or ()]
+    return len(values) < 3 or values in (sorted(set(values)), sorted(set(values), reverse=True))
 
 
 def _counts_pieces(column: str, table: Table) -> bool:
@@ -121,7 +133,7 @@ def have_same_unit(column: str, table: Table, rows: Sequence[Row]) -> bool:
     """Whether no other column says a unit, a currency or a period that differs between some rows."""
     others = [other for other in table.columns if other != column]
     periods = [other for other in others if _are_periods([row.cells.get(other, "") for row in rows])]
-    return not _differ(rows, table, _UNIT_COLUMNS) and all(_count_values(other, rows) == 1 for other in periods)
+    return not _differ(rows, table) and all(_count_values(other, rows) == 1 for other in periods)
 
 
 def name_unit(column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row]) -> str:
@@ -140,10 +152,12 @@ def is_unit(word: str) -> bool:
     return unit in ("EUR", "USD", "GBP", "CHF") or bool(size)
 
 
-def _differ(rows: Sequence[Row], table: Table, names: frozenset[str]) -> bool:
-    """Whether a column with one of some names has several values in some rows."""
+def _differ(rows: Sequence[Row], table: Table) -> bool:
+    """Whether a column of units has several values in some rows."""
     found = [
-        column for column in table.columns if set(split_words(column)) & names and read_column(column, rows) is None
+        column
+        for column in table.columns
+        if set(split_words(column)) & _UNIT_COLUMNS and read_column(column, rows) is None
     ]
     return any(_count_values(column, rows) > 1 for column in found)
 

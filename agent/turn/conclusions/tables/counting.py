@@ -39,6 +39,8 @@ def list_rows(selected: Selected) -> Selected:
         raise UnsureError("what is listed")
     if head.kind == "column":
         check_distinct(find_one(head.columns), selected.rows)
+    for column in (name for name in selected.table.columns if split_words(name) == split_words("name")):
+        check_distinct(column, selected.rows)
     count, total = len(selected.rows), len(selected.table.rows)
     return selected.conclude(f"{count} of {total} rows" if count < total else f"{total} rows")
 
@@ -91,11 +93,11 @@ def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected
     unit = name_unit(column, numbers, selected.table, selected.rows) or _name_counted(column, numbers)
     whole = write_amount(f"{total:,.{max(number.decimals for number in numbers)}f}", unit, numbers[0])
     if len(numbers) == 1:
-        return selected.conclude(whole)
+        return selected.conclude(whole, column)
     if len(numbers) > MAX_ADDENDS:
-        return selected.conclude(f"Sum of {len(numbers)} rows: {whole}")
+        return selected.conclude(f"Sum of {len(numbers)} rows: {whole}", column)
     addends = " + ".join(f"{number.value:,.{number.decimals}f}" for number in numbers)
-    return selected.conclude(f"{addends} = {whole}")
+    return selected.conclude(f"{addends} = {whole}", column)
 
 
 def _name_counted(column: str, numbers: Sequence[Number]) -> str:

@@ -1,6 +1,7 @@
 """Which row of a table has the most or the least of something, or is the newest or the oldest."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from agent.turn.conclusions.tables.columns import (
@@ -34,7 +35,8 @@ def find_extreme(selected: Selected) -> Selected:
         raise UnsureError("which of two")
     best = rows[order[0]]
     value, label = _write_value(selected, column, best), next(_list_labels(selected, best, column), "")
-    return Selected(question, selected.matched, selected.table, (best,), f"{label}: {value}" if label else value)
+    concluded = selected.conclude(f"{label}: {value}" if label else value, column)
+    return replace(concluded, rows=(best,))
 
 
 def _check_named(selected: Selected, column: str) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from agent.turn.conclusions.tables.periods import Period, read_period
 from agent.turn.conclusions.tables.rows import Table
-from agent.turn.conclusions.tables.words import CURRENCIES, UNIT_WORDS, mean_the_same, split_words
+from agent.turn.conclusions.tables.words import CURRENCIES, UNIT_WORDS, mean_the_same, name_the_same, split_words
 from indexes.text.analysis import word_set
 
 MAX_PHRASE = 6  # words of a value or of a column's name
@@ -25,7 +25,9 @@ _VERBS = word_set("live lives lived sell sold buy bought spend spent pay paid co
 _NEUTRAL = (
     _BREAKS
     | _ARTICLES
-    | word_set("our we us i my all altogether overall column columns table tables list file together total csv")
+    | word_set(
+        "our we us i my own owns all altogether overall column columns table tables list file together total csv"
+    )
 )
 # Words that change which rows are meant, whatever a table has them for.
 _CHANGING = word_set(
@@ -180,7 +182,7 @@ def _name_columns(words: Sequence[str], words_of: TableWords) -> tuple[str, ...]
 
 
 def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:
-    return bool(some) and all(any(mean_the_same(stem, other) for other in others) for stem in some)
+    return bool(some) and all(any(name_the_same(stem, other) for other in others) for stem in some)
 
 
 def _simplify_column(name: str) -> tuple[str, ...]:

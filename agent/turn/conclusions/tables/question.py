@@ -24,6 +24,7 @@ _FORMS: tuple[tuple[Aim, str], ...] = (
         rf"{_ASIDE}(?:how much|what) (?:money )?"
         rf"(?P<rest>(?:did|do|does|is|are|was|were|have|has) .*{_SPENT}.* {_IN_ALL}.*)",
     ),
+    ("count", rf"{_ASIDE}(?:what(?:['’]s| is| was) |{_SHOW})the number of (?P<rest>.+)"),
     (
         "sum",
         rf"{_ASIDE}(?:(?:what(?:['’]s| is| was| are| were) |{_SHOW})?(?:the )?(?:overall |grand )?(?:total|sum)"

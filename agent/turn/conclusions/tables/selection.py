@@ -29,8 +29,17 @@ class Selected:
     rows: tuple[Row, ...]
     direct: str = ""  # "7 of 22 rows"
 
-    def conclude(self, direct: str) -> "Selected":
-        """The same with what follows."""
+    def conclude(self, direct: str, column: str = "") -> "Selected":
+        """The same with what follows, computed over a column.
+
+        Raises `UnsureError` where the question names another column, and says nothing of it: "which are approved?".
+        """
+        head, values = self.matched.head, self.matched.of_kind("value")
+        meant = {column, *(head.columns if head else ()), *(one for item in values for one in item.columns)}
+        name = set(split_words(self.table.name))
+        meant |= {one for one in self.table.columns if set(split_words(one)) <= name}
+        if any(meant.isdisjoint(item.columns) for item in self.matched.of_kind("column")):
+            raise UnsureError("what is said of a column")
         return replace(self, direct=direct)
 
 

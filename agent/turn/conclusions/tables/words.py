@@ -45,6 +45,11 @@ PEOPLE = GROUP_OF[stem_of("person")]
 UNIT_WORDS = frozenset(map(stem_of, CURRENCIES))
 
 
+def name_the_same(one: str, other: str) -> bool:
+    """Whether a stem may name a column with another in its name; what was spent is not the column of who paid."""
+    return one == other or (GROUP_OF.get(one) != SPENDING and mean_the_same(one, other))
+
+
 def mean_the_same(one: str, other: str) -> bool:
     """Whether two stems are the same, of one group, or of one unit."""
     groups = (GROUP_OF, UNIT_OF)
