@@ -285,6 +285,16 @@ WINE = "Which wine is the most expensive?"
             {"expenses.csv": "day,what,amount,paid by\nMon,food,3 EUR,Ida\nTue,food,4 EUR,Tom\n"},
             "3 + 4 = 7 EUR.",
         ),
+        (
+            "How many hours did Ana work in March?",
+            {"timesheet.csv": "date,who,hours\n2025-03-03,Ana,6.5\n2025-03-05,Ana,3\n2025-04-01,Ana,2\n"},
+            "6.5 + 3 = 9.5 hours.",
+        ),
+        (
+            "How many nights did Ida book?",
+            {"bookings.csv": "guest,nights,price per night\nIda,3,80 EUR\nTom,1,70 EUR\nMira,2,90 EUR\n"},
+            "3 nights.",
+        ),
         ("How many contacts do we have?", {"contacts.csv": "name,phone\nIda,1\nTom,2\nIda,3\n"}, ""),
         ("How many orders did we have?", {"orders.csv": "day,item,quantity\nMon,apples,3\nTue,apples,4\n"}, ""),
         ("How many apples did we order?", {"orders.csv": "day,item\nMon,apples\nTue,apples\n"}, ""),

@@ -46,6 +46,11 @@ class Date:
     day: int = 0
 
     @property
+    def in_order(self) -> tuple[int, int, int]:
+        """What dates are sorted by."""
+        return self.year, self.month, self.day
+
+    @property
     def quarter(self) -> int:
         """From 1 to 4; 0 without a month."""
         return (self.month + 2) // 3

@@ -17,7 +17,7 @@ _MONEY = (
 _TOTAL_MONEY = _stems("amount total sum paid spent betrag summe")
 _NO_SUM = _stems(
     "balance saldo running cumulative average mean rate percent share year id number no nr zip code phone age limit "
-    "each per unit hourly monthly weekly yearly daily stand reading meter rank position day month score grade rating "
+    "each per unit monthly weekly yearly daily stand reading meter rank position day month score grade rating "
     "temperature expected planned estimated budget"
 )
 _OWN_DATES = _stems("date day datum when born birthday birth bought built made published founded year")
@@ -118,6 +118,10 @@ def _may_be_reading(column: str, numbers: Sequence[Number], table: Table) -> boo
     if _is_money(column, table) or not is_measure:
         return False
     values = [n.value for n in read_column(column, [row for row in table.rows if column in row.cells]) or ()]
+    dates = read_dates_of(find_date_column(table) or "", table.rows)
+    if dates and len(dates) == len(values):
+        values = [value for _, value in sorted(zip(dates, values, strict=True), key=lambda pair: pair[0].in_order)]
+        return len(values) < 3 or values == sorted(set(values))
     return len(values) < 3 or values in (sorted(set(values)), sorted(set(values), reverse=True))
 
 
@@ -140,7 +144,7 @@ def name_unit(column: str, numbers: Sequence[Number], table: Table, rows: Sequen
     """The unit as it is shown: that of the cells, of a column of units, or in the column's name."""
     if numbers[0].shown_unit:
         return numbers[0].shown_unit
-    units = [other for other in table.columns if set(split_words(other)) & _UNIT_COLUMNS]
+    units = [other for other in table.columns if set(split_words(other)) <= _UNIT_COLUMNS]
     if len(units) == 1 and _count_values(units[0], rows) == 1:
         return next(iter(rows)).cells.get(units[0], "")
     return next((word for word in column.replace("(", " ").replace(")", " ").split() if is_unit(word)), "")
@@ -157,7 +161,7 @@ def _differ(rows: Sequence[Row], table: Table) -> bool:
     found = [
         column
         for column in table.columns
-        if set(split_words(column)) & _UNIT_COLUMNS and read_column(column, rows) is None
+        if set(split_words(column)) <= _UNIT_COLUMNS and read_column(column, rows) is None
     ]
     return any(_count_values(column, rows) > 1 for column in found)
 

@@ -13,6 +13,7 @@ _GROUPS = (
     "spend spent spending spendings expense expenses expenditure cost costs costing pay paid pays payment payments "
     "purchase purchases shopping buy buys bought buying",
     "sell sold sells sale sales selling",
+    "work works worked working hours timesheet timesheets shift shifts",
     "earn earned earns income earnings revenue",
     "phone telephone mobile tel telefon telefonnummer handy",
     "email mail e-mail emails mailadresse",
