@@ -16,7 +16,6 @@ from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
 from agent.turn.conclusions.reading import put_sides_first
-from agent.turn.conclusions.tables.answer import compute_over_tables
 from agent.turn.extractive_answer import strip_not_found
 from agent.turn.own_name import name_person
 from agent.turn.query_rewriting import rewrite_query
@@ -24,6 +23,7 @@ from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
+from agent.turn.whole_answer import answer_from_whole_documents
 from agent.turn.whole_documents import WholeDocuments
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelError
@@ -71,9 +71,10 @@ def answer_turn(
     hits = tools.search(query) if given.hits is None else given.hits
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
-    computed = compute_over_tables(utterance, tools.documents) if tools.documents and given == NOTHING else None
-    if computed and is_harmless(computed.passages, needs, utterances):
-        return TurnResult(turn.id, query, statements, hits, computed.passages, (computed.response,))
+    if tools.documents and given == NOTHING:
+        whole = answer_from_whole_documents(utterance, tools.documents, tools.search, embed, plan.tuning.answer)
+        if whole and is_harmless(whole.passages, needs, utterances):
+            return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     further = FURTHER if needs and given.hits is None else 1
     in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits
     passages = tools.read(in_reading_order[: further * plan.reading_depth])

@@ -1,9 +1,18 @@
 """The documents of a folder, each of which can be read whole: what is computed over a table needs all of its rows."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from indexes.passage_index import PassageIndex
-from schemas.records import Passage
+from schemas.records import Passage, Response
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """An answer from a whole document, and the passages that it cites."""
+
+    response: Response
+    passages: tuple[Passage, ...]
 
 
 class WholeDocuments:
@@ -24,6 +33,11 @@ class WholeDocuments:
     def read(self, name: str) -> tuple[Passage, ...]:
         """All passages of a document, in its order."""
         return self._index.read(self._ids[name])
+
+    def read_title(self, name: str) -> str:
+        """The title of a document's first passage."""
+        (first,) = self._index.read(self._ids[name][:1])
+        return first.title
 
     @cached_property
     def _ids(self) -> dict[str, list[str]]:

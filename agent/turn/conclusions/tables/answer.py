@@ -5,7 +5,6 @@ there is none, and the question is answered from passages like any other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agent.turn.conclusions.tables.columns import HEADER_WORDS
 from agent.turn.conclusions.tables.counting import add_money, add_named, count_rows, list_rows
@@ -16,8 +15,8 @@ from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_ta
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, select_rows
 from agent.turn.conclusions.tables.words import split_words
 from agent.turn.direct_answer import to_sentence
-from agent.turn.whole_documents import WholeDocuments
-from schemas.records import Passage, Response, Sentence
+from agent.turn.whole_documents import WholeAnswer, WholeDocuments
+from schemas.records import Response, Sentence
 
 MAX_ROWS = 5  # that are shown
 _COMPUTE = {
@@ -32,15 +31,7 @@ _COMPUTE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedAnswer:
-    """An answer, and the passages that its rows are from."""
-
-    response: Response
-    passages: tuple[Passage, ...]
-
-
-def compute_over_tables(utterance: str, documents: WholeDocuments) -> ComputedAnswer | None:
+def compute_over_tables(utterance: str, documents: WholeDocuments) -> WholeAnswer | None:
     """The answer that a table of a folder has as a whole; None where none is sure."""
     question = read_table_question(utterance)
     if question is None:
@@ -54,14 +45,14 @@ def compute_over_tables(utterance: str, documents: WholeDocuments) -> ComputedAn
     return _show(found[0]) if len(told) == 1 else None
 
 
-def _show(selected: Selected) -> ComputedAnswer:
+def _show(selected: Selected) -> WholeAnswer:
     """The result and the rows it rests on: a few of them, and how many more there are."""
     shown, left = selected.rows[:MAX_ROWS], len(selected.rows[MAX_ROWS:])
     sentences = [Sentence(row.text, (row.passage.id,)) for row in shown]
     if left:
         sentences.append(Sentence(f"And {left} more {'row' if left == 1 else 'rows'}.", ()))
     passages = tuple(dict.fromkeys(row.passage for row in shown))
-    return ComputedAnswer(Response(tuple(sentences), to_sentence(selected.direct)), passages)
+    return WholeAnswer(Response(tuple(sentences), to_sentence(selected.direct)), passages)
 
 
 def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[tuple[TableWords, Matched]]:
