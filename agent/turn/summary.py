@@ -15,9 +15,9 @@ from agent.tracks.response_length import MAX_TOKENS, leading_within_limit
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.tables.rows import find_tables
 from agent.turn.quotes import Quote, find_quotes
-from agent.turn.whole_documents import WholeAnswer, WholeDocuments
+from agent.turn.whole_documents import WholeAnswer, WholeDocuments, stem_path
 from indexes.ranking.vectors import Embed
-from indexes.text.analysis import extract_stems, word_set
+from indexes.text.analysis import word_set
 from schemas.records import Hit, Passage, Query, Response, Sentence
 from schemas.tuning import AnswerTuning
 
@@ -34,6 +34,11 @@ _ASKS = re.compile(
     r"(?:short |brief )?(?:summary|overview) of|fass\w* (?=.* zusammen)|zusammenfassung (?:von|des|der))\s+"
     r"(?P<subject>.+?)"
     r"(?: (?:for me|please|briefly|in short|zusammen))*",
+    re.IGNORECASE,
+)
+_COMPARES = re.compile(
+    r"(?:please )?compare (?:(?:the|my|our|these) )?(?:(?:two|both) (?P<kind>.+)"
+    r"|(?P<first>\S+\.\w+) (?:and|with|to) (?P<second>\S+\.\w+))",
     re.IGNORECASE,
 )
 _NO_SUBJECT = word_set(
@@ -63,23 +68,44 @@ def summarise(
     return _describe_table(name, passages) or _quote_central(passages, embed, tuning)
 
 
+def compare_documents(
+    utterance: str, documents: WholeDocuments, embed: Embed | None, tuning: AnswerTuning
+) -> WholeAnswer | None:
+    """A short summary of each of two documents, named by their files, or the only two of a kind ("the two leases")."""
+    asked = _COMPARES.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
+    if asked is None:
+        return None
+    if asked["kind"]:
+        names = documents.find_named(_read_subject(asked["kind"].casefold()))
+    else:
+        named = (asked["first"].casefold(), asked["second"].casefold())
+        names = [name for side in named for name in documents.names if name.casefold().endswith(side) and "." in side]
+    answers = [_quote_central(documents.read(name), embed, tuning, SUMMARY_WORDS // 2) for name in names]
+    if len(set(names)) != 2 or len(answers) != 2 or answers[0] is None or answers[1] is None:
+        return None
+    first, second = answers[0], answers[1]
+    sentences = (*first.response.sentences, *second.response.sentences)
+    return WholeAnswer(Response(sentences), (*first.passages, *second.passages))
+
+
 def find_document(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> str | None:
     """The document that is named by its path or title, or whose contents alone come first; None where none is sure."""
     plain = subject.strip(" '\"“”‘’`").casefold()
     exact = [name for name in documents.names if plain in (name.casefold(), name.casefold().rpartition("/")[2])]
-    wanted = set(_list_stems(" ".join(word for word in plain.split() if word not in _NO_SUBJECT)))
+    wanted = _read_subject(plain)
     if exact or not wanted:
         return exact[0] if len(exact) == 1 else None
-    titled = [name for name in documents.names if wanted <= set(_list_stems(f"{name} {documents.read_title(name)}"))]
-    named = [name for name in titled if wanted <= set(_list_stems(name.rpartition("/")[2]))]
+    titled = documents.find_named(wanted)
+    named = [name for name in titled if wanted <= stem_path(name.rpartition("/")[2])]
     if titled:
         return next((found[0] for found in (named, titled) if len(found) == 1), None)
     found = [hit.id.rpartition(":")[0] for hit in search(Query(plain))[:SURE_HITS]]
     return found[0] if len(found) == SURE_HITS and len(set(found)) == 1 else None
 
 
-def _list_stems(text: str) -> list[str]:
-    return extract_stems(re.sub(r"[/._-]", " ", text))
+def _read_subject(subject: str) -> set[str]:
+    """The stems of what names a document: not "this document"."""
+    return stem_path(" ".join(word for word in subject.split() if word not in _NO_SUBJECT))
 
 
 def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | None:
@@ -94,12 +120,14 @@ def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | Non
     return WholeAnswer(Response(sentences), tuple(dict.fromkeys(row.passage for row in shown)))
 
 
-def _quote_central(passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning) -> WholeAnswer | None:
+def _quote_central(
+    passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning, words: int = SUMMARY_WORDS
+) -> WholeAnswer | None:
     """The most telling sentences of a document, in their order."""
     quotes = [quote for quote in find_quotes(passages, tuning) if len(quote.lead.split()) >= MIN_WORDS]
     if not quotes:
         return None
-    chosen = _choose(quotes, _score(quotes, embed), tuning.max_redundancy)
+    chosen = _choose(quotes, _score(quotes, embed), tuning.max_redundancy, words)
     texts = list(dict.fromkeys(text for quote in chosen for text in quote.texts))
     cited = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
     sentences = tuple(Sentence(text, ids[:1]) for text, ids in cited if ids)
@@ -132,7 +160,7 @@ def _count_stems(quotes: Sequence[Quote]) -> NDArray[np.float32]:
     return vectors / lengths
 
 
-def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy: float) -> list[Quote]:
+def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy: float, max_words: int) -> list[Quote]:
     """The best of each section, then what is left, as many as have room; in the order of the document."""
     best_first = sorted(range(len(quotes)), key=lambda n: -float(scores[n]))
     sizes = Counter(quote.heading for quote in quotes)
@@ -142,6 +170,6 @@ def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy
     for n in dict.fromkeys((*by_size, *best_first)):
         own = quotes[n].stems()
         is_new = len(own & stems) <= max_redundancy * max(1, len(own))
-        if is_new and words + quotes[n].length <= SUMMARY_WORDS:
+        if is_new and words + quotes[n].length <= max_words:
             chosen, words, stems = [*chosen, n], words + quotes[n].length, stems | own
     return [quotes[n] for n in sorted(chosen)]

@@ -1,9 +1,10 @@
-"""Answers that need whole documents: what is computed over the rows of a table, and summaries."""
+"""Answers that need whole documents: what all rows of a table say, the newest of several documents, and summaries."""
 
 from collections.abc import Callable
 
+from agent.turn.conclusions.editions import find_newest
 from agent.turn.conclusions.tables.answer import compute_over_tables
-from agent.turn.summary import summarise
+from agent.turn.summary import compare_documents, summarise
 from agent.turn.whole_documents import WholeAnswer, WholeDocuments
 from indexes.ranking.vectors import Embed
 from schemas.records import Hit, Query
@@ -17,5 +18,10 @@ def answer_from_whole_documents(
     embed: Embed | None,
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
-    """The answer that a table as a whole has, or the summary that is asked for; None of any other question."""
-    return compute_over_tables(utterance, documents) or summarise(utterance, documents, search, embed, tuning)
+    """What a table as a whole says, the newest document of a kind, or a summary; None of any other question."""
+    return (
+        compute_over_tables(utterance, documents)
+        or find_newest(utterance, documents, tuning)
+        or compare_documents(utterance, documents, embed, tuning)
+        or summarise(utterance, documents, search, embed, tuning)
+    )
