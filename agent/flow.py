@@ -21,8 +21,10 @@ from agent.turn.own_name import name_person
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
-from agent.turn.safety.personal_safety import review_passages
+from agent.turn.safety.personal_safety import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
+from agent.turn.whole_answer import answer_from_whole_documents
+from agent.turn.whole_documents import WholeDocuments
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelError
 from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statement, Topic, Turn, TurnResult
@@ -45,6 +47,7 @@ class Tools:
     embedder: Embedder | None = None
     fallback_llm: LanguageModel = field(default_factory=lambda: NoModel(ignore_call))  # for turns at which `llm` fails
     show: ResponseListener | None = None  # is handed an answer that is written, as far as it was checked
+    documents: WholeDocuments | None = None  # of a folder that is asked; an index has none
 
 
 def answer_turn(
@@ -68,6 +71,10 @@ def answer_turn(
     hits = tools.search(query) if given.hits is None else given.hits
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
+    if tools.documents and given == NOTHING:
+        whole = answer_from_whole_documents(utterance, tools.documents, tools.search, embed, plan.tuning.answer)
+        if whole and is_harmless(whole.passages, needs, utterances):
+            return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     further = FURTHER if needs and given.hits is None else 1
     in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits
     passages = tools.read(in_reading_order[: further * plan.reading_depth])

@@ -152,7 +152,9 @@ DOCUMENTS = [
     ("which documents do you have?", " note-28.txt, and 1 more."),
     ("which documents do you have about heating?", "1 of my 31 documents by path or title: house/heating.md."),
     ("Which documents do you have on warm winters?", "1 of my 31 documents by path or title: house/heating.md."),
-    ("which documents do you have about bread?", "None of my 31 documents has “bread” in its path or title."),
+    ("which documents do you have about bread?", "30 of my 31 documents by contents: note-"),
+    ("which documents do you have about the boiler?", "1 of my 31 documents by contents: house/heating.md."),
+    ("which documents do you have about boats?", "None of my 31 documents has “boats” in its path, title or contents."),
 ]
 
 

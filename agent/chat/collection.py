@@ -1,5 +1,6 @@
 """What a conversation asks, as it is told to the person: a folder's documents, or an index and its size."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from indexes.text.analysis import extract_stems
 from schemas.errors import list_with_limit
 
 MAX_LISTED = 30  # documents named in one reply
+MAX_SEARCHED = 200  # passages that may speak of a subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,8 @@ class Collection:
         if not subject:
             return f"I have {_count_documents(documents)}: {_name_documents(documents)}."
         found = [document for document in documents if self._is_about(document, subject)]
-        if not found:
-            return f"None of my {_count_documents(documents)} has “{subject}” in its path or title."
-        return f"{len(found)} of my {_count_documents(documents)} by path or title: {_name_documents(found)}."
+        further = [document for document in self._list_mentioning(subject, documents) if document not in found]
+        return _say_found(subject, found, further, len(documents))
 
     def _list_documents(self) -> list[Document]:
         """The files in the order of the index."""
@@ -56,10 +57,29 @@ class Collection:
             first.setdefault(id.rpartition(":")[0] or id, id)
         return [Document(path, id) for path, id in first.items()]
 
+    def _list_mentioning(self, subject: str, documents: Sequence[Document]) -> list[Document]:
+        """The files with passages that have all words of a subject, those with most such passages first."""
+        wanted = set(extract_stems(subject))
+        passages = self.index.read([hit.id for hit in self.index.search([(subject, 1.0)], MAX_SEARCHED)])
+        fitting = [each for each in passages if wanted <= set(extract_stems(f"{each.title} {each.text}"))]
+        by_path = {document.path: document for document in documents}
+        times = Counter(passage.document for passage in fitting)
+        return [by_path[path] for path, _ in times.most_common() if path in by_path]
+
     def _is_about(self, document: Document, subject: str) -> bool:
         """Whether path and title have all words of a subject."""
         (passage,) = self.index.read([document.first_passage])
         return set(extract_stems(subject)) <= set(extract_stems(f"{document.path} {passage.title}"))
+
+
+def _say_found(subject: str, found: Sequence[Document], further: Sequence[Document], total: int) -> str:
+    """Which documents have a subject in their path or title, and which speak of it."""
+    if found:
+        named = f"{len(found)} of my {total} documents by path or title: {_name_documents(found)}."
+        return f"{named} {len(further)} more by contents: {_name_documents(further)}." if further else named
+    if further:
+        return f"{len(further)} of my {total} documents by contents: {_name_documents(further)}."
+    return f"None of my {total} documents has “{subject}” in its path, title or contents."
 
 
 def _count_documents(documents: Sequence[Document]) -> str:

@@ -33,6 +33,7 @@ from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
+from agent.turn.whole_documents import WholeDocuments
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
@@ -160,9 +161,10 @@ def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embed
     llm = open_model(model, calls)
     retriever = open_retriever(index, embedder, plan)
     searcher = Searcher.over(retriever, plan, calls)
-    return Assistant(
-        Collection(source, index), model, Tools(llm, searcher.search, searcher.read, plan, embedder), calls
-    )
+    collection = Collection(source, index)
+    documents = WholeDocuments(index) if collection.is_folder else None
+    tools = Tools(llm, searcher.search, searcher.read, plan, embedder, documents=documents)
+    return Assistant(collection, model, tools, calls)
 
 
 @dataclass(slots=True)

@@ -40,7 +40,8 @@ _SIZES = {
     "litre": "ml:1/1000 cl:1/100 dl:1/10 l:1 litre:1 litres:1 liter:1 liters:1",
     "square metre": "m²:1 sqm:1 quadratmeter:1",
 }
-_UNIT = {
+CURRENCY_OF = {word: name for name, words in _CURRENCIES.items() for word in words.split()}
+UNIT = {
     word: (group, Decimal(size.partition("/")[0]) / Decimal(size.partition("/")[2] or 1))
     for group, sizes in _SIZES.items()
     for word, size in (pair.split(":") for pair in sizes.split())
@@ -85,7 +86,7 @@ def read_amount(text: str, around: str = "") -> Amount | None:
         return None
     if currency:
         return Amount(value, f"{currency} per {_name_rate(rate)}" if rate else currency, text)
-    group, size = _UNIT.get(unit, (unit if _KNOWN.fullmatch(unit) else "", Decimal(1)))
+    group, size = UNIT.get(unit, (unit if _KNOWN.fullmatch(unit) else "", Decimal(1)))
     return Amount(value * size, group, text) if group else None
 
 

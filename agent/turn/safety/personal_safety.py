@@ -100,6 +100,12 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     return Review(tuple(passages), kept[:depth], missed, warnings, dishes)
 
 
+def is_harmless(passages: Sequence[Passage], needs: PersonalNeeds, utterances: Sequence[str]) -> bool:
+    """Whether nothing in some passages has to be left out or warned of."""
+    review = review_passages(passages, len(passages), needs, utterances)
+    return not (review.left_out or review.warnings)
+
+
 def drop_asked_pets(needs: PersonalNeeds, utterances: Sequence[str]) -> PersonalNeeds:
     """The needs without the animals that the question asks about ("safe for cats?"): its answer tells of dangers."""
     asked = utterances[-1] if utterances else ""

@@ -1,0 +1,94 @@
+"""Answers that are computed over all rows of a table: "780.00 + 312.00 = 1,092.00 EUR", "7 of 22 rows".
+
+Only what is sure is concluded: where a second table has an answer of its own, or it is not sure what a table says,
+there is none, and the question is answered from passages like any other.
+"""
+
+from collections.abc import Sequence
+
+from agent.turn.conclusions.tables.columns import HEADER_WORDS
+from agent.turn.conclusions.tables.counting import add_money, add_named, count_rows, list_rows
+from agent.turn.conclusions.tables.extremes import find_extreme
+from agent.turn.conclusions.tables.matching import Matched, TableWords, list_words, match_words, says_name
+from agent.turn.conclusions.tables.question import TableQuestion, read_table_question
+from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_tables
+from agent.turn.conclusions.tables.selection import Selected, UnsureError, select_rows
+from agent.turn.conclusions.tables.words import split_words
+from agent.turn.direct_answer import to_sentence
+from agent.turn.whole_documents import WholeAnswer, WholeDocuments
+from schemas.records import Response, Sentence
+
+MAX_ROWS = 5  # that are shown
+_COMPUTE = {
+    "count": count_rows,
+    "list": list_rows,
+    "money": add_money,
+    "sum": add_named,
+    "most": find_extreme,
+    "least": find_extreme,
+    "newest": find_extreme,
+    "oldest": find_extreme,
+}
+
+
+def compute_over_tables(utterance: str, documents: WholeDocuments) -> WholeAnswer | None:
+    """The answer that a table of a folder has as a whole; None where none is sure."""
+    question = read_table_question(utterance)
+    if question is None:
+        return None
+    try:
+        asked = _find_asked(question, list_tables(documents))
+        found = [computed for words_of, matched in asked if (computed := _compute(question, matched, words_of))]
+    except UnsureError:
+        return None
+    told = {(selected.direct, tuple(row.text for row in selected.rows)) for selected in found}
+    return _show(found[0]) if len(told) == 1 else None
+
+
+def _show(selected: Selected) -> WholeAnswer:
+    """The result and the rows it rests on: a few of them, and how many more there are."""
+    shown, left = selected.rows[:MAX_ROWS], len(selected.rows[MAX_ROWS:])
+    sentences = [Sentence(row.text, (row.passage.id,)) for row in shown]
+    if left:
+        sentences.append(Sentence(f"And {left} more {'row' if left == 1 else 'rows'}.", ()))
+    passages = tuple(dict.fromkeys(row.passage for row in shown))
+    return WholeAnswer(Response(tuple(sentences), to_sentence(selected.direct)), passages)
+
+
+def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[tuple[TableWords, Matched]]:
+    """The tables that account for all words of a question: those that it names, where it names some.
+
+    Raises `UnsureError` where it may as well ask another for what is only a part of its cells.
+    """
+    words = list_words(question.rest)
+    found, partly = list[tuple[TableWords, Matched]](), list[TableWords]()
+    for words_of in map(TableWords, tables):
+        matched, unknown = match_words(words, words_of)
+        if matched and _is_anchored(matched, question):
+            found.append((words_of, matched))
+        elif unknown and _are_in_cells(unknown, words_of):
+            partly.append(words_of)
+    named = [pair for pair in found if says_name(words, pair[0])]
+    if any(says_name(words, words_of) or not named for words_of in partly):
+        raise UnsureError("whether a part of a cell is meant")
+    return named or found
+
+
+def _is_anchored(matched: Matched, question: TableQuestion) -> bool:
+    """Whether a question has a word of the table's name, a column or a value."""
+    return bool(matched.of_kind("name", "column", "value", "has", "lacks")) or question.aim == "money"
+
+
+def _are_in_cells(unknown: Sequence[str], words_of: TableWords) -> bool:
+    """Whether the words that a table does not account for all stand in its cells, as parts of them."""
+    held = {stem for row in words_of.table.rows for cell in row.cells.values() for stem in split_words(cell)}
+    return set(split_words(" ".join(unknown))) <= held
+
+
+def _compute(question: TableQuestion, matched: Matched, words_of: TableWords) -> Selected | None:
+    """What a table says; None where no row is asked for. Raises `UnsureError` where it is not sure."""
+    table, asked = words_of.table, frozenset(split_words(question.rest))
+    if table.is_doubtful or not are_columns_named(table, HEADER_WORDS | asked):
+        raise UnsureError("which rows and columns there are")
+    rows = select_rows(matched, words_of)
+    return _COMPUTE[question.aim](Selected(question, matched, table, rows)) if rows else None

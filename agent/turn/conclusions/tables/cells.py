@@ -1,0 +1,144 @@
+"""Cells as numbers and dates. Strict: what could be read in two ways is neither."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from agent.turn.conclusions.amounts import CURRENCY_OF, UNIT, read_date
+from agent.turn.conclusions.tables.words import split_words
+from agent.turn.spans.amounts_and_dates import MONTH
+
+MAX_UNIT_WORDS = 4
+_CURRENCY = r"[€£$]|\b(?:EUR|USD|GBP|CHF)\b"
+_NUMBER = re.compile(
+    rf"(?P<sign>[-−+])? ?(?P<before>{_CURRENCY})? ?(?P<inner>[-−])?(?P<number>\d[\d.,]*\d|\d)\s*(?P<unit>[^\d;,()]*)"
+)
+_DECIMAL = re.compile(
+    r"(?P<whole>\d{1,3}(?P<thousands>[.,])\d{3}(?:(?P=thousands)\d{3})*|\d+)(?:(?P<point>[.,])(?P<part>\d+))?"
+)
+_NUMERIC_DATE = re.compile(r"(?P<first>\d{1,2})(?P<separator>[./])(?P<second>\d{1,2})(?P=separator)(?P<year>\d{4})?")
+_DAY_OF_MONTH = re.compile(rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? )?(?P<month>{MONTH})", re.IGNORECASE)
+_AMERICAN = re.compile(
+    rf"(?P<month>{MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?", re.IGNORECASE
+)
+_ISO_MONTH = re.compile(r"(\d{4})-(\d\d)")
+_TIME_AFTER = re.compile(r"[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z| ?(?:Uhr|am|pm))?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a cell."""
+
+    value: Decimal
+    unit: str  # "EUR", "litre", "bottl"; empty where the cell has none
+    shown_unit: str  # as it stands in the cell
+    decimals: int  # digits behind the point
+    is_before: bool = False  # whether the unit stands before the number
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date in a cell; 0 where a part is not said."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+    @property
+    def in_order(self) -> tuple[int, int, int]:
+        """What dates are sorted by."""
+        return self.year, self.month, self.day
+
+    @property
+    def quarter(self) -> int:
+        """From 1 to 4; 0 without a month."""
+        return (self.month + 2) // 3
+
+
+def read_numbers(cells: Sequence[str]) -> list[Number] | None:
+    """The numbers of a column; None where a cell holds none, or where a point could be a comma."""
+    found = [read_number(cell) for cell in cells]
+    numbers = [number for number in found if number]
+    points = {match["point"] for cell in cells if (match := _find_decimal(cell)) and match["point"]}
+    thousands = {match["thousands"] for cell in cells if (match := _find_decimal(cell)) and match["thousands"]}
+    if len(numbers) < len(cells) or len(points) > 1 or points & thousands:
+        return None
+    return None if "." in thousands and not points else numbers
+
+
+def read_number(cell: str) -> Number | None:
+    """The one number of a cell with its unit; None of a range, an estimate, a date and any other text."""
+    found = _NUMBER.fullmatch(cell.strip())
+    written = _DECIMAL.fullmatch(found["number"]) if found else None
+    if found is None or written is None or len(found["unit"].split()) > MAX_UNIT_WORDS:
+        return None
+    shown = (found["before"] or found["unit"]).strip().rstrip(".")
+    if (found["before"] and found["unit"].strip()) or re.search(r"[+~<>?/*=]|[-–]$", shown.replace("/h", "")):
+        return None
+    unit, size = read_unit(shown)
+    whole = re.sub(r"[.,]", "", written["whole"])
+    value = Decimal(f"{whole}.{written['part'] or 0}") * (-1 if (found["sign"] or found["inner"] or "+") != "+" else 1)
+    return Number(value, f"{unit} {size}".strip(), shown, len(written["part"] or ""), bool(found["before"]))
+
+
+def _find_decimal(cell: str) -> re.Match[str] | None:
+    found = _NUMBER.fullmatch(cell.strip())
+    return _DECIMAL.fullmatch(found["number"]) if found else None
+
+
+def read_unit(text: str) -> tuple[str, str]:
+    """What a unit is called here, and its size where it is one of several of a measure: ("gram", "1000") of "kg"."""
+    plain = text.casefold().strip(" .")
+    if plain in CURRENCY_OF:
+        return CURRENCY_OF[plain], ""
+    if plain in UNIT:
+        group, size = UNIT[plain]
+        return group, str(size.normalize())
+    return " ".join(split_words(text)) or plain, ""
+
+
+def read_dates(cells: Sequence[str]) -> list[Date] | None:
+    """The dates of a column; None where a cell holds none, or where a day could be a month."""
+    american = _is_month_first(cells)
+    found = [_read_date(_TIME_AFTER.sub("", cell.strip()), american) for cell in cells]
+    dates = [date for date in found if date]
+    return dates if len(dates) == len(cells) else None
+
+
+def _is_month_first(cells: Sequence[str]) -> bool | None:
+    """Whether "3/4/2025" is in March; None where no cell tells."""
+    numeric = [match for cell in cells if (match := _NUMERIC_DATE.match(cell)) and match["separator"] == "/"]
+    first, second = (any(int(match[part]) > 12 for match in numeric) for part in ("first", "second"))
+    return None if first == second else second
+
+
+def _read_date(cell: str, american: bool | None) -> Date | None:
+    if found := _NUMERIC_DATE.fullmatch(cell):
+        return _read_numeric(found, american)
+    if found := _ISO_MONTH.fullmatch(cell):
+        return _check(Date(int(found[1]), int(found[2])))
+    if found := _AMERICAN.fullmatch(cell) or _DAY_OF_MONTH.fullmatch(cell):
+        groups = found.groupdict()
+        amount = read_date(f"{groups['month']} 2000")
+        month = int(amount.value) // 100 % 100 if amount else 0
+        return _check(Date(int(groups.get("year") or 0), month, int(groups.get("day") or 0)))
+    amount = read_date(cell)
+    if amount is None or amount.unit == "year":
+        return _check(Date(int(amount.value))) if amount else None
+    value = int(amount.value)
+    return _check(Date(value // 10000, value // 100 % 100, value % 100))
+
+
+def _read_numeric(found: re.Match[str], american: bool | None) -> Date | None:
+    first, second, year = int(found["first"]), int(found["second"]), int(found["year"] or 0)
+    if found["separator"] == ".":
+        return _check(Date(year, second, first))
+    if american is None:
+        return None
+    return _check(Date(year, *((first, second) if american else (second, first))))
+
+
+def _check(date: Date) -> Date | None:
+    """A date that there may be."""
+    return date if date.month <= 12 and date.day <= 31 and (not date.year or 1000 <= date.year <= 2200) else None

@@ -1,0 +1,174 @@
+"""What the columns of a table hold: numbers that can be added, dates, names; and what may not be computed over."""
+
+from collections.abc import Sequence
+
+from agent.turn.conclusions.tables.cells import Date, Number, read_dates, read_numbers, read_unit
+from agent.turn.conclusions.tables.rows import Row, Table
+from agent.turn.conclusions.tables.words import QUANTITIES, UNIT_OF, UNIT_WORDS, split_words, stem_of
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(split_words(words))
+
+
+_MONEY = (
+    _stems("price cost amount fee paid spent total sum rent salary wage value betrag preis kosten summe") | UNIT_WORDS
+)
+_TOTAL_MONEY = _stems("amount total sum paid spent betrag summe")
+_NO_SUM = _stems(
+    "balance saldo running cumulative average mean rate percent share year id number no nr zip code phone age limit "
+    "each per unit monthly weekly yearly daily stand reading meter rank position day month score grade rating "
+    "temperature expected planned estimated budget"
+)
+_OWN_DATES = _stems("date day datum when born birthday birth bought built made published founded year")
+_KINDS_OF_ROW = _stems("status state paid cancelled canceled refunded returned planned done void")
+_UNIT_COLUMNS = _stems("unit units currency per je währung einheit period interval billing frequency rhythm")
+_PERIODS = _stems("monthly yearly weekly daily annual annually hourly quarterly once month year week day hour quarter")
+_RATES = frozenset(("a", "an", "per", "each", "pro", "je", "%", "percent"))
+# Words of which a real header has one; a first row that was taken for it seldom does.
+HEADER_WORDS = (
+    _MONEY
+    | _OWN_DATES
+    | _KINDS_OF_ROW
+    | _UNIT_COLUMNS
+    | QUANTITIES
+    | _stems(
+        "name title item product what who where category type kind group place town city address phone email country "
+        "person customer client description note notes comment author artist genre colour color size weight length "
+        "height hours time start end duration number id code room due receipt model brand make km distance mileage "
+        "artikel kategorie art beschreibung bemerkung ort strasse straße menge titel"
+    )
+)
+
+
+def read_column(column: str, rows: Sequence[Row]) -> list[Number] | None:
+    """The numbers of a column in some rows; None where one is missing or no plain number, or their units differ."""
+    if not rows or any(column not in row.cells for row in rows):
+        return None
+    numbers = read_numbers([row.cells[column] for row in rows])
+    return numbers if numbers and len({number.unit for number in numbers}) == 1 else None
+
+
+def read_dates_of(column: str, rows: Sequence[Row]) -> list[Date] | None:
+    """The dates of a column in some rows; None where one is missing or no plain date."""
+    if not rows or any(column not in row.cells for row in rows):
+        return None
+    return read_dates([row.cells[column] for row in rows])
+
+
+def find_date_column(table: Table) -> str | None:
+    """The one column that dates the rows: the only one of dates, or the only one of them that is named so."""
+    dated = [column for column in table.columns if read_dates_of(column, [r for r in table.rows if column in r.cells])]
+    dated = [column for column in dated if not _holds_plain_numbers(column, table)]
+    named = [column for column in dated if set(split_words(column)) & _OWN_DATES]
+    return named[0] if len(named) == 1 else dated[0] if len(dated) == 1 and not named else None
+
+
+def is_own_date(column: str) -> bool:
+    """Whether a column says how old a row is, and not when it ends or was last seen."""
+    return set(split_words(column)) <= _OWN_DATES | _stems("of the on")
+
+
+def _holds_plain_numbers(column: str, table: Table) -> bool:
+    """Whether what reads like years may be anything: 1990 in a column that no word says it of."""
+    digits = all(row.cells.get(column, "0").isdigit() for row in table.rows)
+    return digits and not set(split_words(column)) & (_OWN_DATES | _stems("year jahr vintage"))
+
+
+def find_money_columns(table: Table) -> list[str]:
+    """The columns of amounts of money, by their names or because all cells have a currency."""
+    return [column for column in table.columns if _is_money(column, table)]
+
+
+def _is_money(column: str, table: Table) -> bool:
+    rows = [row for row in table.rows if column in row.cells]
+    numbers = read_numbers([row.cells[column] for row in rows])
+    if not numbers:
+        return False
+    return bool(set(split_words(column)) & _MONEY) or all(
+        number.unit in ("EUR", "USD", "GBP", "CHF") for number in numbers
+    )
+
+
+def can_be_added(column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row]) -> bool:
+    """Whether the sum of a column means something: no rates, balances and positions, and nothing that tells rows apart.
+
+    A price beside a quantity is that of one.
+    """
+    stems = set(split_words(column))
+    if stems & _NO_SUM or set(numbers[0].shown_unit.casefold().split()) & _RATES or any(n.value < 0 for n in numbers):
+        return False
+    has_quantity = any(_counts_pieces(other, table) for other in table.columns if other != column)
+    if has_quantity and stems & _MONEY and not stems & _TOTAL_MONEY:
+        return False
+    if _may_be_reading(column, numbers, table):
+        return False
+    states = [other for other in table.columns if set(split_words(other)) & _KINDS_OF_ROW and " by" not in other]
+    return have_same_unit(column, table, rows) and all(_count_values(state, rows) == 1 for state in states)
+
+
+def find_quantities(table: Table) -> list[str]:
+    """The columns that say how many of something a row stands for."""
+    return [column for column in table.columns if set(split_words(column)) & QUANTITIES]
+
+
+def _may_be_reading(column: str, numbers: Sequence[Number], table: Table) -> bool:
+    """Whether a measure may be read off a meter: it only grows from row to row, or there are too few to tell."""
+    is_measure = bool(numbers[0].unit) or any(is_unit(word) or stem_of(word) in UNIT_OF for word in column.split())
+    if _is_money(column, table) or not is_measure:
+        return False
+    values = [n.value for n in read_column(column, [row for row in table.rows if column in row.cells]) or ()]
+    dates = read_dates_of(find_date_column(table) or "", table.rows)
+    if dates and len(dates) == len(values):
+        values = [value for _, value in sorted(zip(dates, values, strict=True), key=lambda pair: pair[0].in_order)]
+        return len(values) < 3 or values == sorted(set(values))
+    return len(values) < 3 or values in (sorted(set(values)), sorted(set(values), reverse=True))
+
+
+def _counts_pieces(column: str, table: Table) -> bool:
+    """Whether a column says how many of something: "quantity", "bottles"."""
+    if set(split_words(column)) & QUANTITIES:
+        return True
+    numbers = read_column(column, [row for row in table.rows if column in row.cells])
+    return column.endswith("s") and bool(numbers) and not any(n.decimals or n.unit for n in numbers or ())
+
+
+def have_same_unit(column: str, table: Table, rows: Sequence[Row]) -> bool:
+    """Whether no other column says a unit, a currency or a period that differs between some rows."""
+    others = [other for other in table.columns if other != column]
+    periods = [other for other in others if _are_periods([row.cells.get(other, "") for row in rows])]
+    return not _differ(rows, table) and all(_count_values(other, rows) == 1 for other in periods)
+
+
+def name_unit(column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row]) -> str:
+    """The unit as it is shown: that of the cells, of a column of units, or in the column's name."""
+    if numbers[0].shown_unit:
+        return numbers[0].shown_unit
+    units = [other for other in table.columns if set(split_words(other)) <= _UNIT_COLUMNS]
+    if len(units) == 1 and _count_values(units[0], rows) == 1:
+        return next(iter(rows)).cells.get(units[0], "")
+    return next((word for word in column.replace("(", " ").replace(")", " ").split() if is_unit(word)), "")
+
+
+def is_unit(word: str) -> bool:
+    """Whether a word is a currency or the short name of a measure."""
+    unit, size = read_unit(word)
+    return unit in ("EUR", "USD", "GBP", "CHF") or bool(size)
+
+
+def _differ(rows: Sequence[Row], table: Table) -> bool:
+    """Whether a column of units has several values in some rows."""
+    found = [
+        column
+        for column in table.columns
+        if set(split_words(column)) <= _UNIT_COLUMNS and read_column(column, rows) is None
+    ]
+    return any(_count_values(column, rows) > 1 for column in found)
+
+
+def _are_periods(cells: Sequence[str]) -> bool:
+    return all(set(split_words(cell)) & _PERIODS and len(cell.split()) <= 3 for cell in cells)
+
+
+def _count_values(column: str, rows: Sequence[Row]) -> int:
+    return len({row.cells.get(column, "").casefold() for row in rows})

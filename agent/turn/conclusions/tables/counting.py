@@ -1,0 +1,119 @@
+"""How many rows there are of what a question asks for, and the sums of their numbers."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from agent.turn.conclusions.tables.cells import Number
+from agent.turn.conclusions.tables.columns import (
+    can_be_added,
+    find_money_columns,
+    find_quantities,
+    name_unit,
+    read_column,
+)
+from agent.turn.conclusions.tables.rows import Row
+from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
+from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words
+
+MAX_ADDENDS = 6  # of a sum that is written out
+
+
+def count_rows(selected: Selected) -> Selected:
+    """How many rows there are, or the sum of the column that is counted in."""
+    head = selected.matched.head
+    if head is None:
+        raise UnsureError("what is counted")
+    if head.kind == "value":
+        return _add_quantities(selected)
+    if head.kind == "column" and (numbers := read_column(find_one(head.columns), selected.rows)):
+        return _add(find_one(head.columns), numbers, selected)
+    if find_quantities(selected.table) and head.kind != "row":
+        raise UnsureError("whether rows or pieces are counted")
+    return list_rows(selected)
+
+
+def list_rows(selected: Selected) -> Selected:
+    """The rows: of what the table is named, of a column that has another value in each, or plainly of rows."""
+    head = selected.matched.head
+    if head is None or head.kind not in ("name", "row", "column"):
+        raise UnsureError("what is listed")
+    if head.kind == "column":
+        check_distinct(find_one(head.columns), selected.rows)
+    for column in (name for name in selected.table.columns if split_words(name) == split_words("name")):
+        check_distinct(column, selected.rows)
+    count, total = len(selected.rows), len(selected.table.rows)
+    return selected.conclude(f"{count} of {total} rows" if count < total else f"{total} rows")
+
+
+def check_distinct(column: str, rows: Sequence[Row]) -> None:
+    """Raise `UnsureError` unless each row has another value of a column."""
+    values = [split_words(row.cells.get(column, "")) for row in rows]
+    if len(set(values)) < len(values) or () in values:
+        raise UnsureError("whether each row is another")
+
+
+def _add_quantities(selected: Selected) -> Selected:
+    """The sum of the quantities, where they have no unit of their own."""
+    column = find_one(find_quantities(selected.table))
+    numbers = read_column(column, selected.rows)
+    if not numbers or name_unit(column, numbers, selected.table, selected.rows):
+        raise UnsureError("what is counted")
+    return _add(column, numbers, selected)
+
+
+def add_money(selected: Selected) -> Selected | None:
+    """What was spent; None where the table is none of spending, and the question does not name it either."""
+    names = split_words(selected.table.name)
+    is_of_spending = any(GROUP_OF.get(stem) == SPENDING for stem in names)
+    if not is_of_spending and not set(names) & set(split_words(selected.question.rest)):
+        return None
+    return add_named(selected)
+
+
+def add_named(selected: Selected) -> Selected:
+    """The sum of the column that is named, or of the only one that has money in it."""
+    column = find_one(list_number_columns(selected) or find_money_columns(selected.table))
+    numbers = read_column(column, selected.rows)
+    if not numbers:
+        raise UnsureError("what all cells say")
+    return _add(column, numbers, selected)
+
+
+def list_number_columns(selected: Selected) -> list[str]:
+    """The columns that a question names and that hold numbers."""
+    named = [column for item in selected.matched.of_kind("column") for column in item.columns]
+    return [column for column in dict.fromkeys(named) if any(read_column(column, [row]) for row in selected.rows)]
+
+
+def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected:
+    """The sum of a column. A total in the table must say the same where all rows are added."""
+    total = sum((number.value for number in numbers), Decimal(0))
+    if not can_be_added(column, numbers, selected.table, selected.rows) or not _agrees(total, column, selected):
+        raise UnsureError("whether the sum means anything")
+    unit = name_unit(column, numbers, selected.table, selected.rows) or _name_counted(column, numbers)
+    whole = write_amount(f"{total:,.{max(number.decimals for number in numbers)}f}", unit, numbers[0])
+    if len(numbers) == 1:
+        return selected.conclude(whole, column)
+    if len(numbers) > MAX_ADDENDS:
+        return selected.conclude(f"Sum of {len(numbers)} rows: {whole}", column)
+    addends = " + ".join(f"{number.value:,.{number.decimals}f}" for number in numbers)
+    return selected.conclude(f"{addends} = {whole}", column)
+
+
+def _name_counted(column: str, numbers: Sequence[Number]) -> str:
+    """What is counted in a column that is named by one word: "bottles"."""
+    is_noun = column.isalpha() and column.endswith("s") and not numbers[0].decimals
+    return column.lower() if is_noun and not set(split_words(column)) & QUANTITIES else ""
+
+
+def write_amount(number: str, unit: str, like: Number) -> str:
+    """A number with its unit, on the side where another number has it."""
+    return f"{unit}{number}" if like.is_before and len(unit) == 1 else f"{number} {unit}".strip()
+
+
+def _agrees(total: Decimal, column: str, selected: Selected) -> bool:
+    """Whether what the table itself says of all rows is their sum."""
+    if len(selected.rows) < len(selected.table.rows):
+        return True
+    said = [numbers for row in selected.table.totals if (numbers := read_column(column, [row]))]
+    return all(numbers[0].value == total for numbers in said)

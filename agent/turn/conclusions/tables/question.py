@@ -1,0 +1,91 @@
+"""What a question asks of a table: a count, a sum, a list, or which row has the most of something. English.
+
+Only the form is recognised here; whether a table can answer is told by its words (`matching.py`).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Aim = Literal["count", "money", "sum", "list", "most", "least", "newest", "oldest"]
+_ASIDE = r"(?:(?:and|so|ok(?:ay)?|please|hi|hello|well|then|now),?\s+)*"
+_POLITE = r"(?:(?:can|could|would) you (?:please )?|please )?"
+_SHOW = rf"{_POLITE}(?:tell me|show me|give me|calculate|compute|work out|add up)\s+"
+_SPENT = r"(?:spend|spent|pay|paid|cost|costs|expenses?|expenditure|earn|earned)"
+_IN_ALL = r"(?:in total|altogether|in all|all in all|overall)"
+_FORMS: tuple[tuple[Aim, str], ...] = (
+    ("count", rf"{_ASIDE}(?:{_SHOW})?(?:for )?how many (?P<rest>.+)"),
+    (
+        "money",
+        rf"{_ASIDE}how much (?:money )?(?P<rest>(?:did|do|have|has|had) .*\b(?:spend|spent|pay|paid|earn|earned)\b.*)",
+    ),
+    (
+        "money",
+        rf"{_ASIDE}(?:how much|what) (?:money )?"
+        rf"(?P<rest>(?:did|do|does|is|are|was|were|have|has) .*{_SPENT}.* {_IN_ALL}.*)",
+    ),
+    ("count", rf"{_ASIDE}(?:what(?:['’]s| is| was) |{_SHOW})the number of (?P<rest>.+)"),
+    (
+        "sum",
+        rf"{_ASIDE}(?:(?:what(?:['’]s| is| was| are| were) |{_SHOW})?(?:the )?(?:overall |grand )?(?:total|sum)"
+        r"(?: (?:number|amount|sum|value))? (?:of|for) (?P<rest>.+))",
+    ),
+    (
+        "sum",
+        rf"{_ASIDE}(?:what(?:['’]s| is| was| are| were) |{_SHOW})(?:the |our )?(?:overall |grand )?total (?P<rest>.+)",
+    ),
+    (
+        "list",
+        rf"{_ASIDE}{_POLITE}(?:list|show|show me|give me|name|tell me|find)(?: me)? (?:all|every|each)(?: of)?"
+        r"(?: (?:the|my|our))? (?P<rest>.+)",
+    ),
+    ("list", rf"{_ASIDE}{_POLITE}list (?:me )?(?:the|my|our) (?P<rest>.+)"),
+    ("list", rf"{_ASIDE}(?:which|what) (?P<rest>[\w-]+s\b .+)"),
+)
+_SUPERLATIVES: tuple[tuple[Aim, str, str], ...] = (
+    ("most", r"(?:most expensive|dearest|priciest|costliest)", "money"),
+    ("least", r"(?:cheapest|least expensive)", "money"),
+    ("newest", r"(?:newest|latest|most recent)", "date"),
+    ("oldest", r"(?:oldest|earliest)", "date"),
+    ("most", r"heaviest", "weight"),
+    ("least", r"lightest", "weight"),
+    ("most", r"(?:highest|largest|biggest|greatest|most)", ""),
+    ("least", r"(?:lowest|smallest|fewest|least)", ""),
+)
+_ASKS_WHICH = re.compile(
+    rf"{_ASIDE}(?:{_SHOW})?(?:(?:which|what|who)\b(?:['’]s)?|(?=the\b))(?P<rest>.*)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """What is asked, and the words that a table must account for."""
+
+    aim: Aim
+    rest: str
+    measure: str = ""  # of a superlative: "money", "date" or "weight"; empty where a column must be named
+
+
+def read_table_question(utterance: str) -> TableQuestion | None:
+    """What is asked of a table; None of a question that no table has to be read through for."""
+    text = " ".join(utterance.split()).rstrip(" ?!.")
+    if re.search(r"[?!;]|\.\s", text):
+        return None
+    return _read_superlative(text) or _read_form(text)
+
+
+def _read_form(text: str) -> TableQuestion | None:
+    for aim, pattern in _FORMS:
+        if found := re.fullmatch(pattern, text, re.IGNORECASE):
+            return TableQuestion(aim, found["rest"])
+    return None
+
+
+def _read_superlative(text: str) -> TableQuestion | None:
+    asked = _ASKS_WHICH.fullmatch(text)
+    for aim, words, measure in _SUPERLATIVES if asked else ():
+        pattern = rf"(?:the |our |my )?\b{words}\b"
+        rest, count = re.subn(pattern, " ", asked["rest"] if asked else "", flags=re.IGNORECASE)
+        if count == 1:
+            return TableQuestion(aim, rest, measure)
+    return None

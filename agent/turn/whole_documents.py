@@ -1,0 +1,63 @@
+"""The documents of a folder, each of which can be read whole: what is computed over a table needs all of its rows."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from indexes.passage_index import PassageIndex
+from indexes.text.analysis import extract_stems
+from schemas.records import Passage, Response
+
+
+def stem_path(text: str) -> set[str]:
+    """The stems of a path or title, also of the words between its dots and strokes."""
+    return set(extract_stems(re.sub(r"[/._-]", " ", text)))
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """An answer from a whole document, and the passages that it cites."""
+
+    response: Response
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class WholeDocuments:
+    """The documents whose passages an index holds, by their paths below the folder."""
+
+    index: PassageIndex
+    numbers: tuple[int, ...] | None = None  # of the passages that may be read; None: of all
+
+    def __len__(self) -> int:
+        """How many passages they have together."""
+        return len(self.index) if self.numbers is None else len(self.numbers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The paths, in the order of the index."""
+        return tuple(self._ids)
+
+    def read(self, name: str) -> tuple[Passage, ...]:
+        """All passages of a document, in its order."""
+        return self.index.read(self._ids[name])
+
+    def read_title(self, name: str) -> str:
+        """The title of a document's first passage."""
+        (first,) = self.index.read(self._ids[name][:1])
+        return first.title
+
+    def find_named(self, stems: set[str]) -> list[str]:
+        """The documents whose paths and titles have all of some stems; none for no stems."""
+        return [name for name in self.names if stems and stems <= self._stems_of[name]]
+
+    @cached_property
+    def _stems_of(self) -> dict[str, set[str]]:
+        return {name: stem_path(f"{name} {self.read_title(name)}") for name in self.names}
+
+    @cached_property
+    def _ids(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for id in self.index.get_ids(range(len(self.index)) if self.numbers is None else self.numbers):
+            found.setdefault(id.rpartition(":")[0] or id, []).append(id)
+        return found

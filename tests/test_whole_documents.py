@@ -1,0 +1,115 @@
+"""Summaries of whole documents, and which documents a question is about."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from agent.chat.document_index import open_documents
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import Store
+from indexes.ranking.vectors import Embedder
+from schemas.records import Response
+from tests.conftest import EXAMPLES, needs_embedder
+
+LEASE = """# Lease of the boathouse
+
+## Rent
+
+The rent is 410 EUR a month. It is paid on the third working day. Nobody likes that much.
+
+## Notice
+
+Either side may end the lease with three months' notice. Notice is given on paper only.
+
+## Repairs
+
+Small repairs up to 90 EUR are paid by the tenant. The roof is repaired by the owner. The owner lives in Harnby.
+
+## Animals
+
+Dogs may stay in the boathouse during the day. They may not stay at night.
+"""
+FILES = {
+    "lease.md": LEASE,
+    "letters/2024.txt": "Dear Ida, the heating failed twice this winter. The stove was repaired in March.",
+    "letters/2025.txt": "Dear Ida, the ferry is late again. We came home at nine.",
+    "costs.csv": "day,what,amount\nMon,oil,3 EUR\nTue,wood,4 EUR\nWed,rope,2 EUR\nThu,paint,9 EUR\n",
+}
+
+
+@pytest.fixture
+def session(tmp_path: Path, embedder: Embedder | None) -> Session:
+    folder = tmp_path / "docs"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    index = open_documents(folder, tmp_path, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
+    return Session(open_assistant(str(folder), index, "none", embedder), Store(None))
+
+
+@pytest.fixture
+def embedder() -> Embedder | None:
+    return None
+
+
+def ask(session: Session, question: str) -> Response:
+    return session.ask(question).response
+
+
+@pytest.mark.parametrize("question", ["Summarise the lease", "Can you give me a short summary of lease.md, please?"])
+def test_a_summary_has_a_sentence_of_each_section_in_their_order(session: Session, question: str) -> None:
+    answered = session.ask(question)
+    response, said = answered.response, answered.response.text
+    places = [said.index(word) for word in ("410 EUR", "three months", "90 EUR", "Dogs")]
+    assert places == sorted(places)
+    assert "Nobody likes" not in said
+    assert {id.partition(":")[0] for id in response.used} == {"lease.md"}
+    assert all(sentence.passage_ids for sentence in response.sentences)
+    quoted = {passage.id: " ".join(passage.text.split()) for passage in answered.passages}
+    assert all(sentence.text in quoted[sentence.passage_ids[0]] for sentence in response.sentences)
+
+
+def test_a_table_is_summarised_by_its_columns_and_first_rows(session: Session) -> None:
+    response = ask(session, "summarise costs.csv")
+    assert response.sentences[0].text == "costs.csv is a table of 4 rows: day, what, amount."
+    assert response.used == ("costs.csv:2", "costs.csv:3", "costs.csv:4")
+
+
+@pytest.mark.parametrize(
+    ("question", "direct"),
+    [
+        ("Which letter is newer?", "letters/2025.txt"),
+        ("Which of the letters is the oldest?", "letters/2024.txt"),
+        ("What is the latest letter?", "letters/2025.txt"),
+        ("Which lease is newer?", ""),
+        ("Which document is newer?", ""),
+    ],
+)
+def test_the_newest_of_several_documents_is_told_by_their_dates(session: Session, question: str, direct: str) -> None:
+    response = ask(session, question)
+    assert response.direct == direct
+    assert not direct or {id.partition(":")[0] for id in response.used} == {"letters/2024.txt", "letters/2025.txt"}
+
+
+@pytest.mark.parametrize("question", ["Compare the two letters", "compare letters/2024.txt with 2025.txt"])
+def test_two_documents_are_compared_by_a_summary_of_each(session: Session, question: str) -> None:
+    response = ask(session, question)
+    assert response.used == ("letters/2024.txt:1", "letters/2025.txt:1")
+    assert "heating failed" in response.text
+    assert "ferry is late" in response.text
+
+
+@pytest.mark.parametrize("question", ["Summarise the letters", "Summarise the tax return", "Summarise it"])
+def test_nothing_is_summarised_where_it_is_not_sure_what(session: Session, question: str) -> None:
+    files = {id.partition(":")[0] for id in ask(session, question).used}
+    assert len(files) != 1 or "Summarise it" in question
+
+
+@needs_embedder
+def test_a_real_document_is_summarised_with_vectors(tmp_path: Path, minilm: Embedder) -> None:
+    folder = EXAMPLES / "documents"
+    index = open_documents(folder, tmp_path, minilm, lambda _doing, _of: nullcontext(lambda _done: None)).index
+    response = ask(Session(open_assistant(str(folder), index, "none", minilm), Store(None)), "summarise the handbook")
+    assert {id.partition(":")[0] for id in response.used} == {"work/handbook.html"}
+    assert len(response.text.split()) <= 120
