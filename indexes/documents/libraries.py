@@ -35,14 +35,14 @@ def explain_faults(kind: str) -> Iterator[None]:
     except ConvagentError:
         raise
     except DefusedXmlException as error:
-        raise declares_entities(kind) from error
+        raise make_entity_error() from error
     except RecursionError as error:
-        raise InvalidInputError(f"is a {kind} that is nested too deeply") from error
+        raise InvalidInputError("is nested too deeply") from error
     except Exception as error:
         what = " ".join(str(error).split())[:MAX_ERROR_CHARACTERS] or type(error).__name__
         raise InvalidInputError(f"is a broken {kind} ({what})") from error
 
 
-def declares_entities(kind: str) -> InvalidInputError:
+def make_entity_error() -> InvalidInputError:
     """The error for XML that would grow when it is read, or asks for other files."""
-    return InvalidInputError(f"is a {kind} that declares XML entities, which are not expanded")
+    return InvalidInputError("declares XML entities, which are not expanded")

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from indexes.documents.libraries import declares_entities, explain_faults
+from indexes.documents.libraries import make_entity_error, explain_faults
 from schemas.errors import InvalidInputError
 
 MAX_ARCHIVE_BYTES = 200_000_000  # of a file; a larger one is left out
@@ -29,7 +29,7 @@ class Archive:
         if data.startswith(_OLD_OFFICE):
             raise InvalidInputError(f"is an encrypted {kind}, or one of an old format; save a copy in the new one")
         if data.count(_CENTRAL_ENTRY) > MAX_MEMBERS:  # before the directory is read, which is what takes long
-            raise InvalidInputError(f"is a {kind} with more than {MAX_MEMBERS:,} parts")
+            raise InvalidInputError(f"has more than {MAX_MEMBERS:,} parts")
         self.kind, self._max, self._left = kind, max_bytes, max_bytes
         with explain_faults(kind):
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -44,7 +44,7 @@ class Archive:
             with self._zip.open(member) as stream:
                 data = stream.read(self._left + 1) if member.file_size <= self._left else None
         if data is None or len(data) > self._left:
-            raise InvalidInputError(f"is a {self.kind} that unpacks to more than {self._max // 1_000_000} MB")
+            raise InvalidInputError(f"unpacks to more than {self._max // 1_000_000} MB")
         self._left -= len(data)
         return data
 
@@ -63,7 +63,7 @@ class Archive:
             for name in sorted(self.names):
                 data = self.read(name) if _MARKUP.search(name) and is_needed(name) else b""
                 if any(sign in data for sign in _DECLARATIONS):
-                    raise declares_entities(self.kind)
+                    raise make_entity_error()
                 archive.writestr(zipfile.ZipInfo(name), data)
         copy.seek(0)
         return copy
