@@ -7,6 +7,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
@@ -115,6 +116,14 @@ def test_the_examples_can_be_made_again(tmp_path: Path) -> None:
 WORD = [("Heading1", "Use"), ("", "One car.")]
 REPEATED = [("Heading1", "Use"), ("", "word " * 100), ("Heading1", "Use: more"), ("", "word " * 100)] * 2
 TEXT_CELLS = make_odf_table([["a", "b"], ["1", "x"]], "One")
+NESTED = (
+    "<table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell>"
+    "<table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table-header-rows><table:table-row>"
+    "<table:table-cell><text:p>1<draw:frame><draw:text-box><text:p>box</text:p></draw:text-box></draw:frame></text:p>"
+    "</table:table-cell><table:table-cell><office:annotation><text:p>no</text:p></office:annotation><table:table>"
+    "<table:table-row><table:table-cell><text:p>in</text:p></table:table-cell></table:table-row></table:table>"
+    "</table:table-cell></table:table-row></table:table>"
+)
 REPEATED_CELLS = (
     '<table:table table:name="A: b"><table:table-row table:number-rows-repeated="1000"><table:table-cell '
     'table:number-columns-repeated="16000"/></table:table-row><table:table-row table:number-rows-repeated="2">'
@@ -142,6 +151,9 @@ KINDS = [
     ("a.odt", make_open_document("text", "<text:p>a<text:s text:c='3'/>b<text:note><text:note-citation>1</text:note"
      "-citation><text:note-body><text:p>N.</text:p></text:note-body></text:note><office:annotation><text:p>no</text:p>"
      "</office:annotation></text:p>"), [("paragraphs1-2", "a.odt", "a b.\nNotes: N.")]),
+    ("a.odt", make_open_document("text", NESTED), [("paragraph1", "a.odt", "a: 1 box; b: in.")]),
+    ("a.ods", make_open_document("spreadsheet", TEXT_CELLS.replace('"float" office:value="1"',
+     '"date" office:date-value="2025-05-28T00:00:00"')), [("One!2", "a.ods: One", "a: 2025-05-28; b: x.")]),
     ("a.rtf", make_rtf(["Grüße aus Łódź.".replace("Łódź", "Köln")]), [("paragraph1", "a.rtf", "Grüße aus Köln.")]),
     ("a.rtf", rb"{\rtf1 \u321?\'f3d\u378? {\pict " + b"0a" * 9000 + rb"}{\field{\*\fldinst{HYPERLINK \"x\"}}"
      rb"{\fldrslt{here}}}.}", [("paragraph1", "a.rtf", "Łódź here.")]),
@@ -195,6 +207,22 @@ def test_what_is_sent_along_is_named_and_not_read() -> None:
     [passage] = read("a.eml", forwarded).passages
     assert "attachments: plan, final.pdf, message/rfc822." in passage.text
     assert "Secret" not in passage.text
+
+
+def test_what_stands_on_every_slide_is_left_out() -> None:
+    from pptx import Presentation
+
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.shapes.title.text = "Reefing"
+    slide.placeholders[1].text = "From wind force four."
+    for shape in slide.slide_layout.placeholders:
+        if shape.placeholder_format.type.name in ("FOOTER", "SLIDE_NUMBER", "DATE"):
+            shape.text_frame.text = "Sailing club Vell"
+            slide.shapes._spTree.append(deepcopy(shape._element))
+    stream = io.BytesIO()
+    presentation.save(stream)
+    assert [passage.text for passage in read("a.pptx", stream.getvalue()).passages] == ["From wind force four."]
 
 
 def test_changes_that_were_not_accepted_are_read_as_word_shows_them() -> None:

@@ -9,9 +9,11 @@ from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES
 from indexes.documents.office.open_document import (
+    LEFT_OUT,
     PARAGRAPHS,
     TABLE,
     TEXT,
+    find_outermost,
     find_parents,
     open_content,
     read_paragraphs,
@@ -24,7 +26,8 @@ from indexes.text.segmentation import SentenceSplitter
 KIND = "OpenDocument text"
 TITLE_STYLES = ("Title",)
 _INDEXES = {f"{TEXT}{name}-index" for name in ("alphabetical", "illustration", "object", "table", "user")}
-_LEFT_OUT = {*_INDEXES, f"{TEXT}table-of-content", f"{TEXT}bibliography", f"{TEXT}tracked-changes"}
+_LEFT_OUT = {*LEFT_OUT, *_INDEXES, f"{TEXT}table-of-content", f"{TEXT}bibliography"}
+_PARTS = {*PARAGRAPHS, f"{TEXT}list", f"{TABLE}table"}
 
 
 def chunk_odt(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
@@ -37,22 +40,13 @@ def chunk_odt(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
 
 def _read_blocks(root: Any, body: Any) -> Iterator[Block]:
     outline, titles = Outline(), find_parents(root, TITLE_STYLES)
-    for element in _walk_parts(body):
+    for element in find_outermost(body, _PARTS, _LEFT_OUT):
         yield from _read_part(element, outline, titles)
     notes = [" ".join(read_paragraphs(note)) for note in body.iter(f"{TEXT}note-body")]
     if notes:
         yield from outline.add_heading(1, Line(1, NOTES))
         yield from outline.build_list([Line(1, text) for text in notes if text])
     yield from outline.finish()
-
-
-def _walk_parts(body: Any) -> Iterator[Any]:
-    """The paragraphs, lists and tables in a text and its sections, but nothing in them."""
-    for element in body:
-        if element.tag in (*PARAGRAPHS, f"{TEXT}list", f"{TABLE}table"):
-            yield element
-        elif element.tag not in _LEFT_OUT:
-            yield from _walk_parts(element)
 
 
 def _read_part(element: Any, outline: Outline, titles: dict[str, str]) -> Iterator[Block]:

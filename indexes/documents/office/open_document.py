@@ -1,6 +1,6 @@
 """What the OpenDocument formats (odt, ods, odp) share: opening them, paragraphs, lists and tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from indexes.documents.block_building import format_table
@@ -16,8 +16,9 @@ OFFICE, TEXT, TABLE, DRAW, STYLE, PRESENTATION = (
     _NAMESPACE % name for name in ("office", "text", "table", "drawing", "style", "presentation")
 )
 PARAGRAPHS = (f"{TEXT}p", f"{TEXT}h")
+ROW, CELL = f"{TABLE}table-row", f"{TABLE}table-cell"
 _WHITE_SPACE = {f"{TEXT}tab": " ", f"{TEXT}line-break": "\n"}
-_LEFT_OUT = {f"{TEXT}note", f"{OFFICE}annotation", f"{OFFICE}annotation-end", f"{TEXT}tracked-changes"}
+LEFT_OUT = {f"{TEXT}note", f"{OFFICE}annotation", f"{OFFICE}annotation-end", f"{TEXT}tracked-changes"}
 
 
 def open_content(data: bytes, kind: str, body: str) -> tuple[str, Any, Any]:
@@ -48,25 +49,34 @@ def _read_parts(element: Any) -> Iterator[str]:
             yield " " * min(int(child.get(f"{TEXT}c", "1")), MAX_SPACES)
         elif child.tag in _WHITE_SPACE:
             yield _WHITE_SPACE[child.tag]
-        elif child.tag not in _LEFT_OUT:
+        elif child.tag in PARAGRAPHS:  # of a box within a paragraph
+            yield f" {read_text(child)} "
+        elif child.tag not in LEFT_OUT:
             yield from _read_parts(child)
-            yield " " if child.tag in PARAGRAPHS else ""
         yield child.tail or ""
 
 
+def find_outermost(element: Any, tags: Container[str], left_out: Container[str] = LEFT_OUT) -> Iterator[Any]:
+    """The elements with these tags anywhere in an element, but not what is in them, nor in what is left out."""
+    for child in element:
+        if child.tag in tags:
+            yield child
+        elif child.tag not in left_out:
+            yield from find_outermost(child, tags, left_out)
+
+
 def read_paragraphs(element: Any) -> list[str]:
-    """The paragraphs anywhere in an element, without the empty ones."""
-    texts = (" ".join(read_text(found).split()) for found in element.iter() if found.tag in PARAGRAPHS)
+    """The paragraphs anywhere in an element, without the empty ones, notes and comments."""
+    texts = (" ".join(read_text(found).split()) for found in find_outermost(element, PARAGRAPHS))
     return [text for text in texts if text]
 
 
 def read_table(table: Any) -> list[Line]:
     """The rows of a table in a text or on a slide as lines, as `format_table` makes them."""
-    rows = [
-        [Line(1, " ".join(read_paragraphs(cell))) for cell in row.iter(f"{TABLE}table-cell")]
-        for row in table.iter(f"{TABLE}table-row")
-    ]
-    return format_table(rows)
+    rows = find_outermost(table, (ROW,))
+    return format_table(
+        [[Line(1, " ".join(read_paragraphs(cell))) for cell in row if cell.tag == CELL] for row in rows]
+    )
 
 
 def count_repeats(element: Any, what: str) -> int:

@@ -12,6 +12,7 @@ from indexes.documents.office.slides import Slide, chunk_slides, number_lines
 from indexes.text.segmentation import SentenceSplitter
 
 KIND = "PowerPoint presentation"
+REPEATED = {"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER"}  # what stands on every slide
 
 
 def chunk_pptx(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
@@ -36,7 +37,7 @@ def _walk_shapes(shapes: Iterable[Any]) -> Iterator[Any]:
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _walk_shapes(shape.shapes)
-        else:
+        elif not shape.is_placeholder or shape.placeholder_format.type.name not in REPEATED:
             yield shape
 
 
