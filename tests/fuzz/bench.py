@@ -63,9 +63,9 @@ def _command() -> Any:
 
 
 @contextmanager
-def settings(cache: Path) -> Iterator[None]:
-    """No model, no colours, a cache of its own, whatever the environment says."""
-    chosen = SETTINGS | {"CONVAGENT_CACHE": str(cache)}
+def settings(cache: Path | None = None) -> Iterator[None]:
+    """No model, no colours, and a cache of its own where one is named, whatever the environment says."""
+    chosen = SETTINGS | ({"CONVAGENT_CACHE": str(cache)} if cache else {})
     saved = {name: os.environ.get(name) for name in chosen}
     os.environ.update(chosen)
     try:

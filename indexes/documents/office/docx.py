@@ -10,7 +10,7 @@ from indexes.documents.office.sections import NOTES, chunk_sections
 from indexes.text.segmentation import SentenceSplitter
 
 KIND = "Word file"
-MAX_MARKUP_BYTES = 50_000_000  # of its parts with text, unpacked: the tree made of them is many times larger
+MAX_MARKUP_BYTES = 20_000_000  # of its parts with text, unpacked: some thousand pages, which take a minute
 _STYLES = "\n".join(
     [
         "p[style-name='Title'] => h1:fresh",
