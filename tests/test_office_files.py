@@ -377,7 +377,8 @@ def test_a_broken_chapter_or_message_is_told_and_the_rest_is_read() -> None:
 def test_only_so_many_rows_and_messages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheets, "MAX_ROWS", 3)
     monkeypatch.setattr(mbox, "MAX_MESSAGES", 2)
-    rows: list[list[object]] = [["a"], *([number] for number in range(9))]
+    rows: list[list[object]] = [["a"]]
+    rows += [[number] for number in range(9)]
     for name, data in (
         ("a.xlsx", make_xlsx({"S": rows})),
         ("a.ods", make_open_document("spreadsheet", make_odf_table([[str(cell) for cell in row] for row in rows]))),
