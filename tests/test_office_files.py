@@ -457,7 +457,7 @@ def test_without_tesseract_pictures_are_named_and_read_later(tmp_path: Path, no_
     folder = own(tmp_path, {"a.pdf": scan, "b.png": picture, "good.txt": "Rye."})
     found = skipped(opened(folder, tmp_path))
     install = "install Tesseract (apt install tesseract-ocr; brew install tesseract) and pip install"
-    assert found["a.pdf"].startswith(f"holds no text; page 1 is a picture without text, which is read if you {install}")
+    assert found["a.pdf"].startswith(f"holds no text; page 1 is a picture; the text is read if you {install}")
     assert found["b.png"].startswith(f"is a picture; its text is read if you {install}")
     no_tesseract()
     documents = opened(folder, tmp_path)

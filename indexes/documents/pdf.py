@@ -28,7 +28,7 @@ def chunk_pdf(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
     notes: list[str] = []
     lacks_ocr = bool(pictures) and not is_ocr_installed()
     if lacks_ocr:
-        notes.append(f"{_name_pages(pictures)} without text, which is read if you install {HOW_TO_INSTALL}")
+        notes.append(f"{_name_pages(pictures)}; the text is read if you install {HOW_TO_INSTALL}")
     elif pictures:
         pages = _recognize_pages(data, pages, pictures, notes)
     chunks = tuple(chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text, split))
