@@ -306,7 +306,7 @@ def chat(
 ) -> None:
     """Ask your own documents, offline, and see where each sentence of the answer is from.
 
-    [bold]convagent chat --docs ~/notes[/] reads txt, md, html, csv, json and pdf; later only what changed.
+    [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
     [bold]convagent chat --index index[/]
     [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
     [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.

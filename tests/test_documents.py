@@ -75,7 +75,7 @@ def skipped(documents: DocumentIndex) -> dict[str, str]:
 
 def test_the_example_folder(tmp_path: Path) -> None:
     documents = opened(OWN, tmp_path)
-    assert (len(documents.reading.read), documents.reading.skipped, documents.reading.notes) == (21, (), ())
+    assert (len(documents.reading.read), documents.reading.skipped, documents.reading.notes) == (31, (), ())
     found = passages(documents)
     baking = found["recipes/rye-bread.md:25-29"]
     assert baking.title == "Rye bread: Baking"
@@ -267,12 +267,12 @@ BAD = [
     ("broken.json", b'{"a": 1,}', "is broken JSON ("),
     ("deep.json", b"[" * 100_000, "is JSON that is nested too deeply"),
     ("broken.jsonl", b"{oops\n", "holds no text; line 1 is broken JSON"),
-    ("scanned.pdf", pdf(lambda writer: writer.add_blank_page(100, 100)), "is a PDF without text (pages that are"),
+    ("blank.pdf", pdf(lambda writer: writer.add_blank_page(100, 100)), "holds no text"),
     ("secret.pdf", pdf(lambda writer: writer.encrypt("secret", algorithm="RC4-128"), KETTLE), "is an encrypted PDF"),
     ("broken.pdf", KETTLE.read_bytes()[:700], "is a broken PDF ("),
     ("liar.pdf", b"not a PDF at all", "is a broken PDF ("),
     ("script.html", b"<script>var x = 'text'</script>", "holds no text"),
-    ("photo.jpg", b"\xff\xd8", "is of no kind that can be read (txt, md,"),
+    ("film.mkv", b"\x1a\x45", "is of no kind that can be read (txt, md,"),
 ]
 
 
@@ -338,11 +338,11 @@ def test_what_may_not_be_read(tmp_path: Path) -> None:
 
 
 def test_one_file_alone_and_what_is_no_folder(tmp_path: Path) -> None:
-    folder = own(tmp_path, {"a.md": "One.", "b.md": "Two.", "c.jpg": "x"})
+    folder = own(tmp_path, {"a.md": "One.", "b.md": "Two.", "c.mkv": "x"})
     assert [*passages(opened(folder / "b.md", tmp_path))] == ["b.md:1"]
     (tmp_path / "empty").mkdir()
     cases: list[tuple[str, type[ConvagentError], str]] = [
-        ("own/c.jpg", InvalidInputError, "is no document that can be read"),
+        ("own/c.mkv", InvalidInputError, "is no document that can be read"),
         ("nowhere", MissingError, "no such folder or file"),
         ("empty", InvalidInputError, "holds no document that can be read"),
     ]

@@ -32,6 +32,14 @@ def format_rows(rows: Sequence[Sequence[Line]]) -> list[Line]:
     return [Line(row[0].number, format_row(names, [cell.text for cell in row])) for row in rows[1:] if row]
 
 
+def format_table(rows: Sequence[Sequence[Line]]) -> list[Line]:
+    """The lines of a table whose first row names the columns; one of a single column or row is a list of its cells."""
+    filled = [row for row in rows if row]
+    if len(filled) > 1 and len(filled[0]) > 1:
+        return format_rows(filled)
+    return [Line(cell.number, end_with_full_stop(cell.text)) for row in filled for cell in row if cell.text]
+
+
 class Outline:
     """The headings above the current place in a document."""
 
@@ -50,6 +58,16 @@ class Outline:
             yield from self.finish()
         self._levels = [*(held for held in self._levels if held[0] < level), (level, line.text)]
         self._line, self._is_last_empty = line.number, True
+
+    def build_block(self, lines: Sequence[Line], *, prose: bool = True) -> Iterator[Block]:
+        """A paragraph below the headings, or lines that are separate; nothing where there are none."""
+        if lines:
+            yield Block(tuple(lines), self.headings, self.take_heading_line(), prose)
+
+    def build_list(self, items: Sequence[Line]) -> Iterator[Block]:
+        """A list below the headings; nothing where it has no items."""
+        if items:
+            yield build_list_block(items, self.headings, self.take_heading_line())
 
     def finish(self) -> Iterator[Block]:
         """The last heading as a paragraph, if nothing came below it."""

@@ -22,9 +22,11 @@ class ChunkedDocument:
     title: str = ""  # what the document calls itself, or ""
     chunks: tuple[Chunk, ...] = ()
     notes: tuple[str, ...] = ()  # oddities that the user is told
+    lacks_ocr: bool = False  # whether more would be read if Tesseract were installed
 
 
-# Bytes (never none) to chunks. Raises `InvalidInputError` where they cannot be read; its text is the reason given.
+# Bytes (never none) to chunks. Raises `InvalidInputError` where they cannot be read, and `MissingError` where a library
+# for them is not installed; the error's text is the reason given.
 ReadDocument = Callable[[bytes, SentenceSplitter], ChunkedDocument]
 # Text to a title, or "", and chunks; oddities are added to the list of notes.
 ChunkText = Callable[[str, SentenceSplitter, list[str]], tuple[str, Iterable[Chunk]]]

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from indexes.documents.block_building import Outline, build_list_block, format_rows
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
+from indexes.documents.block_building import Outline, format_table
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.text.segmentation import SentenceSplitter
 from indexes.text.tolerant_html import TolerantHtmlParser
@@ -96,12 +96,12 @@ class _BlockParser(TolerantHtmlParser):
         elif self._list_depth:
             self._items.append(whole)
         else:
-            self.blocks.append(Block(tuple(lines), self._outline.headings, self._outline.take_heading_line()))
+            self.blocks += self._outline.build_block(lines)
 
     def _leave_list(self, *, all_levels: bool = False) -> None:
         self._list_depth = 0 if all_levels else max(0, self._list_depth - 1)
-        if not self._list_depth and self._items:
-            self.blocks.append(build_list_block(self._items, self._outline.headings, self._outline.take_heading_line()))
+        if not self._list_depth:
+            self.blocks += self._outline.build_list(self._items)
             self._items = []
 
     def _leave_table(self, *, all_levels: bool = False) -> None:
@@ -110,15 +110,8 @@ class _BlockParser(TolerantHtmlParser):
             self._finish_table()
 
     def _finish_table(self) -> None:
-        """The first row names the columns if there are several; a table of one column or row is a list of cells."""
-        rows, self._rows = [row for row in self._rows if row], []
-        if len(rows) > 1 and len(rows[0]) > 1:
-            lines = format_rows(rows)
-        else:
-            lines = [Line(cell.number, end_with_full_stop(cell.text)) for row in rows for cell in row]
-        if lines:
-            block = Block(tuple(lines), self._outline.headings, self._outline.take_heading_line(), prose=False)
-            self.blocks.append(block)
+        rows, self._rows = self._rows, []
+        self.blocks += self._outline.build_block(format_table(rows), prose=False)
 
 
 READER = DocumentReader((".html", ".htm"), read_as_text(chunk_html))

@@ -14,14 +14,18 @@ from pathlib import Path
 import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
+from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 1  # to be raised when files are cut differently: then all are read again
+FORMAT = 2  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
-_TABLE = "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, parsed BLOB)"
+_TABLE = (
+    "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, lacks_ocr INT, "
+    "parsed BLOB)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class ParseCache:
         try:
             path.parent.mkdir(0o700, parents=True, exist_ok=True)  # these are a person's own texts
             self._database = _open_or_recreate(path)
+            self._remove_incomplete_files()
         except (OSError, sqlite3.Error) as error:
             raise _unusable_error(path, error) from error
 
@@ -52,6 +57,12 @@ class ParseCache:
         if isinstance(error, sqlite3.Error):
             raise _unusable_error(self.path, error) from error
 
+    def _remove_incomplete_files(self) -> None:
+        """Have files read again if pictures in them could not be read and now can."""
+        (waiting,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE lacks_ocr)").fetchone()
+        if waiting and is_ocr_installed():
+            self._database.execute("DELETE FROM files WHERE lacks_ocr")
+
     def list_files(self) -> dict[str, CachedFile]:
         """Every file in the cache, by name."""
         rows = self._database.execute("SELECT name, size, mtime_ns, digest FROM files ORDER BY name")
@@ -60,8 +71,8 @@ class ParseCache:
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
         """Save what was read from a file, at once."""
         size, mtime_ns = version.stamp.size, version.stamp.mtime_ns
-        row = (name, size, mtime_ns, version.digest, parsed.reason, msgspec.json.encode(parsed))
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)", row)
+        row = (name, size, mtime_ns, version.digest, parsed.reason, parsed.lacks_ocr, msgspec.json.encode(parsed))
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def update_stamp(self, name: str, stamp: FileStamp) -> None:
         """Note that a file was written again with the same bytes."""

@@ -1,48 +1,53 @@
-"""PDF files (.pdf) as passages, page by page; pages that are pictures have no text."""
+"""PDF files (.pdf) as passages, page by page. Pages that are pictures are read by Tesseract where it is installed."""
 
 import io
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.libraries import explain_faults, load_library
+from indexes.documents.ocr import HOW_TO_INSTALL, MAX_PAGES, MAX_PIXELS, is_ocr_installed, recognize_text
+from indexes.documents.pages import chunk_page
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 MAX_PDF_BYTES = 200_000_000  # of a file; a larger one is left out
-MIN_FULL_LINE = 0.6  # share of a page's widest line; a shorter line ends a paragraph
-_HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u00ad]$")
+KIND = "PDF"
+POINTS_PER_INCH, PIXELS_PER_INCH = 72, 300  # of a page; and of its picture, which is what Tesseract reads best
+MAX_NAMED_PAGES = 10
 
 
 def chunk_pdf(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
     """The title in a PDF's metadata, or "", and its passages, whose places are pages: `p3`.
 
-    Raises `InvalidInputError` for a PDF that is encrypted or broken, or has no text.
+    Raises `InvalidInputError` for a PDF that is encrypted or broken.
     """
-    title, pages = _extract_pages(data)
-    chunks = tuple(chunk for number, text in enumerate(pages, start=1) for chunk in _chunk_page(number, text, split))
-    if not chunks:
-        raise InvalidInputError("is a PDF without text (pages that are pictures have to go through OCR first)")
-    return ChunkedDocument(" ".join(title.split()), chunks)
+    title, pages, pictures = _extract_pages(data)
+    notes: list[str] = []
+    lacks_ocr = bool(pictures) and not is_ocr_installed()
+    if lacks_ocr:
+        notes.append(f"{_name_pages(pictures)}; the text is read if you install {HOW_TO_INSTALL}")
+    elif pictures:
+        pages = _recognize_pages(data, pages, pictures, notes)
+    chunks = tuple(chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text, split))
+    return ChunkedDocument(" ".join(title.split()), chunks, tuple(notes), lacks_ocr)
 
 
-def _extract_pages(data: bytes) -> tuple[str, list[str]]:
-    """The title and the text of each page."""
+def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
+    """The title, the text of each page, and the numbers of those that show a picture and have no text."""
     import pypdf
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every fault that it recovers from
-    try:
+    with explain_faults(KIND):
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not _decrypt_without_password(reader):
             raise InvalidInputError("is an encrypted PDF; save a copy without its password to have it read")
         pages = [page.extract_text() for page in reader.pages]
-        return str((reader.metadata and reader.metadata.title) or ""), pages
-    except InvalidInputError:
-        raise
-    except Exception as error:  # what pypdf raises for broken files has no common base
-        raise InvalidInputError(f"is a broken PDF ({error})") from error
+        title = str((reader.metadata and reader.metadata.title) or "")
+        numbered = enumerate(zip(reader.pages, pages, strict=True), start=1)
+        return title, pages, [n for n, (page, text) in numbered if not re.search(r"\w", text) and _shows_picture(page)]
 
 
 def _decrypt_without_password(reader: Any) -> bool:
@@ -55,26 +60,49 @@ def _decrypt_without_password(reader: Any) -> bool:
         return False
 
 
-def _chunk_page(number: int, text: str, split: SentenceSplitter) -> Iterator[Chunk]:
-    paragraphs = _split_paragraphs(text.split("\n"))
-    blocks = [Block(tuple(Line(number, line) for line in paragraph)) for paragraph in paragraphs]
-    return (Chunk(f"p{number}", chunk.text) for chunk in chunk_blocks(blocks, split))
+def _shows_picture(page: Any) -> bool:
+    """Whether a page may have a picture."""
+    resources = page.get("/Resources")
+    return resources is not None and "/XObject" in resources.get_object()
 
 
-def _split_paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
-    """A page's paragraphs: an empty or a short line ends one. Words broken at the end of a line are joined again."""
-    full = MIN_FULL_LINE * max(map(len, lines), default=0)
-    paragraph: list[str] = []
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        text, follows = line.strip(), after.strip()
-        if paragraph and _HYPHEN_AT_END.search(paragraph[-1]) and text[:1].islower():
-            paragraph[-1] = _HYPHEN_AT_END.sub("", paragraph[-1]) + text
-        elif text:
-            paragraph.append(text)
-        if paragraph and (not follows or (len(line) < full and not follows[0].islower())):
-            paragraph[-1] = end_with_full_stop(paragraph[-1])
-            yield paragraph
-            paragraph = []
+def _name_pages(numbers: Sequence[int]) -> str:
+    """`page 3 is a picture`, `pages 3, 4 are pictures`."""
+    if len(numbers) == 1:
+        return f"page {numbers[0]} is a picture"
+    named = ", ".join(map(str, numbers[:MAX_NAMED_PAGES]))
+    more = f" and {len(numbers) - MAX_NAMED_PAGES} more" if len(numbers) > MAX_NAMED_PAGES else ""
+    return f"pages {named}{more} are pictures"
+
+
+def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int], notes: list[str]) -> list[str]:
+    """The text of each page, of those that are pictures as far as Tesseract reads it."""
+    render = _open_renderer(data)
+    read = list(pages)
+    for number in pictures[:MAX_PAGES]:
+        try:
+            with explain_faults("page"):
+                read[number - 1] = recognize_text(render(number))
+        except InvalidInputError as error:
+            notes.append(f"page {number} {error.what}")
+    if len(pictures) > MAX_PAGES:
+        notes.append(f"{_name_pages(pictures[MAX_PAGES:])} too, beyond the first {MAX_PAGES}, and not read")
+    return read
+
+
+def _open_renderer(data: bytes) -> Callable[[int], Any]:
+    """What makes a picture of a page, by its number from 1. Raises `InvalidInputError` for a broken PDF."""
+    pypdfium2 = load_library("pypdfium2")
+    with explain_faults(KIND):
+        document = pypdfium2.PdfDocument(data)
+
+    def render(number: int) -> Any:
+        page = document[number - 1]
+        width, height = page.get_size()
+        largest = (MAX_PIXELS / max(1, width * height)) ** 0.5
+        return page.render(scale=min(PIXELS_PER_INCH / POINTS_PER_INCH, largest)).to_pil()
+
+    return render
 
 
 def build_page_fragment(place: str) -> str:

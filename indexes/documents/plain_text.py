@@ -16,15 +16,15 @@ _BULLET = re.compile(r"^\s*(?:[-*•–·]|\[[ xX]\])\s+")
 
 def chunk_plain_text(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """No title, and the passages of plain text."""
-    return "", chunk_blocks(_read_blocks(text), split)
+    return "", chunk_blocks(read_text_blocks(text), split)
 
 
-def _read_blocks(text: str) -> Iterator[Block]:
-    """The paragraphs. A first line without a full stop and with an empty line below is the heading of all."""
+def read_text_blocks(text: str, *, headed: bool = True) -> Iterator[Block]:
+    """The paragraphs. If `headed`, a first line without a full stop above an empty line is the heading of all."""
     headings: tuple[str, ...] = ()
     heading_line = 0
     for number, lines in enumerate(_split_paragraphs(text)):
-        if number == 0 and _is_heading(lines):
+        if headed and number == 0 and _is_heading(lines):
             headings, heading_line = (lines[0].text,), lines[0].number
         else:
             yield replace(_to_block(lines), headings=headings, heading_line=heading_line)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from indexes.documents import csv_tables, html, json_files, json_lines, markdown, pdf, plain_text
+from indexes.documents import csv_tables, html, images, json_files, json_lines, markdown, pdf, plain_text
 from indexes.documents.document_reader import DocumentReader
+from indexes.documents.office import docx, eml, epub, mbox, odp, ods, odt, pptx, rtf, xlsx
 from schemas.errors import InvalidInputError
 
 READERS: tuple[DocumentReader, ...] = (
@@ -14,6 +15,17 @@ READERS: tuple[DocumentReader, ...] = (
     json_files.READER,
     json_lines.READER,
     pdf.READER,
+    docx.READER,
+    odt.READER,
+    rtf.READER,
+    epub.READER,
+    pptx.READER,
+    odp.READER,
+    xlsx.READER,
+    ods.READER,
+    eml.READER,
+    mbox.READER,
+    images.READER,
 )
 READER_BY_SUFFIX = {suffix: reader for reader in READERS for suffix in reader.suffixes}
 EXPECTED_SUFFIXES = ", ".join(suffix.removeprefix(".") for suffix in READER_BY_SUFFIX)  # for messages

@@ -50,6 +50,7 @@ class ParsedDocument:
     passages: tuple[Passage, ...] = ()
     notes: tuple[str, ...] = ()  # oddities of a file that has passages
     reason: str = ""  # why a file is left out; "" for one with passages
+    lacks_ocr: bool = False  # whether more would be read if Tesseract were installed
 
 
 def read_stamp(path: Path) -> FileStamp:
@@ -93,7 +94,8 @@ def _unreadable_error(error: OSError) -> MissingError:
 def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) -> ParsedDocument:
     """The passages of a document's bytes. `name` is its path below the folder, as ids have it.
 
-    Never raises for faults of the bytes: they are the reason why the file is left out.
+    Never raises for faults of the bytes: they are the reason why the file is left out. Raises `MissingError` where a
+    library for the type is not installed.
     """
     if not data:
         return ParsedDocument(reason="is empty")
@@ -104,8 +106,8 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
         return ParsedDocument(reason=error.what)
     passages = tuple(_to_passages(document, path, name, reader))
     if not passages:
-        return ParsedDocument(reason="; ".join(["holds no text", *document.notes]))
-    return ParsedDocument(passages, document.notes)
+        return ParsedDocument(reason="; ".join(["holds no text", *document.notes]), lacks_ocr=document.lacks_ocr)
+    return ParsedDocument(passages, document.notes, lacks_ocr=document.lacks_ocr)
 
 
 def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
@@ -116,11 +118,20 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
         text = _clean_text(chunk.text)
         if not re.search(r"\w", text):
             continue
-        times[chunk.place] += 1
-        place = f"{chunk.place}.{times[chunk.place]}" if times[chunk.place] > 1 else chunk.place
+        place = _number_place(chunk.place, times)
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
         yield Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
+
+
+def _number_place(place: str, times: Counter[str]) -> str:
+    """`p3` the first time, then `p3.2`, `p3.3`; what another place is called already is left out."""
+    numbered = place
+    while times[numbered]:
+        times[place] += 1
+        numbered = f"{place}.{times[place]}"
+    times[numbered] = 1
+    return numbered
 
 
 def _join_titles(document_title: str, file_name: str, headings: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache as remember
+from pathlib import Path
 from traceback import format_exc
 from typing import Any
 
@@ -34,12 +35,12 @@ class Ended:
     crash: str = ""  # a traceback
 
 
-def call(*arguments: object) -> Ended:
-    """Run a command. A traceback, a hang and a panic of a library are told as a crash."""
+def call(*arguments: object, typed: str = "") -> Ended:
+    """Run a command, which reads what is `typed`. A traceback and a panic of a library are told as a crash."""
     out, err = io.BytesIO(), io.BytesIO()
-    saved = sys.stdout, sys.stderr
+    saved = sys.stdout, sys.stderr, sys.stdin
     said = io.TextIOWrapper(out, encoding="utf-8"), io.TextIOWrapper(err, encoding="utf-8", errors="backslashreplace")
-    sys.stdout, sys.stderr = said
+    sys.stdout, sys.stderr, sys.stdin = *said, io.StringIO(typed)
     code, crash = 0, ""
     try:
         _command().main(args=[str(argument) for argument in arguments], prog_name="convagent")
@@ -50,22 +51,23 @@ def call(*arguments: object) -> Ended:
     except BaseException:  # a panic of a Rust library is no Exception
         code, crash = 1, format_exc()
     finally:
-        sys.stdout, sys.stderr = saved
+        sys.stdout, sys.stderr, sys.stdin = saved
         for stream in said:
             stream.flush()
     return Ended(code, out.getvalue().decode("utf-8"), err.getvalue().decode("utf-8"), crash)
 
 
-@cache
+@remember
 def _command() -> Any:
     return typer.main.get_command(cli.app)
 
 
 @contextmanager
-def settings() -> Iterator[None]:
-    """No model, no colours, whatever the environment says."""
-    saved = {name: os.environ.get(name) for name in SETTINGS}
-    os.environ.update(SETTINGS)
+def settings(cache: Path | None = None) -> Iterator[None]:
+    """No model, no colours, and a cache of its own where one is named, whatever the environment says."""
+    chosen = SETTINGS | ({"CONVAGENT_CACHE": str(cache)} if cache else {})
+    saved = {name: os.environ.get(name) for name in chosen}
+    os.environ.update(chosen)
     try:
         yield
     finally:

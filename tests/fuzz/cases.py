@@ -6,6 +6,7 @@ or after more than `PATIENCE`, and never with a file left behind that is none of
 
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from indexes.passage_index import PassageIndex
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError, InvalidInputError
 from tests.fuzz.bench import Ended, HangError, call, settings, watched
-from tests.fuzz.mutators import LINE_WAYS, PACKED, Mutator, broken, packed, restructured, retagged
+from tests.fuzz.mutators import LINE_WAYS, PACKED, Mutator, broken, packed, restructured, retagged, rezipped
 from tests.fuzz.seeds import EDITIONS, ENDINGS, Seeds, plant
 
 CLEAN = (0, 2, 4, 5)
@@ -34,6 +35,7 @@ class Step:
     arguments: tuple[Argument, ...]
     made: tuple[Path, ...] = ()
     check: Callable[[], object] = lambda: None
+    typed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +263,19 @@ def labels(case: Case) -> Iterator[Step]:
         yield Step(("eval", "qrecc", seeds.run("qrecc"), "--truth", case.broken("truth.json", [restructured])))
 
 
+def documents(case: Case) -> Iterator[Step]:
+    """A person's own documents, one of them broken: asked about, alone or beside one that is whole."""
+    name = case.rng.choice(case.seeds.documents)
+    ways = {".md": LINE_WAYS, ".csv": LINE_WAYS, ".html": (retagged,), ".eml": LINE_WAYS, ".mbox": LINE_WAYS}
+    archive = zipfile.is_zipfile(name)
+    folder = case.place / "own"
+    folder.mkdir()
+    shutil.move(case.broken(name, [rezipped] if archive else ways.get(name.suffix, ())), folder)
+    if case.rng.random() < 0.5:
+        (folder / "good.txt").write_text("Rye bread keeps for nine days.", encoding="utf-8")
+    yield Step(("chat", "--docs", folder, "--incognito"), typed="How long does rye bread keep?\n/sources\n")
+
+
 Kind = Callable[[Case], Iterator[Step]]
 KINDS: dict[Kind, int] = {  # and how often each is tried
     topics: 12,
@@ -272,13 +287,14 @@ KINDS: dict[Kind, int] = {  # and how often each is tried
     dialogues: 12,
     touche: 2,
     labels: 12,
+    documents: 12,
 }
 
 
 @contextmanager
 def planted() -> Iterator[Seeds]:
     """The seeds in a directory that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="convagent-fuzz-") as place, settings():
+    with tempfile.TemporaryDirectory(prefix="convagent-fuzz-") as place, settings(Path(place) / "cache"):
         yield plant(Path(place), _made)
 
 
@@ -310,7 +326,7 @@ def _tried(step: Step, place: Path) -> tuple[int, list[str]]:
     before = set(place.rglob("*"))
     try:
         with watched():
-            ended = call(*step.arguments)
+            ended = call(*step.arguments, typed=step.typed)
             found = [*_said_badly(ended, place.parent), *(_not_whole(step) if not ended.code else ())]
     except HangError as late:
         return 1, [f"hangs: {late}"]

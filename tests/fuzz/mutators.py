@@ -5,8 +5,11 @@ A mutator takes a source of randomness and the contents of a file, and gives oth
 
 import bz2
 import gzip
+import io
 import json
 import re
+import warnings
+import zipfile
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -16,6 +19,7 @@ import zstandard
 Mutator = Callable[[Random, bytes], bytes]
 LONG = 10_000_000  # characters of a line that is too long
 BRACKETS = 100_000
+BOMB = 60_000_000  # times a few bytes that a member of an archive is grown by
 
 # Values as they stand in JSON text, which `json.dumps` would not write.
 RAW_VALUES = (
@@ -364,6 +368,38 @@ def retagged(rng: Random, data: bytes) -> bytes:
     else:
         text = rng.choice(PROLOGUES) + text.replace("</title>", "&lol9;&lol;</title>", 1)
     return text.encode("utf-8", "replace")
+
+
+def rezipped(rng: Random, data: bytes) -> bytes:
+    """An archive with a member broken, left out, renamed, there twice, or grown beyond all measure."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = [(name, archive.read(name)) for name in archive.namelist()]
+    except Exception:  # broken before; what is raised then has no common base
+        return inserted(rng, data)
+    place = rng.randrange(len(members)) if members else 0
+    name, content = members.pop(place) if members else ("content.xml", b"")
+    way = rng.randrange(100)
+    if way < 70:
+        members.insert(place, (name, rng.choice((retagged, retagged, *BYTE_WAYS))(rng, content)))
+    elif way < 80:
+        members += [(name, content), (name, flipped(rng, content))]
+    elif way < 85:
+        members.append(
+            (rng.choice(("../../etc/passwd", "/x", "x" * 60_000, "\x1b[31m", "a/" * 900 + "x", " ")), content)
+        )
+    elif way < 88:
+        return _zip([*members, (name, content + rng.choice((b" ", b"<p/>")) * BOMB)], zipfile.ZIP_DEFLATED)
+    return _zip(members, rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2)))
+
+
+def _zip(members: list[tuple[str, bytes]], compression: int) -> bytes:
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", compression) as archive:
+        warnings.simplefilter("ignore")  # of names that are there twice
+        for name, content in members:
+            archive.writestr(name or " ", content)
+    return stream.getvalue()
 
 
 BYTE_WAYS: tuple[Mutator, ...] = (

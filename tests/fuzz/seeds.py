@@ -46,6 +46,11 @@ class Seeds:
     def __getitem__(self, name: str) -> Path:
         return self.place / name
 
+    @property
+    def documents(self) -> list[Path]:
+        """A file of each format that a person's own documents may have."""
+        return sorted(self["documents"].iterdir())
+
     def topics(self, edition: str) -> Path:
         return self.place / f"{edition}.json"
 
@@ -68,6 +73,7 @@ def plant(place: Path, invoke: Invoke) -> Seeds:
         invoke("convert", seeds.run(edition), "-o", seeds[f"{edition}.trec"])
     _rankings(seeds)
     _other_tasks(seeds)
+    _documents(seeds)
     invoke("spans", seeds["rcd.xml"], "-o", seeds["spans.tsv"])
     invoke("rank", seeds["rcd.xml"], "-i", seeds["index"], "-k", "5", "-o", seeds["rcd.trec"])
     invoke("touche", "-i", seeds["touche"], "-o", seeds["touche-out"], "-k", "5")
@@ -162,3 +168,12 @@ def _other_tasks(seeds: Seeds) -> None:
     portal["arguments"] = portal["arguments"][:4]
     (seeds["touche"] / "portal.json").write_text(json.dumps(portal), encoding="utf-8")
     shutil.copy(EXAMPLES / "touche" / "relevance.qrels", seeds["touche.qrels"])
+
+
+def _documents(seeds: Seeds) -> None:
+    """The examples of office files; of text, web pages, PDFs and pictures one each."""
+    own = EXAMPLES / "documents"
+    others = ("recipes/rye-bread.md", "recipes/pancakes.html", "contacts.csv", "bicycle/trailer-manual.pdf")
+    seeds["documents"].mkdir()
+    for path in (*(own / "office").iterdir(), *(own / name for name in others), *(EXAMPLES / "scans").iterdir()):
+        shutil.copy(path, seeds["documents"])

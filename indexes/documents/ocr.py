@@ -1,0 +1,64 @@
+"""Reading the text of pictures with Tesseract, where it is installed."""
+
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from itertools import groupby
+from typing import Any
+
+from indexes.documents.libraries import INSTALL, load_library
+
+PROGRAM = "tesseract"
+LIBRARIES = ("pytesseract", "PIL", "pypdfium2")
+HOW_TO_INSTALL = f"Tesseract (apt install tesseract-ocr; brew install tesseract) and {INSTALL}"
+MAX_PAGES = 200  # of a document that are read so; the rest is left out
+MAX_SECONDS = 60  # for one page
+MAX_PIXELS = 20_000_000  # of a picture that is given to Tesseract; a larger one is made smaller
+MAX_DECLARED_PIXELS = 100_000_000  # of a picture that is opened at all
+MIN_CONFIDENCE = 50  # percent, of a word; photographs are full of words that are none
+MAX_LANGUAGES = 3  # installed ones that are looked for together; more take longer and mistake more
+_NO_LANGUAGES = {"osd", "equ"}
+
+
+def is_ocr_installed() -> bool:
+    """Whether the program and the libraries that it needs here are there."""
+    return shutil.which(PROGRAM) is not None and all(find_spec(name) for name in LIBRARIES)
+
+
+def recognize_text(picture: Any) -> str:
+    """The lines of text in a picture (of Pillow), with an empty line between paragraphs; "" where there are none.
+
+    Raises what the libraries raise, `RuntimeError` where it takes longer than `MAX_SECONDS`.
+    """
+    grey = _shrink(picture).convert("L")
+    low, high = grey.getextrema()
+    if low == high:
+        return ""
+    pytesseract = load_library("pytesseract")
+    output, language = pytesseract.Output.DICT, _find_languages()
+    found = pytesseract.image_to_data(grey, lang=language, output_type=output, timeout=MAX_SECONDS)
+    return "\n\n".join("\n".join(paragraph) for paragraph in _join_words(found))
+
+
+def _shrink(picture: Any) -> Any:
+    """The picture with at most `MAX_PIXELS`."""
+    share = (MAX_PIXELS / (picture.width * picture.height)) ** 0.5
+    if share >= 1:
+        return picture
+    return picture.resize((max(1, int(picture.width * share)), max(1, int(picture.height * share))))
+
+
+@cache
+def _find_languages() -> str:
+    """The installed languages as Tesseract is told them, English first: "eng+deu"."""
+    installed = set(load_library("pytesseract").get_languages()) - _NO_LANGUAGES
+    return "+".join(sorted(installed, key=lambda name: (name != "eng", name))[:MAX_LANGUAGES])
+
+
+def _join_words(found: dict[str, list[Any]]) -> Iterator[list[str]]:
+    """The lines of each paragraph, of the words that are certain enough."""
+    columns = ("block_num", "par_num", "line_num", "text", "conf")
+    words = [row for row in zip(*(found[name] for name in columns), strict=True) if float(row[4]) >= MIN_CONFIDENCE]
+    for _, paragraph in groupby(words, key=lambda word: word[:2]):
+        yield [" ".join(word[3] for word in line) for _, line in groupby(paragraph, key=lambda word: word[2])]

@@ -1,0 +1,74 @@
+"""Electronic books (.epub) as passages, chapter by chapter in reading order. Links are not followed."""
+
+import posixpath
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+from indexes.documents.chunking import Chunk
+from indexes.documents.decoding import decode_text
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote
+from indexes.documents.html import read_html_blocks
+from indexes.documents.libraries import explain_faults
+from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.sections import chunk_sections
+from indexes.text.segmentation import SentenceSplitter
+from schemas.errors import InvalidInputError
+
+KIND = "book (EPUB)"
+MAX_BOOK_BYTES = 50_000_000  # of its chapters, unpacked
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+
+
+def chunk_epub(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The book's title, or "", and the passages, whose places are headings, or the number of a part without one.
+
+    Raises what `Archive` raises. Chapters that cannot be read become notes.
+    """
+    archive = Archive(data, KIND, MAX_BOOK_BYTES)
+    with explain_faults(KIND):
+        package = _find_package(archive)
+        names = list(_list_chapters(archive.read_xml(package), posixpath.dirname(package)))
+    title = archive.read_title(package)
+    notes: list[str] = []
+    chunks = tuple(_chunk_chapters(archive, names, split, notes))
+    return ChunkedDocument(title, chunks, tuple(notes))
+
+
+def _find_package(archive: Archive) -> str:
+    """The member that lists the others."""
+    root = archive.read_xml(_CONTAINER)
+    return next(str(found.get("full-path")) for found in root.iterfind(".//{*}rootfile"))
+
+
+def _list_chapters(package: Any, folder: str) -> Iterator[str]:
+    """The members with chapters, each once, in reading order."""
+    hrefs = {item.get("id"): item.get("href", "") for item in package.iterfind(".//{*}item")}
+    for id in dict.fromkeys(reference.get("idref") for reference in package.iterfind(".//{*}itemref")):
+        if href := unquote(hrefs.get(id, "").partition("#")[0]):
+            yield posixpath.normpath(posixpath.join(folder, href))
+
+
+def _chunk_chapters(archive: Archive, names: list[str], split: SentenceSplitter, notes: list[str]) -> Iterator[Chunk]:
+    unread = RepeatedNote(notes, "parts cannot be read")
+    locked = archive.read(_ENCRYPTION).decode("utf-8", "replace") if _ENCRYPTION in archive.names else ""
+    for number, name in enumerate(names, start=1):
+        if posixpath.basename(name) in locked:
+            raise archive.make_encrypted_error()
+        try:
+            text, _ = decode_text(archive.read(name))
+            _, blocks = read_html_blocks(text)
+        except InvalidInputError as error:
+            unread.add(f"part {number}: {error.what}")
+        else:
+            yield from chunk_sections(blocks, split, partial(_name_part, number))
+    unread.add_rest()
+
+
+def _name_part(number: int, _paragraphs: str) -> str:
+    return f"part{number}"
+
+
+READER = DocumentReader((".epub",), chunk_epub, max_bytes=MAX_ARCHIVE_BYTES)

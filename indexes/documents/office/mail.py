@@ -1,0 +1,142 @@
+"""Messages as passages: who wrote when to whom, then the text. Attachments are named and not opened.
+
+A passage's title is the subject with date and sender; what is quoted from another message comes last,
+below "quoted".
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from email import message_from_bytes
+from email.errors import MessageError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.utils import getaddresses, parsedate_to_datetime
+from itertools import groupby, islice
+
+from indexes.documents.block_building import format_row
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
+from indexes.documents.decoding import decode_text
+from indexes.documents.html import read_html_blocks
+from indexes.documents.libraries import explain_faults
+from indexes.documents.plain_text import read_text_blocks
+from indexes.text.segmentation import SentenceSplitter
+
+KIND = "message"
+QUOTED = "quoted"  # the heading of what a message quotes from another
+MAX_HEADER_CHARACTERS = 5_000  # of a field; the rest is left out
+MAX_NAMES = 20  # people and attachments that are named
+MAX_PARTS = 1_000
+NO_TEXT_ENCODINGS = {"idna", "punycode"}  # of names of hosts; they take long with a long text
+_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+
+
+def chunk_message(data: bytes, place: str, split: SentenceSplitter) -> Iterator[Chunk]:
+    """The passages of a message, all of one place. Raises `InvalidInputError` for a message that cannot be read."""
+    with explain_faults(KIND):
+        message = message_from_bytes(data)
+        blocks = [_describe_message(message), *_read_body(message)]
+        heading = _name_message(message)
+    headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
+    return (replace(chunk, place=place) for chunk in chunk_blocks(headed, split))
+
+
+def _name_message(message: Message) -> str:
+    """`The keys (2 March 2025, from Ida Berg)`, as far as these are known."""
+    senders = _read_people(message, "From")[:1]
+    details = ", ".join(filter(None, (_format_date(message), *(f"from {sender}" for sender in senders))))
+    return f"{_read_field(message, 'Subject') or 'Message'}{f' ({details})' if details else ''}"
+
+
+def _describe_message(message: Message) -> Block:
+    """What a mail program shows above the text, as a row of a table."""
+    fields = {
+        "from": ", ".join(_read_people(message, "From")),
+        "to": ", ".join([*_read_people(message, "To"), *_read_people(message, "Cc")][:MAX_NAMES]),
+        "date": _format_date(message),
+        "subject": _read_field(message, "Subject"),
+        "attachments": ", ".join(_list_attachments(message)),
+    }
+    plain = [value.replace(";", ",") for value in fields.values()]
+    return Block((Line(1, format_row(list(fields), plain)),), prose=False)
+
+
+def _read_field(message: Message, name: str) -> str:
+    """A field of the header with its encoded words decoded, or ""."""
+    raw = str(message.get(name, ""))[:MAX_HEADER_CHARACTERS]
+    try:
+        decoded = str(make_header(decode_header(raw)))
+    except (LookupError, ValueError, MessageError):  # no such encoding, or other bytes than it has
+        decoded = raw
+    return " ".join(decoded.split())
+
+
+def _read_people(message: Message, name: str) -> list[str]:
+    """The names in a field, or where there is none the addresses."""
+    return [person or address for person, address in getaddresses([_read_field(message, name)]) if person or address]
+
+
+def _format_date(message: Message) -> str:
+    """The day as its sender had it: `2 March 2025`."""
+    try:
+        date = parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
+    except (ValueError, TypeError, OverflowError):
+        return ""
+    return f"{date.day} {date:%B %Y}"
+
+
+def _list_parts(message: Message) -> list[Message]:
+    """The parts that hold no others. A whole message that is sent along is one part."""
+    return list(islice(_walk_parts(message), MAX_PARTS))
+
+
+def _walk_parts(message: Message) -> Iterator[Message]:
+    held = message.get_payload()
+    if message.get_content_maintype() == "multipart" and isinstance(held, list):
+        for part in held:
+            if isinstance(part, Message):
+                yield from _walk_parts(part)
+    else:
+        yield message
+
+
+def _is_attachment(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or part.get_content_type() not in ("text/plain", "text/html")
+
+
+def _list_attachments(message: Message) -> list[str]:
+    """Their names, or what they are where they have none."""
+    parts = [part for part in _list_parts(message) if _is_attachment(part)]
+    return [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in parts][:MAX_NAMES]
+
+
+def _read_body(message: Message) -> Iterator[Block]:
+    """The plain text, or where there is none the text of the web page."""
+    parts = [part for part in _list_parts(message) if not _is_attachment(part)]
+    plain = [part for part in parts if part.get_content_type() == "text/plain"]
+    for part in plain or parts:
+        text = _decode_part(part)
+        yield from _read_plain_text(text) if plain else read_html_blocks(text)[1]
+
+
+def _decode_part(part: Message) -> str:
+    """The text in the encoding that the part names, or else by a guess."""
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    encoding = part.get_content_charset() or "utf-8"
+    try:
+        return data.decode("utf-8" if encoding in NO_TEXT_ENCODINGS else encoding).replace("\r\n", "\n")
+    except (LookupError, ValueError):
+        return decode_text(data)[0]
+
+
+def _read_plain_text(text: str) -> Iterator[Block]:
+    """Its own paragraphs, then those with a `>` before each line, below a heading that says so."""
+    runs = [(quoted, "\n".join(lines)) for quoted, lines in groupby(text.split("\n"), key=_is_quoted)]
+    yield from (block for quoted, run in runs if not quoted for block in read_text_blocks(run, headed=False))
+    for run in (_QUOTE.sub("", run) for quoted, run in runs if quoted):
+        yield from (replace(block, headings=(QUOTED,)) for block in read_text_blocks(run, headed=False))
+
+
+def _is_quoted(line: str) -> bool:
+    return bool(_QUOTE.match(line))

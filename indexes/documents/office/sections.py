@@ -1,0 +1,34 @@
+"""Passages of documents that have headings but no lines or pages to name: a place is the heading above."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from indexes.documents.chunking import Block, Chunk, chunk_blocks
+from indexes.documents.passage_ids import escape_place
+from indexes.text.segmentation import SentenceSplitter
+
+NOTES = "Notes"  # the heading of footnotes and endnotes, which come last, and of a speaker's notes
+
+
+def name_paragraphs(numbers: str) -> str:
+    """The place of a passage without a heading: `paragraph3`, `paragraphs3-7`."""
+    return f"paragraph{'s' if '-' in numbers else ''}{numbers}"
+
+
+def chunk_sections(
+    blocks: Iterable[Block], split: SentenceSplitter, name_unheaded: Callable[[str], str] = name_paragraphs
+) -> Iterator[Chunk]:
+    """The passages. A place is the last heading above the passage's start; without one, `name_unheaded` makes it.
+
+    It is given the numbers of the passage's paragraphs: "3", "3-7".
+    """
+    numbered = [_number_block(number, block) for number, block in enumerate(blocks, start=1)]
+    for chunk in chunk_blocks(numbered, split):
+        headings = numbered[int(chunk.place.partition("-")[0]) - 1].headings
+        place = escape_place(headings[-1]) if headings else ""
+        yield replace(chunk, place=place or name_unheaded(chunk.place))
+
+
+def _number_block(number: int, block: Block) -> Block:
+    """The block with its own number instead of those of lines."""
+    return replace(block, lines=tuple(replace(line, number=number) for line in block.lines), heading_line=0)

@@ -1,0 +1,484 @@
+"""Office files, books, mail and pictures as documents: their passages and places, and what is done about bad ones."""
+
+import io
+import os
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agent.chat.citations import cited_sources
+from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.store import Store
+from indexes.documents.ocr import is_ocr_installed
+from indexes.documents.office import archives, mbox, sheets
+from indexes.documents.reading import ParsedDocument, parse_document
+from indexes.text.sentences import split_sentences
+from tests.conftest import EXAMPLES
+from tests.make_example_documents import (
+    make_docx,
+    make_epub,
+    make_image,
+    make_message,
+    make_odf_list,
+    make_odf_paragraph,
+    make_odf_slide,
+    make_odf_table,
+    make_open_document,
+    make_pptx,
+    make_rtf,
+    make_scanned_pdf,
+    make_xlsx,
+    pack,
+    write_examples,
+)
+from tests.test_documents import opened, own, passages, skipped
+
+OWN, SCANS = EXAMPLES / "documents", EXAMPLES / "scans"
+needs_ocr = pytest.mark.skipif(not is_ocr_installed(), reason="Tesseract is not installed")
+
+
+def read(name: str, data: bytes | str) -> ParsedDocument:
+    return parse_document(Path(name), name, data if isinstance(data, bytes) else data.encode(), split_sentences)
+
+
+# The examples
+
+
+@pytest.fixture(scope="module")
+def assistant(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
+    return open_assistant("examples", opened(OWN, tmp_path_factory.mktemp("own")).index, "none", None)
+
+
+@pytest.fixture(scope="module")
+def scans(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
+    return open_assistant("scans", opened(SCANS, tmp_path_factory.mktemp("scans")).index, "none", None)
+
+
+ASKED = [
+    # a question, the place of its answer, words of the answer
+    ("How much is the deposit for the garage?", "garage-lease.docx:Lease of the garage", "216 euros"),
+    ("Who holds the key to the roller door?", "garage-lease.docx:Keys", "Hedda Quist"),
+    ("How often is the humidifier beside the piano filled?", "piano.odt:Humidity", "every four days"),
+    ("How long does the telescope have to stand outside?", "telescope.rtf:Notes on the telescope", "forty minutes"),
+    ("How much did the tongue of the bell weigh?", "clockmaker.epub:The Drowned Bell", "nineteen pounds"),
+    ("How many people does the hall seat?", "choir-evening.pptx:slide4", "140 people"),
+    ("Why do the altos meet earlier?", "choir-evening.pptx:slide3", "the Heron is still too slow"),
+    ("From which wind force is the dinghy reefed?", "sailing-course.odp:slide3", "wind force four"),
+    ("What is the premium of the legal costs insurance policy?", "insurance.xlsx:Policies!6", "211.40 EUR"),
+    ("What is the colour of the queen's mark in the Elder hive?", "beehives.ods:Harvest!3", "blue"),
+    ("What number has the spare rotor for the pump?", "aquarium.eml:message", "7441"),
+    ("When is the return match against Steinach?", "chess-club.mbox:message2", "29 March"),
+    ("When did Anselm Roth write about the chess clocks?", "chess-club.mbox:message3", "20 March 2025"),
+]
+
+
+@pytest.mark.parametrize(("question", "place", "answer"), ASKED, ids=[row[1].partition(":")[0] for row in ASKED])
+def test_what_is_asked_is_answered_with_its_place(question: str, place: str, answer: str, assistant: Assistant) -> None:
+    result = Session(assistant, Store(None)).ask(question)
+    assert answer in result.response.text
+    assert f"office/{place}" in [source.passage.id for source in cited_sources(result)]
+
+
+@needs_ocr
+@pytest.mark.parametrize(
+    ("question", "place", "answer"),
+    [
+        ("When is the laundry ready?", "laundry-receipt.png:p1", "17 April"),
+        ("What does the number for repairs of the dishwasher begin with?", "dishwasher-warranty.pdf:p2", "0555"),
+    ],
+)
+def test_what_is_asked_is_answered_from_pictures(question: str, place: str, answer: str, scans: Assistant) -> None:
+    result = Session(scans, Store(None)).ask(question)
+    assert answer in result.response.text
+    assert cited_sources(result)[0].passage.id == place
+
+
+def test_the_examples_can_be_made_again(tmp_path: Path) -> None:
+    write_examples(tmp_path / "office", tmp_path / "scans")
+    for made in (tmp_path / "office").iterdir():
+        kept = OWN / "office" / made.name
+        again, before = (parse_document(kept, made.name, path.read_bytes(), split_sentences) for path in (made, kept))
+        assert (again, before.reason) == (before, ""), made.name
+    assert {path.name for path in tmp_path.rglob("*.*")} == {
+        path.name for folder in (OWN / "office", SCANS) for path in folder.iterdir()
+    }
+
+
+# What the passages are
+
+WORD = [("Heading1", "Use"), ("", "One car.")]
+REPEATED = [("Heading1", "Use"), ("", "word " * 100), ("Heading1", "Use: more"), ("", "word " * 100)] * 2
+TEXT_CELLS = make_odf_table([["a", "b"], ["1", "x"]], "One")
+NESTED = (
+    "<table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell>"
+    "<table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table-header-rows><table:table-row>"
+    "<table:table-cell><text:p>1<draw:frame><draw:text-box><text:p>box</text:p></draw:text-box></draw:frame></text:p>"
+    "</table:table-cell><table:table-cell><office:annotation><text:p>no</text:p></office:annotation><table:table>"
+    "<table:table-row><table:table-cell><text:p>in</text:p></table:table-cell></table:table-row></table:table>"
+    "</table:table-cell></table:table-row></table:table>"
+)
+REPEATED_CELLS = (
+    '<table:table table:name="A: b"><table:table-row table:number-rows-repeated="1000"><table:table-cell '
+    'table:number-columns-repeated="16000"/></table:table-row><table:table-row table:number-rows-repeated="2">'
+    '<table:table-cell office:value-type="percentage" office:value="0.19"/><table:table-cell '
+    'office:value-type="currency" office:currency="EUR" office:value="3"/></table:table-row></table:table>'
+)
+KINDS = [
+    # name, contents, (place, title, text) of every passage
+    ("a.docx", make_docx("", WORD), [("Use", "Use", "One car.")]),
+    ("a.docx", make_docx("Lease", WORD), [("Use", "Lease: Use", "One car.")]),
+    ("a.docx", make_docx("", [("", "One."), ("", "Two.[1]")], ["Three."]), [
+        ("paragraphs1-3", "a.docx", "One.\nTwo.\nNotes: Three."),
+    ]),
+    ("a.docx", make_docx("", REPEATED), [
+        ("Use", "Use", ("word " * 100).strip()), ("Use%3A more", "Use: more", ("word " * 100).strip()),
+        ("Use.2", "Use", ("word " * 100).strip()), ("Use%3A more.2", "Use: more", ("word " * 100).strip()),
+    ]),
+    ("a.docx", make_docx("", [("table", [["a", "b"], ["1", "2"]])]), [("paragraph1", "a.docx", "a: 1; b: 2.")]),
+    ("a.odt", make_open_document("text", make_odf_paragraph("Use", "h") + make_odf_list(["a", "b"])), [
+        ("Use", "Use", "a;\nb."),
+    ]),
+    ("a.odt", make_open_document("text", make_odf_paragraph("T", "p", 'text:style-name="Title"') + TEXT_CELLS, "D"), [
+        ("T", "D: T", "a: 1; b: x."),
+    ]),
+    ("a.odt", make_open_document("text", "<text:p>a<text:s text:c='3'/>b<text:note><text:note-citation>1</text:note"
+     "-citation><text:note-body><text:p>N.</text:p></text:note-body></text:note><office:annotation><text:p>no</text:p>"
+     "</office:annotation></text:p>"), [("paragraphs1-2", "a.odt", "a b.\nNotes: N.")]),
+    ("a.odt", make_open_document("text", NESTED), [("paragraph1", "a.odt", "a: 1 box; b: in.")]),
+    ("a.ods", make_open_document("spreadsheet", TEXT_CELLS.replace('"float" office:value="1"',
+     '"date" office:date-value="2025-05-28T00:00:00"')), [("One!2", "a.ods: One", "a: 2025-05-28; b: x.")]),
+    ("a.rtf", make_rtf(["Grüße aus Łódź.".replace("Łódź", "Köln")]), [("paragraph1", "a.rtf", "Grüße aus Köln.")]),
+    ("a.rtf", rb"{\rtf1 \u321?\'f3d\u378? {\pict " + b"0a" * 9000 + rb"}{\field{\*\fldinst{HYPERLINK \"x\"}}"
+     rb"{\fldrslt{here}}}.}", [("paragraph1", "a.rtf", "Łódź here.")]),
+    ("a.epub", make_epub("B", [("One", ["A."]), ("Two", ["C."])]), [("One", "B: One", "A."), ("Two", "B: Two", "C.")]),
+    ("a.epub", make_epub("B", [("", ["A."])]), [("part1", "B", "A.")]),
+    ("a.pptx", make_pptx("", [("T", ["x"], [["a", "b"], ["1", "2"]], "N")]), [
+        ("slide1", "T", "x.\na: 1; b: 2.\nNotes: N"),
+    ]),
+    ("a.pptx", make_pptx("", [("", ["x"], [], ""), ("Only", [], [], "")]), [
+        ("slide1", "a.pptx", "x"), ("slide2", "a.pptx", "Only."),
+    ]),
+    ("a.odp", make_open_document("presentation", make_odf_slide("T", [TEXT_CELLS], "N")), [
+        ("slide1", "T", "a: 1; b: x.\nNotes: N"),
+    ]),
+    ("a.xlsx", make_xlsx({"F!1": [["a", "b"], [1.0, None], [], [True, "x: y"]]}), [
+        ("F!1!2", "a.xlsx: F!1", "a: 1."), ("F!1!4", "a.xlsx: F!1", "a: yes; b: x: y."),
+    ]),
+    ("a.xlsx", make_xlsx({"S": [[0.19], [0.05]]}, {"A": "0.0%"}), [
+        ("S!1", "a.xlsx: S", "column 1: 19.0%."), ("S!2", "a.xlsx: S", "column 1: 5.0%."),
+    ]),
+    ("a.xlsx", make_xlsx({"S": [[3], [4]]}, {"A": "#,##0.00 [$€-407];[Red]-0"}), [
+        ("S!1", "a.xlsx: S", "column 1: 3.00 €."), ("S!2", "a.xlsx: S", "column 1: 4.00 €."),
+    ]),
+    ("a.ods", make_open_document("spreadsheet", REPEATED_CELLS), [
+        ("A%3A b!1001", "a.ods: A: b", "column 1: 19%; column 2: 3.00 EUR."),
+        ("A%3A b!1002", "a.ods: A: b", "column 1: 19%; column 2: 3.00 EUR."),
+    ]),
+    ("a.eml", make_message("=?utf-8?q?=C3=BC?=", "a@b.example", "C <c@d.example>", "?", "One.\n> Two.\nThree."), [
+        ("message", "ü (from a@b.example)", "from: a@b.example; to: C; subject: ü.\nOne.\nThree.\nquoted: Two."),
+    ]),
+    ("a.eml", "Content-Type: text/html\n\n<p>One<script>x</script><img src='http://host.example/x.png'>", [
+        ("message", "Message", "One"),
+    ]),
+    ("a.mbox", "From x 2025\nSubject: A\n\nOne.\n>From here.\n\nFrom x 2025\nSubject: B\n\nTwo.\n\nFrom the sea.\n", [
+        ("message1", "A", "subject: A.\nOne.\nFrom here."), ("message2", "B", "subject: B.\nTwo.\nFrom the sea."),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "data", "expected"), KINDS)
+def test_every_kind(name: str, data: bytes | str, expected: list[tuple[str, str, str]]) -> None:
+    document = read(name, data)
+    found = [(passage.id.partition(":")[2], passage.title, passage.text) for passage in document.passages]
+    assert (found, document.reason) == (expected, "")
+
+
+def test_what_is_sent_along_is_named_and_not_read() -> None:
+    inner = make_message("Inner", "x@y.example", "z@y.example", "", "Secret words.")
+    parts = make_message("Outer", "a@b.example", "c@d.example", "", "Hello.", "plan; final.pdf")
+    forwarded = parts.replace("--part--", f"--part\nContent-Type: message/rfc822\n\n{inner}\n--part--")
+    [passage] = read("a.eml", forwarded).passages
+    assert "attachments: plan, final.pdf, message/rfc822." in passage.text
+    assert "Secret" not in passage.text
+
+
+def test_what_stands_on_every_slide_is_left_out() -> None:
+    from pptx import Presentation
+
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.shapes.title.text = "Reefing"
+    slide.placeholders[1].text = "From wind force four."
+    for shape in slide.slide_layout.placeholders:
+        if shape.placeholder_format.type.name in ("FOOTER", "SLIDE_NUMBER", "DATE"):
+            shape.text_frame.text = "Sailing club Vell"
+            slide.shapes._spTree.append(deepcopy(shape._element))
+    stream = io.BytesIO()
+    presentation.save(stream)
+    assert [passage.text for passage in read("a.pptx", stream.getvalue()).passages] == ["From wind force four."]
+
+
+def test_changes_that_were_not_accepted_are_read_as_word_shows_them() -> None:
+    changed = (
+        "</w:t></w:r><w:ins><w:r><w:t>three</w:t></w:r></w:ins><w:del><w:r><w:delText>two</w:delText></w:r></w:del>"
+    )
+    data = make_docx("", [("", "Bring @ spoons.")])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {
+            name: archive.read(name).replace(b"@", f"{changed}<w:r><w:t>".encode()) for name in archive.namelist()
+        }
+    assert read("a.docx", pack(members)).passages[0].text == "Bring three spoons."
+
+
+# What is left out, and why
+
+BILLION = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+OUTSIDE = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+ARCHIVES = {
+    "docx": make_docx("", WORD),
+    "odt": make_open_document("text", make_odf_paragraph("One.")),
+    "epub": make_epub("B", [("One", ["A."])]),
+    "pptx": make_pptx("", [("T", ["x"], [], "")]),
+    "odp": make_open_document("presentation", make_odf_slide("T", [])),
+    "xlsx": make_xlsx({"S": [["a"], ["b"]]}),
+    "ods": make_open_document("spreadsheet", TEXT_CELLS),
+}
+MAIN = {
+    "docx": "word/document.xml", "odt": "content.xml", "epub": "book/package.opf", "pptx": "ppt/slides/slide1.xml",
+    "odp": "content.xml", "xlsx": "xl/worksheets/sheet1.xml", "ods": "content.xml",
+}  # fmt: skip
+PARTS = sorted(MAIN.items())
+
+
+def change(suffix: str, edit: Callable[[bytes], bytes]) -> bytes:
+    """The file of a kind with another main part."""
+    with zipfile.ZipFile(io.BytesIO(ARCHIVES[suffix])) as archive:
+        members: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    members[MAIN[suffix]] = edit(archive_part(members, suffix))
+    return pack(members)
+
+
+def archive_part(members: dict[str, str | bytes], suffix: str) -> bytes:
+    part = members[MAIN[suffix]]
+    return part if isinstance(part, bytes) else part.encode()
+
+
+def declare(declaration: str, encoding: str, part: bytes) -> bytes:
+    text = part.decode().partition("?>")[2] if part.startswith(b"<?xml") else part.decode()
+    return (declaration + text.replace(">", ">&a;", 1)).encode(encoding)
+
+
+@pytest.mark.parametrize("suffix", MAIN)
+@pytest.mark.parametrize("declaration", [BILLION, OUTSIDE])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_xml_that_declares_entities_is_refused(suffix: str, declaration: str, encoding: str) -> None:
+    reason = read(f"a.{suffix}", change(suffix, partial(declare, declaration, encoding))).reason
+    assert reason == "declares XML entities, which are not expanded"
+
+
+@pytest.mark.parametrize("suffix", MAIN)
+def test_what_unpacks_to_too_much_is_refused(suffix: str) -> None:
+    bomb = change(suffix, lambda part: part + b" " * 250_000_000)
+    assert len(bomb) < 500_000
+    assert read(f"a.{suffix}", bomb).reason.startswith("unpacks to more than ")
+    liar = bytearray(bomb)  # what it declares is small
+    for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        at = bomb.rfind(
+            MAIN[suffix].encode(), 0, bomb.rfind(b"PK\x05\x06") if offset == 24 else bomb.find(b"PK\x01\x02")
+        )
+        struct.pack_into("<I", liar, bomb.rfind(signature, 0, at) + offset, 1000)
+    assert read(f"a.{suffix}", bytes(liar)).reason.startswith("is a broken ")
+
+
+@pytest.mark.parametrize("suffix", MAIN)
+def test_what_has_too_many_parts_is_refused(suffix: str) -> None:
+    many = pack({f"{number}": b"" for number in range(archives.MAX_MEMBERS + 1)})
+    assert read(f"a.{suffix}", many).reason == "has more than 10,000 parts"
+
+
+@pytest.mark.parametrize("suffix", MAIN)
+def test_deep_markup_is_refused(suffix: str) -> None:
+    end = {"docx": b"</w:body>", "odt": b"</text:p>", "ods": b"</text:p>", "odp": b"</text:p>"}.get(suffix, b"</")
+    deep = b"<text:p>" * 50_000 + b"</text:p>" * 50_000 if end == b"</text:p>" else b"<a>" * 50_000
+    data = change(suffix, lambda part: part.replace(end, deep + end, 1))
+    assert read(f"a.{suffix}", data).reason.startswith(("is nested too deeply", "is a broken "))
+
+
+BAD = [
+    # name, contents, the reason
+    ("a.docx", b"no archive", "is a broken Word file (File is not a zip file)"),
+    ("a.docx", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "is an encrypted Word file, or one of an old format"),
+    ("a.docx", pack({"a.txt": "x"}), "is a broken Word file ("),
+    ("a.docx", make_docx("", []), "holds no text"),
+    ("a.odt", ARCHIVES["ods"], "is no OpenDocument text, whatever its name says"),
+    (
+        "a.odt",
+        pack({"META-INF/manifest.xml": "<x encryption-data/>", "content.xml": "?"}),
+        "is an encrypted OpenDocument",
+    ),
+    ("a.odt", ARCHIVES["odt"][:300], "is a broken OpenDocument text ("),
+    (
+        "a.ods",
+        make_open_document("spreadsheet", TEXT_CELLS.replace('"1"', '"one"')),
+        "is a broken OpenDocument spreads",
+    ),
+    ("a.rtf", b"plain text", "is no rich text file, whatever its name says"),
+    ("a.rtf", b"{\\rtf1 " + b"{\\fonttbl" + b"\\f1 " * 20_000, "is a rich text file that is too long"),
+    ("a.rtf", b"{\\rtf1 }", "holds no text"),
+    ("a.epub", pack({"META-INF/container.xml": "<x/>"}), "is a broken book (EPUB) ("),
+    ("a.epub", make_epub("B", []), "holds no text"),
+    ("a.pptx", ARCHIVES["xlsx"], "is a broken PowerPoint presentation ("),
+    ("a.xlsx", ARCHIVES["docx"], "is a broken Excel workbook ("),
+    ("a.mbox", b"Dear diary,", "is no mailbox, whatever its name says"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "reason"), BAD)
+def test_what_cannot_be_read_is_named(name: str, data: bytes, reason: str) -> None:
+    document = read(name, data)
+    assert (document.passages, document.reason[: len(reason)]) == ((), reason)
+
+
+def test_a_locked_zip_and_a_locked_book_are_encrypted() -> None:
+    locked = bytearray(ARCHIVES["odt"])
+    for signature, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        place = locked.find(signature)
+        while place >= 0:
+            locked[place + offset] |= 1
+            place = locked.find(signature, place + 1)
+    assert read("a.odt", bytes(locked)).reason.startswith("is an encrypted OpenDocument text")
+    with zipfile.ZipFile(io.BytesIO(ARCHIVES["epub"])) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["META-INF/encryption.xml"] = b'<CipherReference URI="book/chapter1.xhtml"/>'
+    assert read("a.epub", pack(members)).reason.startswith("is an encrypted book (EPUB)")
+
+
+def test_a_broken_chapter_or_message_is_told_and_the_rest_is_read() -> None:
+    with zipfile.ZipFile(io.BytesIO(make_epub("B", [("One", ["A."]), ("Two", ["C."])]))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name != "book/chapter1.xhtml"}
+    document = read("a.epub", pack(members))
+    assert [passage.id for passage in document.passages] == ["a.epub:Two"]
+    assert document.notes[0].startswith(
+        "part 1: is a broken book (EPUB) (\"There is no item named 'book/chapter1.xhtml'"
+    )
+    nested = "".join(f"Content-Type: multipart/mixed; boundary={n}\n\n--{n}\n" for n in range(3000))
+    document = read("a.mbox", f"From x 2025\n{nested}\n\nFrom x 2025\nSubject: B\n\nTwo.\n")
+    assert [passage.id for passage in document.passages] == ["a.mbox:message2"]
+    assert document.notes == ("message 1 is nested too deeply",)
+
+
+def test_only_so_many_rows_and_messages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "MAX_ROWS", 3)
+    monkeypatch.setattr(mbox, "MAX_MESSAGES", 2)
+    rows: list[list[object]] = [["a"]]
+    rows += [[number] for number in range(9)]
+    for name, data in (
+        ("a.xlsx", make_xlsx({"S": rows})),
+        ("a.ods", make_open_document("spreadsheet", make_odf_table([[str(cell) for cell in row] for row in rows]))),
+    ):
+        document = read(name, data)
+        assert (len(document.passages), document.notes) == (3, ("only its first 3 rows are read",))
+    document = read("a.mbox", "From x 2025\n\nOne.\n\n" * 5)
+    assert (len(document.passages), document.notes) == (2, ("only its first 2 messages are read",))
+
+
+@pytest.mark.parametrize("cell", ['r="XFD1048576"', 'r="A99999999999"', 'r="ZZZZZZ1"', 'r="1"'])
+def test_a_cell_that_claims_a_far_place(cell: str) -> None:
+    row = f'<row r="1"><c t="inlineStr"><is><t>n</t></is></c></row><row><c {cell}><v>1</v></c></row></sheetData>'
+    data = change("xlsx", lambda part: part.replace(b"</sheetData>", row.encode()))
+    document = read("a.xlsx", data)
+    assert document.passages or document.reason
+
+
+def test_many_wide_rows_from_a_small_sheet_stop_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "MAX_CHARACTERS", 1_000_000)
+    wide = TEXT_CELLS.replace("<table:table-row>", '<table:table-row table:number-rows-repeated="99999999">', 1)
+    wide = wide.replace("<table:table-cell", '<table:table-cell table:number-columns-repeated="99999"')
+    document = read("a.ods", make_open_document("spreadsheet", wide))
+    assert document.notes[0].startswith("only its first ")
+    assert sum(len(passage.text) for passage in document.passages) <= sheets.MAX_CHARACTERS
+
+
+def test_links_to_elsewhere_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("Secret words.")
+    uri = (tmp_path / "secret.txt").as_uri()
+    picture = '<w:drawing><pic:pic><pic:blipFill><a:blip r:link="rId9"/></pic:blipFill></pic:pic></w:drawing>'
+    names = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '
+    names += 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
+    names += 'xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture" '
+    with zipfile.ZipFile(io.BytesIO(ARCHIVES["docx"])) as archive:
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+    relation = f'<Relationship Id="rId9" Target="{uri}" TargetMode="External" Type="image"/></Relationships>'
+    rels = "word/_rels/document.xml.rels"
+    members[rels] = members[rels].replace("</Relationships>", relation)
+    part = members["word/document.xml"].replace("<w:document ", f"<w:document {names}")
+    members["word/document.xml"] = part.replace("<w:t ", f"{picture}<w:t ", 1)
+    assert [passage.text for passage in read("a.docx", pack(members)).passages] == ["One car."]
+
+
+# Libraries and programs that are not there
+
+EXTRA = [("a.docx", "mammoth"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl"), ("a.rtf", "striprtf.striprtf")]
+
+
+def test_without_the_extra_files_are_named_and_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {name: ARCHIVES.get(name[2:], make_rtf(["One."])) for name, _ in EXTRA}
+    folder = own(tmp_path, {"good.txt": "Rye.", "b.odt": ARCHIVES["odt"], **data})
+    with monkeypatch.context() as patch:
+        for _, library in EXTRA:
+            patch.setitem(sys.modules, library, None)  # so that importing it fails
+        documents = opened(folder, tmp_path)
+    assert documents.reading.read == ("b.odt", "good.txt")
+    assert skipped(documents) == {
+        name: f"cannot be read without {library.partition('.')[0]}; install it: pip install 'convagent[documents]'"
+        for name, library in EXTRA
+    }
+    assert opened(folder, tmp_path).reading.read == tuple(sorted(data))
+
+
+@pytest.fixture
+def no_tesseract(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """A machine without the program, until the fixture is called."""
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", "")
+    return lambda: monkeypatch.setenv("PATH", path)
+
+
+@needs_ocr
+def test_without_tesseract_pictures_are_named_and_read_later(tmp_path: Path, no_tesseract: Callable[[], None]) -> None:
+    scan, picture = make_scanned_pdf([["A page of rye bread."]]), make_image(["Oats for the winter."])
+    folder = own(tmp_path, {"a.pdf": scan, "b.png": picture, "good.txt": "Rye."})
+    found = skipped(opened(folder, tmp_path))
+    install = "install Tesseract (apt install tesseract-ocr; brew install tesseract) and pip install"
+    assert found["a.pdf"].startswith(f"holds no text; page 1 is a picture; the text is read if you {install}")
+    assert found["b.png"].startswith(f"is a picture; its text is read if you {install}")
+    no_tesseract()
+    documents = opened(folder, tmp_path)
+    assert documents.reading.read == ("a.pdf", "b.png")
+    assert passages(documents)["a.pdf:p1"].text == "A page of rye bread."
+    assert passages(documents)["b.png:p1"].text == "Oats for the winter."
+
+
+def make_png(width: int, height: int) -> bytes:
+    """A picture that is small as a file, whatever its size."""
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)), (b"IDAT", zlib.compress(b"\0" * 1000))]
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+@needs_ocr
+def test_pictures_that_are_huge_broken_or_empty() -> None:
+    assert read("a.png", make_png(12_000, 12_000)).reason == "is a picture of more than 100 megapixels"
+    assert read("a.png", make_image(["Rye."])[:200]).reason.startswith("is a broken picture (")
+    assert read("a.jpg", b"\xff\xd8").reason.startswith("is a broken picture (")
+    assert read("a.png", make_image([])).reason == "holds no text"
+    assert read("a.tif", make_image(["Oats for the winter."], "TIFF")).passages[0].id == "a.tif:p1"
