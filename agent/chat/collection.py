@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from indexes.passage_index import PassageIndex
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import extract_stems
 from schemas.errors import list_with_limit
+from schemas.records import Passage
 
 MAX_LISTED = 30  # documents named in one reply
 
@@ -26,6 +29,7 @@ class Collection:
 
     source: str  # the index or folder, as it was named
     index: PassageIndex
+    is_empty: bool = False  # whether all documents went away: then the index is that of what there was
 
     @property
     def name(self) -> str:
@@ -41,13 +45,25 @@ class Collection:
         """Its documents in a sentence, those about a subject where one is given; of an index only the size."""
         if not self.is_folder:
             return f"I search the index {self.name}: {len(self.index)} passages."
-        documents = self._list_documents()
+        documents = [] if self.is_empty else self._list_documents()
+        if not documents:
+            return "I have no documents now."
         if not subject:
             return f"I have {_count_documents(documents)}: {_name_documents(documents)}."
         found = [document for document in documents if self._is_about(document, subject)]
         if not found:
             return f"None of my {_count_documents(documents)} has “{subject}” in its path or title."
         return f"{len(found)} of my {_count_documents(documents)} by path or title: {_name_documents(found)}."
+
+    def explain_change(self, passage: Passage) -> str:
+        """What became of a cited passage since; "" where it is as it was, or from elsewhere."""
+        path = Path(url2pathname(urlsplit(passage.url).path))
+        if not self.is_folder or not path.is_relative_to(self.source):
+            return ""
+        now = None if self.is_empty else self.index.find(passage.id)
+        if now and now.text == passage.text:
+            return ""
+        return "the file has changed since" if path.exists() else "the file is gone"
 
     def _list_documents(self) -> list[Document]:
         """The files in the order of the index."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import prompts
 from agent.chat.collection import Collection
+from agent.chat.current_collection import CurrentCollection
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.small_talk import (
     FORMS,
@@ -72,11 +73,16 @@ class CallForwarder:
 class Assistant:
     """What answers, for any number of conversations, one at a time."""
 
-    collection: Collection
+    current: CurrentCollection
     model: str
-    tools: Tools
+    tools: Tools  # search and read as of the start; each question gets those of the current collection
     calls: CallForwarder = field(default_factory=CallForwarder)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def collection(self) -> Collection:
+        """The passages that the next question is asked of."""
+        return self.current.collection
 
     @property
     def source(self) -> str:
@@ -132,7 +138,9 @@ class Assistant:
     ) -> TurnResult:
         with self.lock, self.calls.forward_to(observer):
             observer.token.raise_if_cancelled()
-            return answer_turn_or_fall_back(turn, history, ptkb, replace(self.tools, show=observer.show))
+            searcher = Searcher.over(self.current.searchable.retriever, self.tools.plan, self.calls)
+            tools = replace(self.tools, search=searcher.search, read=searcher.read, show=observer.show)
+            return answer_turn_or_fall_back(turn, history, ptkb, tools)
 
 
 def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
@@ -148,13 +156,20 @@ def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: S
 
 def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embedder | None) -> Assistant:
     """An assistant over an index. Raises what `open_model` raises."""
-    calls, plan = CallForwarder(), PLAN
-    llm = open_model(model, calls)
-    retriever = open_retriever(index, embedder, plan)
-    searcher = Searcher.over(retriever, plan, calls)
-    return Assistant(
-        Collection(source, index), model, Tools(llm, searcher.search, searcher.read, plan, embedder), calls
-    )
+    return open_assistant_over(open_collection(source, index, embedder), model, embedder)
+
+
+def open_collection(source: str, index: PassageIndex, embedder: Embedder | None) -> CurrentCollection:
+    """An index, ready to be asked, which may be replaced by another."""
+    return CurrentCollection(Collection(source, index), lambda index: open_retriever(index, embedder, PLAN))
+
+
+def open_assistant_over(current: CurrentCollection, model: str, embedder: Embedder | None) -> Assistant:
+    """An assistant that asks whatever is the current collection. Raises what `open_model` raises."""
+    calls = CallForwarder()
+    searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
+    tools = Tools(open_model(model, calls), searcher.search, searcher.read, PLAN, embedder)
+    return Assistant(current, model, tools, calls)
 
 
 @dataclass(slots=True)

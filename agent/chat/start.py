@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source, resolve_source
 from agent.chat.store import Store, open_store
 from agent.chat.terminal import export_conversation, run_chat
+from agent.chat.watching import watch_documents
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from schemas.errors import MissingError, UsageError
@@ -42,14 +43,15 @@ def start_chat(request: ChatRequest) -> bool:
     embedder = open_embedder(request.embedder)
     if embedder and not request.incognito:
         embedder = cache_vectors(embedder)
-    index = open_source(source, embedder)
+    current = open_collection(str(source), open_source(source, embedder), embedder)
 
     def opener(model: str) -> Assistant:
-        return open_assistant(str(source), index, model, embedder)
+        return open_assistant_over(current, model, embedder)
 
     assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
-    return run_chat(session, opener)
+    with watch_documents(current, embedder):
+        return run_chat(session, opener)
 
 
 def _choose_chat(store: Store, request: ChatRequest) -> int | None:

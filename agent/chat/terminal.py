@@ -2,9 +2,10 @@
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,6 +44,7 @@ class Terminal:
     console: Any  # rich.console.Console
     sources: tuple[Source, ...] = ()
     offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
+    news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
     done: bool = False
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
@@ -60,6 +62,8 @@ class Terminal:
 
     def handle(self, line: str) -> bool:
         """Handle a line: a command or a question. Whether it went well; an error is shown, and the chat goes on."""
+        while self.news:
+            self._say(f"({self.news.popleft()})", "dim")
         try:
             if line.strip().startswith("/"):
                 self._run_command(line.strip())
@@ -127,9 +131,13 @@ class Terminal:
     def _show_sources(self, _argument: str) -> None:
         for source in self.sources:
             title = f"  {source.passage.title}" if source.passage.title else ""
-            self._say(f"  [{source.number}] {source.passage.id}{title}", "green")
+            self._say(f"  [{source.number}] {source.passage.id}{title}{self._mark_change(source)}", "green")
         if not self.sources:
             self._say("(no sources)", "dim")
+
+    def _mark_change(self, source: Source) -> str:
+        change = self.session.assistant.collection.explain_change(source.passage)
+        return f"  ({change})" if change else ""
 
     def _open_source(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}
@@ -137,7 +145,7 @@ class Terminal:
             listed = f"there are: {', '.join(found)}" if found else "the last answer has none"
             raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
         source = found[argument.strip("[]")]
-        self._say(f"{source.passage.id}  {source.passage.title}", "green")
+        self._say(f"{source.passage.id}  {source.passage.title}{self._mark_change(source)}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
@@ -259,6 +267,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
         ]  # an error does not keep the next from being asked
         return all(went_well)
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
+    session.assistant.current.tell = terminal.news.append
     console.print(
         to_plain_text(session.assistant.source, "bold"),
         to_plain_text(" /help for help, Ctrl-D to leave", "dim"),

@@ -28,7 +28,6 @@ from agent.chat.small_talk import ANSWERED
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
-from schemas.records import IndexInfo
 
 HERE = Path(__file__).parent
 MAX_PENDING = 100  # questions whose page can still be opened, answered or not
@@ -52,7 +51,6 @@ class Pages:
     assistant: Assistant
     store: Store
     queue: RequestQueue
-    info: IndexInfo
     incognito: bool
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
 
@@ -190,7 +188,8 @@ class Pages:
             turns=turns,
             source=self.store.read_source(chat) if chat is not None else self.assistant.source,
             assistant=self.assistant,
-            info=self.info,
+            collection=(collection := self.assistant.collection),
+            info=collection.index.info,
             incognito=self.incognito,
             chats=self.store.list_chats(words),
             words=words,

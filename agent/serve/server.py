@@ -13,9 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from agent.chat.session import open_assistant
+from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.sources import open_source
 from agent.chat.store import open_store
+from agent.chat.watching import watch_documents
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.serve.completions import Completions, RequestError, error_response
@@ -49,12 +50,15 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         embedder = open_embedder(request.embedder)
         if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
-        index = open_source(request.source, embedder)
+        current = open_collection(str(request.source), open_source(request.source, embedder), embedder)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant(str(request.source), index, request.model, embedder)
-        pages = Pages(assistant, store, queue, index.info, request.incognito)
+        assistant = open_assistant_over(current, request.model, embedder)
+        pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
-        with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
+        with (
+            watch_documents(current, embedder),
+            suppress(KeyboardInterrupt, SystemExit),
+        ):  # uvicorn ends by itself, and passes the signal on
             on_start(to_url(request.host, listening))
             server.run(sockets=[listening])
 
