@@ -45,12 +45,12 @@ class Collection:
         """Its documents in a sentence, those about a subject where one is given; of an index only the size."""
         if not self.is_folder:
             return f"I search the index {self.name}: {len(self.index)} passages."
-        documents = [] if self.is_empty else self._list_documents()
+        documents = self.list_documents()
         if not documents:
             return "I have no documents now."
         if not subject:
             return f"I have {_count_documents(documents)}: {_name_documents(documents)}."
-        found = [document for document in documents if self._is_about(document, subject)]
+        found = [document for document in documents if self.is_about(document, subject)]
         if not found:
             return f"None of my {_count_documents(documents)} has “{subject}” in its path or title."
         return f"{len(found)} of my {_count_documents(documents)} by path or title: {_name_documents(found)}."
@@ -65,14 +65,16 @@ class Collection:
             return ""
         return "the file has changed since" if path.exists() else "the file is gone"
 
-    def _list_documents(self) -> list[Document]:
+    def list_documents(self) -> list[Document]:
         """The files in the order of the index."""
+        if self.is_empty:
+            return []
         first: dict[str, str] = {}
         for id in self.index.get_ids(range(len(self.index))):
             first.setdefault(id.rpartition(":")[0] or id, id)
         return [Document(path, id) for path, id in first.items()]
 
-    def _is_about(self, document: Document, subject: str) -> bool:
+    def is_about(self, document: Document, subject: str) -> bool:
         """Whether path and title have all words of a subject."""
         (passage,) = self.index.read([document.first_passage])
         return set(extract_stems(subject)) <= set(extract_stems(f"{document.path} {passage.title}"))

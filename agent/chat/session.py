@@ -9,10 +9,12 @@ import prompts
 from agent.chat.collection import Collection
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.observer import NOBODY, Observer
+from agent.chat.scope import EVERYWHERE, select_rows
 from agent.chat.small_talk import (
     FORMS,
     SHOWN,
     SmallTalk,
+    choose_scope,
     complete_correction,
     find_last,
     has_form,
@@ -75,6 +77,7 @@ class Assistant:
 
     current: CurrentCollection
     model: str
+    initial_scope: str  # what conversations are kept to from their beginning
     tools: Tools  # search and read as of the start; each question gets those of the current collection
     calls: CallForwarder = field(default_factory=CallForwarder)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -90,23 +93,41 @@ class Assistant:
         return self.collection.source
 
     def respond(
-        self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer = NOBODY
+        self,
+        turn: Turn,
+        turns: Sequence[ChatTurn],
+        ptkb: Sequence[Statement],
+        observer: Observer = NOBODY,
+        scope: str = EVERYWHERE,
     ) -> ChatTurn:
         """Respond to what is said after these turns: talk about the talk at once, a question by the flow.
 
+        Only passages of the scope are searched; the scope of the turn that comes back is that of the next one.
         A correction ("no, I meant ...") is asked together with the question before, and takes its place. Raises
         `AnswerCancelledError` after the step in hand, once `observer` has cancelled it.
         """
         talk = recognise_small_talk(turn.utterance, turns, self.collection)
+        said = self._respond_in(scope, talk, turn, turns, ptkb, observer)
+        return replace(said, scope=choose_scope(talk, scope, self.collection))
+
+    def _respond_in(
+        self,
+        scope: str,
+        talk: SmallTalk | None,
+        turn: Turn,
+        turns: Sequence[ChatTurn],
+        ptkb: Sequence[Statement],
+        observer: Observer,
+    ) -> ChatTurn:
         if talk is None:
-            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer))
+            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer, scope))
         if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
             return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self.collection)
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = self._remember(list_questions(turns)[:-1])
-        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer), talk.kind)
+        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer, scope), talk.kind)
 
     def _reword(
         self, turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer
@@ -134,11 +155,13 @@ class Assistant:
         return to_history(turns, whole=self.tools.llm.writes_answers)
 
     def _answer(
-        self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer
+        self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> TurnResult:
         with self.lock, self.calls.forward_to(observer):
             observer.token.raise_if_cancelled()
-            searcher = Searcher.over(self.current.searchable.retriever, self.tools.plan, self.calls)
+            searchable = self.current.searchable
+            retriever = replace(searchable.retriever, rows=select_rows(scope, searchable.collection))
+            searcher = Searcher.over(retriever, self.tools.plan, self.calls)
             tools = replace(self.tools, search=searcher.search, read=searcher.read, show=observer.show)
             return answer_turn_or_fall_back(turn, history, ptkb, tools)
 
@@ -164,12 +187,14 @@ def open_collection(source: str, index: PassageIndex, embedder: Embedder | None)
     return CurrentCollection(Collection(source, index), lambda index: open_retriever(index, embedder, PLAN))
 
 
-def open_assistant_over(current: CurrentCollection, model: str, embedder: Embedder | None) -> Assistant:
-    """An assistant that asks whatever is the current collection. Raises what `open_model` raises."""
+def open_assistant_over(
+    current: CurrentCollection, model: str, embedder: Embedder | None, scope: str = EVERYWHERE
+) -> Assistant:
+    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises."""
     calls = CallForwarder()
     searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
     tools = Tools(open_model(model, calls), searcher.search, searcher.read, PLAN, embedder)
-    return Assistant(current, model, tools, calls)
+    return Assistant(current, model, scope, tools, calls)
 
 
 @dataclass(slots=True)
@@ -180,6 +205,7 @@ class Session:
     store: Store
     chat: int | None = None
     turns: tuple[ChatTurn, ...] = ()
+    scope: str | None = None  # what the next question is kept to; None: as before, or as the assistant begins
 
     @classmethod
     def resume(cls, assistant: Assistant, store: Store, chat: int) -> "Session":
@@ -192,12 +218,19 @@ class Session:
         Raises what `check_utterance` and `Assistant.respond` raise.
         """
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
-        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer)
+        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer, self.current_scope)
         if self.chat is None:
             self.chat = self.store.start_chat(self.assistant.source)
-        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind)
-        self.turns = (*self.turns, said)
+        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind, said.scope)
+        self.turns, self.scope = (*self.turns, said), said.scope
         return said.answered
+
+    @property
+    def current_scope(self) -> str:
+        """What the next question is kept to."""
+        if self.scope is not None:
+            return self.scope
+        return self.turns[-1].scope if self.turns else self.assistant.initial_scope
 
 
 def check_utterance(utterance: str) -> str:

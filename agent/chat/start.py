@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.chat.scope import EVERYWHERE, check_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source, resolve_source
 from agent.chat.store import Store, open_store
@@ -24,6 +25,7 @@ class ChatRequest:
     continue_last: bool = False  # go on with the last conversation
     chat: int | None = None  # go on with this one
     incognito: bool = False
+    only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
 
 
 def start_chat(request: ChatRequest) -> bool:
@@ -44,12 +46,14 @@ def start_chat(request: ChatRequest) -> bool:
     if embedder and not request.incognito:
         embedder = cache_vectors(embedder)
     current = open_collection(str(source), open_source(source, embedder), embedder)
+    check_scope(request.only or EVERYWHERE, current.collection)
 
     def opener(model: str) -> Assistant:
-        return open_assistant_over(current, model, embedder)
+        return open_assistant_over(current, model, embedder, request.only or EVERYWHERE)
 
     assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
+    session.scope = request.only
     with watch_documents(current, embedder):
         return run_chat(session, opener)
 

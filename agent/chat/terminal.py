@@ -29,6 +29,7 @@ Ask, and go on asking. Commands:
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
+  /only GLOB         search only there (travel/, *.pdf)  /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
 I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
@@ -49,6 +50,8 @@ class Terminal:
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
         "/new": "_start_chat",
+        "/only": "_change_scope",
+        "/everywhere": "_change_scope",
         "/sources": "_show_sources",
         "/open": "_open_source",
         "/about-me": "_change_statements",
@@ -78,7 +81,10 @@ class Terminal:
         name, _, argument = line.partition(" ")
         if name not in self._commands:
             raise UsageError(f"there is no command {name}", remedy="/help lists them.")
-        getattr(self, self._commands[name])(argument.strip())
+        if self._commands[name] == "_change_scope":
+            self._ask(line)
+        else:
+            getattr(self, self._commands[name])(argument.strip())
 
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
@@ -123,6 +129,8 @@ class Terminal:
         self.sources = cited_sources(answered)
         for chosen in answered.selected_statements:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
+        if scope := self.session.current_scope:
+            self._say(f"(only in {scope})", "dim")
         if answered.response.direct:
             self._say(answered.response.direct, "bold")
         self._say(mark_citations(self.session.turns[-1]) or "I found nothing about this in the documents.")

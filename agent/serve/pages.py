@@ -22,6 +22,7 @@ from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import cited_sources
 from agent.chat.export import mark_sentences, to_markdown, to_topics
 from agent.chat.observer import Observer
+from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.small_talk import ANSWERED
@@ -30,6 +31,7 @@ from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
 
 HERE = Path(__file__).parent
+MAX_FOLDERS = 50  # to choose from
 MAX_PENDING = 100  # questions whose page can still be opened, answered or not
 log = logging.getLogger("convagent")
 
@@ -76,9 +78,10 @@ class Pages:
     async def ask(self, request: Request) -> Response:
         form = await _read_form(request)
         chat = int(form["chat"]) if form.get("chat", "").isdecimal() else None
+        scope = form.get("scope")
         try:
             question = check_utterance(form.get("question", ""))
-            job = self.queue.submit(lambda observer: self._answer(chat, question, observer))
+            job = self.queue.submit(lambda observer: self._answer(chat, question, scope, observer))
         except ConvagentError as error:
             return self._render_page(request, chat, question=form.get("question", ""), problem=error)
         pending = PendingQuestion(secrets.token_urlsafe(8), question, chat, job)
@@ -87,10 +90,10 @@ class Pages:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, chat: int | None, question: str, observer: Observer) -> int:
+    def _answer(self, chat: int | None, question: str, scope: str | None, observer: Observer) -> int:
         """Answer a question; the conversation that the answer is kept in."""
         turns = self.store.read_turns(chat) if chat is not None else ()
-        session = Session(self.assistant, self.store, chat, turns)
+        session = Session(self.assistant, self.store, chat, turns, scope)
         session.ask(question, observer)
         return session.chat or 0
 
@@ -190,6 +193,8 @@ class Pages:
             assistant=self.assistant,
             collection=(collection := self.assistant.collection),
             info=collection.index.info,
+            scope=turns[-1].scope if turns else self.assistant.initial_scope,
+            folders=list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             incognito=self.incognito,
             chats=self.store.list_chats(words),
             words=words,

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from agent.chat.scope import check_scope
 from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.sources import open_source
 from agent.chat.store import open_store
@@ -39,6 +40,7 @@ class ServerRequest:
     host: str = "127.0.0.1"
     port: int = 8080  # 0 takes a free one
     incognito: bool = False
+    only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
 
 
 def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
@@ -51,8 +53,9 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
         current = open_collection(str(request.source), open_source(request.source, embedder), embedder)
+        check_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant_over(current, request.model, embedder)
+        assistant = open_assistant_over(current, request.model, embedder, request.only)
         pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
         with (
