@@ -30,7 +30,6 @@ from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.turn.answer_generation import is_writer
 from agent.turn.extractive_answer import says_not_found
-from agent.turn.open_retriever import open_retriever
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
@@ -157,9 +156,8 @@ class Assistant:
     def _answer(
         self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> TurnResult:
-        with self.lock, self.calls.forward_to(observer):
+        with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
             observer.token.raise_if_cancelled()
-            searchable = self.current.searchable
             retriever = replace(searchable.retriever, rows=select_rows(scope, searchable.collection))
             searcher = Searcher.over(retriever, self.tools.plan, self.calls)
             tools = replace(self.tools, search=searcher.search, read=searcher.read, show=observer.show)
@@ -182,9 +180,11 @@ def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embed
     return open_assistant_over(open_collection(source, index, embedder), model, embedder)
 
 
-def open_collection(source: str, index: PassageIndex, embedder: Embedder | None) -> CurrentCollection:
-    """An index, ready to be asked, which may be replaced by another."""
-    return CurrentCollection(Collection(source, index), lambda index: open_retriever(index, embedder, PLAN))
+def open_collection(
+    source: str, index: PassageIndex, embedder: Embedder | None, *, words_first: bool = False
+) -> CurrentCollection:
+    """An index, ready to be asked, which may be replaced by another. For `words_first` see `CurrentCollection`."""
+    return CurrentCollection(Collection(source, index), embedder, PLAN, words_first=words_first)
 
 
 def open_assistant_over(

@@ -1,8 +1,10 @@
 """Starting a conversation at the terminal: opens the store, the passages and the model, then talks."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.scope import EVERYWHERE, check_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source, resolve_source
@@ -45,7 +47,9 @@ def start_chat(request: ChatRequest) -> bool:
     embedder = open_embedder(request.embedder)
     if embedder and not request.incognito:
         embedder = cache_vectors(embedder)
-    current = open_collection(str(source), open_source(source, embedder), embedder)
+    words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
+    before = None if words_first else embedder
+    current = open_collection(str(source), open_source(source, before), embedder, words_first=words_first)
     check_scope(request.only or EVERYWHERE, current.collection)
 
     def opener(model: str) -> Assistant:
@@ -54,7 +58,7 @@ def start_chat(request: ChatRequest) -> bool:
     assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     session.scope = request.only
-    with watch_documents(current, embedder):
+    with watch_documents(current, before), make_vectors_meanwhile(current, embedder):
         return run_chat(session, opener)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.chat.citations import Source, cited_sources
+from agent.chat.current_collection import CurrentCollection
 from agent.chat.export import mark_citations, mark_sentences, separate_pieces, to_markdown, to_topics
 from agent.chat.language_check import looks_english
 from agent.chat.observer import Observer
@@ -276,6 +277,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
         return all(went_well)
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     session.assistant.current.tell = terminal.news.append
+    _show_progress_below(prompt, session.assistant.current)
     console.print(
         to_plain_text(session.assistant.source, "bold"),
         to_plain_text(" /help for help, Ctrl-D to leave", "dim"),
@@ -295,6 +297,17 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
         except EOFError:
             break
     return True
+
+
+def _show_progress_below(prompt: Any, current: CurrentCollection) -> None:
+    """Show what is made meanwhile in a line below the prompt."""
+
+    def show(progress: str) -> None:
+        prompt.bottom_toolbar = progress or None
+        prompt.app.invalidate()
+
+    current.on_progress = show
+    show(current.progress)
 
 
 def _read_pipe(terminal: Terminal) -> Iterator[str]:

@@ -60,6 +60,7 @@ class Pages:
         return [
             Route("/", self.show_start),
             Route("/ask", self.ask, methods=["POST"]),
+            Route("/progress", self.show_progress),
             Route("/asked/{id}", self.show_pending),
             Route("/asked/{id}/steps", self.show_steps),
             Route("/asked/{id}/stop", self.cancel, methods=["POST"]),
@@ -110,6 +111,10 @@ class Pages:
         """The steps alone, for a page that asks for them again and again."""
         pending = self._find_pending(request)
         return _html_response("working.html", pending=pending, done=pending.job.future.done())
+
+    def show_progress(self, _request: Request) -> Response:
+        """What is made meanwhile, for a page that asks for it again and again."""
+        return _html_response("progress.html", progress=self.assistant.current.progress)
 
     def cancel(self, request: Request) -> Response:
         pending = self._find_pending(request)
@@ -192,6 +197,7 @@ class Pages:
             source=self.store.read_source(chat) if chat is not None else self.assistant.source,
             assistant=self.assistant,
             collection=(collection := self.assistant.collection),
+            progress=self.assistant.current.progress,
             info=collection.index.info,
             scope=turns[-1].scope if turns else self.assistant.initial_scope,
             folders=list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],

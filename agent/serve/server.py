@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.scope import check_scope
 from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.sources import open_source
@@ -52,16 +53,14 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         embedder = open_embedder(request.embedder)
         if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
-        current = open_collection(str(request.source), open_source(request.source, embedder), embedder)
+        current = open_collection(str(request.source), open_source(request.source, None), embedder, words_first=True)
         check_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         assistant = open_assistant_over(current, request.model, embedder, request.only)
         pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
-        with (
-            watch_documents(current, embedder),
-            suppress(KeyboardInterrupt, SystemExit),
-        ):  # uvicorn ends by itself, and passes the signal on
+        passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
+        with watch_documents(current, None), make_vectors_meanwhile(current, embedder), passed_on:
             on_start(to_url(request.host, listening))
             server.run(sockets=[listening])
 
