@@ -161,6 +161,7 @@ class Response:
 
     sentences: tuple[Sentence, ...]
     direct: str = ""  # the few words that answer, where they are sure: "Nine days."; shown first in a chat
+    nearby: tuple[Sentence, ...] = ()  # what comes near and does not answer; folded away in a chat, never in a run
 
     @property
     def text(self) -> str:

@@ -71,6 +71,10 @@ class AnswerTuning:
     overlap_weight: float = 0.15  # of the share of the question's words (at most 1.5), beside the cosine
     brief_gap: float = 0.25  # how far behind the best a sentence may lie that joins it, where one may answer
     account_gap: float = 0.35  # the same where an account is asked for
+    other_document_gap: float = 1.0  # the most that it may lie behind, where it is from another document
+    joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
+    nearby_sentences: int = 0  # of those further behind, that are kept as nearby
+    nearby_gap: float = 0.4  # how far behind the best they may lie
     words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
@@ -78,10 +82,10 @@ class AnswerTuning:
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
-    kind_weight: float = 0.1  # of having an amount, a date, a cause and so on, where the question asks for one
+    kind_weight: float = 0.15  # of having an amount, a date, a cause and so on, where the question asks for one
     repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
-    needs_names: bool = False  # whether the document of the best sentence must mention the names in the question
+    needs_evidence: bool = False  # whether the best sentence must have the names and the kind of thing asked for
     direct_stands_alone: bool = False  # whether nothing but its own sentence is shown with a sure direct answer
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another

@@ -11,11 +11,11 @@ from rich.console import Console
 from agent.chat.collection import Collection
 from agent.chat.document_index import open_documents
 from agent.chat.scope import (
-    check_scope,
     describe_scope,
     find_scope,
     find_scope_request,
     list_folders,
+    require_scope,
     select_documents,
     select_rows,
 )
@@ -136,7 +136,7 @@ def test_a_scope_is_the_path_of_its_folder_and_may_not_be_empty(collection: Coll
     assert list_folders(collection.list_documents()) == ["Travel/", "Travel/maps/", "work/", "work/travel/"]
     assert "go on searching where I did" in describe_scope("winter", collection)[0]
     with pytest.raises(UsageError, match=r"none of the documents is in 'winter'\n  There are the folders Travel/, "):
-        check_scope("winter", collection)
+        require_scope("winter", collection)
 
 
 def find_all(retriever: HybridRetriever) -> list[str]:
@@ -243,12 +243,12 @@ def test_the_page_has_a_list_of_folders(folder: Path, tmp_path: Path) -> None:
                 page = client.get(page.url)
             return page
 
-        assert '<option value="work" selected>only in work</option>' in client.get("/").text
+        assert '<option value="work/" selected>only in work/</option>' in client.get("/").text
         page = ask(QUESTION, scope="Travel/")
         assert "<dt>Only in</dt><dd>Travel/</dd>" in page.text
         assert '<option value="Travel/" selected>' in page.text
         assert "bread.md:1" not in page.text
         chat = page.url.path.removeprefix("/chats/")
         assert ask(QUESTION, chat=chat).text.count("<dt>Only in</dt><dd>Travel/</dd>") == 2
-        assert "bread.md:1" in ask(QUESTION, chat=chat, scope="").text
+        assert "bread.md:1" in ask("How long does the bread keep?", chat=chat, scope="").text
         assert '<option value="Travel/maps/" selected>' in ask("only in the folder maps", chat=chat, scope="").text

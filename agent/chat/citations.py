@@ -21,12 +21,13 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A cited passage. Its pieces, joined, are its whole text."""
+    """A passage that an answer cites, or what came near. Its pieces, joined, are its whole text."""
 
     number: int  # in the order of first citation, from 1
     rank: int  # in the ranking, from 1
     passage: Passage
     pieces: tuple[TextPiece, ...]
+    cited: bool = True  # by the answer itself
 
     @property
     def quotes(self) -> tuple[str, ...]:
@@ -36,14 +37,20 @@ class Source:
 
 def cited_sources(answered: TurnResult) -> tuple[Source, ...]:
     """The passages that an answer cites."""
+    return tuple(source for source in shown_sources(answered) if source.cited)
+
+
+def shown_sources(answered: TurnResult) -> tuple[Source, ...]:
+    """The passages that an answer cites, then those of what came near."""
     passages = {passage.id: passage for passage in answered.passages}
     ranks = {hit.id: rank for rank, hit in enumerate(answered.hits, start=1)}
     citing: dict[str, list[str]] = {}
-    for sentence in answered.response.sentences:
+    for sentence in (*answered.response.sentences, *answered.response.nearby):
         for id in sentence.passage_ids:
             citing.setdefault(id, []).append(sentence.text)
+    used = answered.response.used
     return tuple(
-        Source(number, ranks[id], passages[id], tuple(_cut_at_marks(passages[id].text, sentences)))
+        Source(number, ranks[id], passages[id], tuple(_cut_at_marks(passages[id].text, sentences)), id in used)
         for number, (id, sentences) in enumerate(citing.items(), start=1)
     )
 

@@ -6,7 +6,7 @@ import msgspec
 
 from agent.chat.store import ChatTurn
 from agent.tracks.ikat_2023 import Topic, TopicTurn
-from schemas.records import Response, Statement
+from schemas.records import Response, Sentence, Statement
 
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
@@ -40,12 +40,22 @@ def to_markdown_pieces(turn: ChatTurn) -> list[str]:
 
 def mark_sentences(response: Response) -> list[str]:
     """The sentences of an answer, each with the numbers of its sources."""
-    numbers = {id: str(number) for number, id in enumerate(response.used, start=1)}
+    return _number_sources(response, response.sentences)
+
+
+def mark_nearby(response: Response) -> list[str]:
+    """What came near an answer, each with the numbers of its sources, which follow those of the answer."""
+    return _number_sources(response, response.nearby)
+
+
+def _number_sources(response: Response, sentences: Sequence[Sentence]) -> list[str]:
+    shown = dict.fromkeys(id for each in (*response.sentences, *response.nearby) for id in each.passage_ids)
+    numbers = {id: str(number) for number, id in enumerate(shown, start=1)}
     return [
         f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
         if sentence.passage_ids
         else sentence.text
-        for sentence in response.sentences
+        for sentence in sentences
     ]
 
 

@@ -67,9 +67,11 @@ def find_scope_request(utterance: str, collection: Collection) -> str | None:
 
 def find_scope(where: str, collection: Collection) -> str | None:
     """The scope that a request names: a folder by its path, else what was said; None where it has no document."""
+    if where == EVERYWHERE:
+        return where
     found = select_documents(where, collection)
     if not found or set("*?[") & set(where):
-        return where if found or where == EVERYWHERE else None
+        return where if found else None
     documents = collection.list_documents()
     for folder in list_folders(found):
         inside = [document for document in documents if document.path.startswith(folder)]
@@ -158,12 +160,14 @@ def select_rows(scope: str, collection: Collection) -> Rows | None:
     return np.fromiter(((id.rpartition(":")[0] or id) in paths for id in ids), bool, len(ids))
 
 
-def check_scope(scope: str, collection: Collection) -> None:
-    """Raise `UsageError` where a scope that is no phrase of a conversation has no document."""
-    if scope and not select_documents(scope, collection):
+def require_scope(where: str, collection: Collection) -> str:
+    """The scope that a setting names. Raises `UsageError` where it has no document."""
+    scope = find_scope(where, collection)
+    if scope is None:
         folders = ", ".join(list_with_limit(list_folders(collection.list_documents()), MAX_LISTED, "and {} more"))
         remedy = f"There are the folders {folders}." if folders else 'Such as: --only "*.pdf"'
-        raise UsageError(f"none of the documents is in {scope!r}", where=collection.source, remedy=remedy)
+        raise UsageError(f"none of the documents is in {where!r}", where=collection.source, remedy=remedy)
+    return scope
 
 
 def describe_scope(scope: str, collection: Collection) -> tuple[str, ...]:

@@ -45,7 +45,14 @@ from schemas.tuning import AnswerTuning, QueryTuning, Tuning
 # over few documents refers to, phrases tell better than the encoder that was taught long conversations (docs/log.md).
 BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
-    answer=AnswerTuning(brief_gap=0.15, account_gap=0.3, needs_names=True, direct_stands_alone=True),
+    answer=AnswerTuning(
+        brief_gap=0.15,
+        account_gap=0.3,
+        other_document_gap=0.1,
+        nearby_sentences=3,
+        needs_evidence=True,
+        direct_stands_alone=True,
+    ),
 )
 PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF, clarify=True)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task

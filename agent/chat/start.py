@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.chat.background_vectors import make_vectors_meanwhile
-from agent.chat.scope import EVERYWHERE, check_scope
+from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source, resolve_source
 from agent.chat.store import Store, open_store
@@ -50,14 +50,14 @@ def start_chat(request: ChatRequest) -> bool:
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
     before = None if words_first else embedder
     current = open_collection(str(source), open_source(source, before), embedder, words_first=words_first)
-    check_scope(request.only or EVERYWHERE, current.collection)
+    only = require_scope(request.only or EVERYWHERE, current.collection)
 
     def opener(model: str) -> Assistant:
-        return open_assistant_over(current, model, embedder, request.only or EVERYWHERE)
+        return open_assistant_over(current, model, embedder, only)
 
     assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
-    session.scope = request.only
+    session.scope = only if request.only else None
     with watch_documents(current, before), make_vectors_meanwhile(current, embedder):
         return run_chat(session, opener)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agent.chat.citations import Source, cited_sources
+from agent.chat.citations import Source, shown_sources
 from agent.chat.current_collection import CurrentCollection
-from agent.chat.export import mark_citations, mark_sentences, separate_pieces, to_markdown, to_topics
+from agent.chat.export import mark_citations, mark_nearby, mark_sentences, separate_pieces, to_markdown, to_topics
 from agent.chat.language_check import looks_english
 from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
@@ -27,6 +27,7 @@ from schemas.records import Call, Response, TurnResult
 HELP = """\
 Ask, and go on asking. Commands:
   /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
+  /nearby            what came near the last answer
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
@@ -45,6 +46,7 @@ class Terminal:
     opener: Callable[[str], Assistant]
     console: Any  # rich.console.Console
     sources: tuple[Source, ...] = ()
+    nearby: tuple[str, ...] = ()  # what came near the last answer, with the numbers of its sources
     offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
     news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
     done: bool = False
@@ -55,6 +57,7 @@ class Terminal:
         "/everywhere": "_change_scope",
         "/sources": "_show_sources",
         "/open": "_open_source",
+        "/nearby": "_show_nearby",
         "/about-me": "_change_statements",
         "/remember": "_remember",
         "/forget": "_forget_chat",
@@ -103,7 +106,7 @@ class Terminal:
         """Show a reply without a search. The sources of the answer before stay open where it cites none."""
         self._say(mark_citations(self.session.turns[-1]))
         if answered.response.used:
-            self.sources = cited_sources(answered)
+            self.sources = shown_sources(answered)
             self._show_sources("")
 
     @contextmanager
@@ -127,7 +130,7 @@ class Terminal:
             yield Observer(show_step, show_response)
 
     def _show_answer(self, answered: TurnResult) -> None:
-        self.sources = cited_sources(answered)
+        self.sources = shown_sources(answered)
         for chosen in answered.selected_statements:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
         if scope := self.session.current_scope:
@@ -136,12 +139,24 @@ class Terminal:
             self._say(answered.response.direct, "bold")
         self._say(mark_citations(self.session.turns[-1]) or "I found nothing about this in the documents.")
         self._show_sources("")
+        self.nearby = tuple(mark_nearby(answered.response))
+        if self.nearby:
+            self._say(f"  (/nearby shows {len(self.nearby)} more that came near)", "dim")
 
-    def _show_sources(self, _argument: str) -> None:
-        for source in self.sources:
+    def _show_nearby(self, _argument: str) -> None:
+        for marked in self.nearby or ("(nothing came near the last answer)",):
+            self._say(f"  {marked}", "dim")
+        self._list_sources([source for source in self.sources if not source.cited])
+
+    def _list_sources(self, sources: Sequence[Source]) -> None:
+        for source in sources:
             title = f"  {source.passage.title}" if source.passage.title else ""
             self._say(f"  [{source.number}] {source.passage.id}{title}{self._mark_change(source)}", "green")
-        if not self.sources:
+
+    def _show_sources(self, _argument: str) -> None:
+        cited = [source for source in self.sources if source.cited]
+        self._list_sources(cited)
+        if not cited:
             self._say("(no sources)", "dim")
 
     def _mark_change(self, source: Source) -> str:
@@ -212,7 +227,7 @@ class Terminal:
 
     def _start_chat(self, _argument: str) -> None:
         self.session = Session(self.session.assistant, self.session.store)
-        self.sources, self.offers = (), ()
+        self.sources, self.nearby, self.offers = (), (), ()
         self._say("A new conversation.", "dim")
 
     def _forget_chat(self, argument: str) -> None:
@@ -288,7 +303,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
             to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn)]))),
             sep="\n",
         )
-        terminal.sources = cited_sources(turn.answered) or terminal.sources
+        terminal.sources = shown_sources(turn.answered) or terminal.sources
     while not terminal.done:
         try:
             terminal.handle(prompt.prompt("> "))

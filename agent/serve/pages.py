@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from agent.chat.cancellation import AnswerCancelledError
-from agent.chat.citations import cited_sources
+from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences, to_markdown, to_topics
 from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
@@ -268,7 +268,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    ANSWERED=ANSWERED, cited_sources=cited_sources, is_web_address=is_web_address, mark_sentences=mark_sentences
+    ANSWERED=ANSWERED, shown_sources=shown_sources, is_web_address=is_web_address, mark_sentences=mark_sentences
 )
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
 

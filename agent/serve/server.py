@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from agent.chat.background_vectors import make_vectors_meanwhile
-from agent.chat.scope import check_scope
+from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.sources import open_source
 from agent.chat.store import open_store
@@ -54,9 +54,9 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
         current = open_collection(str(request.source), open_source(request.source, None), embedder, words_first=True)
-        check_scope(request.only, current.collection)
+        only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant_over(current, request.model, embedder, request.only)
+        assistant = open_assistant_over(current, request.model, embedder, only)
         pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on

@@ -1,14 +1,16 @@
 """Whether the passages can have an answer at all, by the words of the question: they speak of whom it names.
 
 What a question names and the document of the best sentence never mentions is no answer, however near the sentence is:
-the password of the router is not that of the hotel.
+the password of the router is not that of the hotel. Nor is a sentence without an amount the answer to "how much".
 """
 
 import re
 from collections.abc import Sequence
 
+from agent.turn.question_kinds import recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.amounts_and_dates import MONTH, WEEKDAY
+from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
 from indexes.text.analysis import extract_stems, load_stop_words
 from schemas.records import Passage
@@ -20,10 +22,16 @@ _ATTRIBUTE = re.compile(
     r"(?P<noun>[a-z-]+(?: [a-z-]+)?)\s*\??$",
     re.IGNORECASE,
 )
+_TOLD_BY_FORM = frozenset({"money", "number", "date", "duration", "person", "code"})
 _SAID_OTHERWISE = (  # what a sentence can tell without the word
     "name price cost costs rent fee age size weight height length width date time day phone number address email "
     "e-mail password code job profession address place colour role opinion plan reason answer"
 )
+
+
+def may_answer(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
+    """Whether a quote has what is asked for, and its document speaks of what the question names."""
+    return has_what_is_asked(question, quote) and speaks_of(question, quote, passages)
 
 
 def speaks_of(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
@@ -40,6 +48,12 @@ def speaks_of(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
     if not found or set(found["noun"].lower().split()) & set(_SAID_OTHERWISE.split()):
         return True
     return bool(set(stem_words(found["noun"])) & _stems_of(passages))
+
+
+def has_what_is_asked(question: str, quote: Quote) -> bool:
+    """Whether a quote has the amount, the time or the name that a question asks for; true of all other questions."""
+    kind = recognise_kind(question)
+    return kind.name not in _TOLD_BY_FORM or has_kind(kind, quote.lead, quote.heading)
 
 
 def _list_names(question: str) -> set[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
-from agent.turn.answerability import speaks_of
+from agent.turn.answerability import may_answer
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.comparison import Conclusion, compare_sides
 from agent.turn.conclusions.parts import find_further
@@ -19,6 +19,7 @@ from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sent
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
+from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.names import find_names
 from agent.turn.spans.question_words import Evidence
 from indexes.ranking.vectors import Embed
@@ -60,7 +61,7 @@ def extract_answer(
     concluded = conclude(query, quotes, passages, embed, tuning)
     if concluded and (response := _cite_conclusion(concluded, passages, limit)).sentences:
         return response
-    if not answerable or (tuning.answer.needs_names and not speaks_of(query.utterance, ranked[0], passages)):
+    if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages)):
         nearest = ranked[: tuning.answer.fallback_sentences]
         return Response((Sentence(NOT_FOUND, ()), *_cite(nearest, passages, [NOT_FOUND], limit, tuning.answer)))
     direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
@@ -70,7 +71,8 @@ def extract_answer(
     near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
     wanted = list(dict.fromkeys((*near[:1], *further, *(() if direct and tuning.answer.direct_stands_alone else near))))
     sentences = _cite(wanted, passages, [], limit, tuning.answer)
-    return Response(sentences, to_sentence(direct.text) if direct else "")
+    nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
+    return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
 
 
 def _cite(
@@ -126,10 +128,30 @@ def find_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Quote
 
 
 def _keep_near(ranked: Sequence[Quote], kind: QuestionKind, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
-    """The quotes that come near the best one; nearer, where one may answer the question."""
-    gap = tuning.brief_gap if kind.name in BRIEF else tuning.account_gap
-    gap *= 1.0 if with_vectors else tuning.words_gap_scale
-    return [quote for quote in ranked if quote.score >= ranked[0].score - gap]
+    """The quotes that come near the best one; nearer, where one may answer the question, or is from elsewhere."""
+    best = ranked[0]
+    gap = tuning.brief_gap if _is_brief(kind, best) else tuning.account_gap
+    scale = 1.0 if with_vectors else tuning.words_gap_scale
+    gaps = {True: gap * scale, False: min(gap, tuning.other_document_gap) * scale}
+    joining = [quote for quote in ranked[1:] if len(quote.lead.split()) >= tuning.joining_words]
+    return [best, *(quote for quote in joining if quote.score >= best.score - gaps[quote.document == best.document])]
+
+
+def _is_brief(kind: QuestionKind, best: Quote) -> bool:
+    """Whether one sentence may be the whole answer."""
+    return kind.name in BRIEF or (kind.name == "definition" and has_kind(kind, best.lead, best.heading))
+
+
+def _cite_nearby(
+    ranked: Sequence[Quote], said: Sequence[Sentence], passages: Sequence[Passage], tuning: AnswerTuning
+) -> tuple[Sentence, ...]:
+    """What comes near without being part of the answer, best first, with the passages that support it."""
+    texts = {sentence.text for sentence in said}
+    near = [quote for quote in ranked if quote.score >= ranked[0].score - tuning.nearby_gap]
+    left = [quote for quote in near if texts.isdisjoint(quote.texts) and quote.length >= tuning.joining_words]
+    shown = [text for quote in left[: tuning.nearby_sentences] for text in quote.texts]
+    cited = (Sentence(text, supporting_ids(text, passages)) for text in dict.fromkeys(shown))
+    return tuple(sentence for sentence in cited if sentence.passage_ids)
 
 
 def _drop_redundant(ranked: Sequence[Quote], max_words: int, max_redundancy: float) -> list[Quote]:

@@ -103,6 +103,12 @@ _AUXILIARY = (
     r"(?:is|are|was|were|do|does|did|ca|could|wo|would|should|has|have)n['’]t|"
     r"ist|sind|war|waren|hat|haben|kann|können|darf|dürfen|muss|müssen|soll|sollte|gibt|wird|werden|wurde|gehört)"
 )
+# How a question begins that asks whether something may, should or need be done.
+_PERMITTED = (
+    r"(?:can|could|may|must|shall|should|need|kann|können|darf|dürfen|muss|müssen|soll|sollte)|"
+    r"(?:do|does|did) \w+ (?:have|need) to|"
+    r"(?:is|are|am|was|were) (?:[\w'’]+ ){1,4}?(?:allowed|permitted|okay|ok|safe|all right)"
+)
 _HOW = r"how|wie"
 _WHICH = r"what|which|whose|welche[rsmn]?|was für ein(?:e[nrms]?)?"
 _PREPOSITION = (
@@ -132,6 +138,11 @@ _RULES: tuple[tuple[KindName, str], ...] = (
         rf"(?:{_HOW}) (?:many|much|viele?) (?P<unit>{_UNITS_OF_TIME}|time|zeit|tage|stunden|minuten|"
         rf"jahre)\b(?! (?:a|per|pro|in|of) )",
     ),
+    (
+        "duration",
+        rf"(?:{_HOW}) (?:early|soon|quickly|schnell|bald|früh|far (?:ahead|in advance)|"
+        r"(?:much|viel) (?:notice|time|zeit))\b",
+    ),
     ("date", r"um (?:wie viel|wieviel) (?P<noun>uhr)\b"),
     ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{'|'.join(_NOUNS['money'].split())})\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>often|frequently|oft|häufig)\b"),
@@ -146,9 +157,10 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     (
         "money",
         rf"(?:{_HOW}) much (?:is|are|was|were|['’]s|for|do i|did we|did i|does|did)\b(?!.*\b(?:weigh|hold|"
-        rf"contain)s?\b)",
+        rf"contain|feed|eat|drink|need|use|take|give|sleep|weighed|practi[cs]e|grow)s?\b)",
     ),
     ("number", rf"(?:{_HOW}) (?:much|viel) (?:does|do|did|can|may|should) .*\b(?P<weigh>weigh)\b"),
+    ("number", rf"(?:{_HOW}) (?:much|viel) {_AUXILIARY}\b"),
     ("number", rf"wieviele? (?P<noun>{_WORDS})"),
     (
         "number",
@@ -197,6 +209,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ("definition", rf"(?:what|was) {_BE} (?:an? |eine? )?(?P<noun>{_WORDS})(?: {_WORDS}){{0,2}}$"),
     ("thing", rf"{_PREPOSITION}(?:{_WHICH}) (?!{_AUXILIARY}\b)(?P<phrase>{_WORDS}(?: {_WORDS})*)"),
     ("choice", rf"{_AUXILIARY}\b.* (?:or|oder) (?!not\b|nicht\b)"),
+    ("yes-no", rf"(?P<permission>{_PERMITTED})\b"),
     ("yes-no", rf"{_AUXILIARY}\b"),
 )
 _COMPILED = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _RULES)
@@ -252,6 +265,8 @@ def _describe(name: KindName, groups: dict[str, str], text: str) -> QuestionKind
         return QuestionKind(name, "weight")
     if "phrase" in groups:
         return _describe_phrase(groups["phrase"].lower().split(), text)
+    if "permission" in groups:
+        return QuestionKind(name, "permission")
     noun = groups.get("noun", "").lower() if name != "definition" else ""
     return QuestionKind(name, "time" if noun == "uhr" else noun)
 

@@ -3,13 +3,24 @@
 import re
 
 from agent.turn.question_kinds import QuestionKind
+from agent.turn.spans.amounts_and_dates import DIGITS, SPELLED
 from agent.turn.spans.answer_spans import find_spans
 
 _FOUND_BY_SPANS = frozenset({"number", "money", "date", "duration", "place", "person", "code"})
 _ANY_DATE, _DURATION = QuestionKind("date"), QuestionKind("duration")  # "When?" "Within six months."
+_ANY_NUMBER = QuestionKind("number")
+_NUMBER = re.compile(rf"\b(?:{DIGITS}|{SPELLED})\b", re.IGNORECASE)
 _CAUSE = re.compile(
     r"\b(?:because|since|due to|caus(?:e|es|ed|ing)|reasons?|why|so that|owing to|thanks to|that is why|therefore|"
     r"led to|results? (?:in|from)|weil|wegen|deshalb|daher|denn|grund|gründe|ursache)\b",
+    re.IGNORECASE,
+)
+_PERMISSION = re.compile(
+    r"^(?:Not|Never|No|Only|Do not|Don['’]t|Nicht|Nie|Kein\w*|Nur|Allowed|Forbidden|Permitted|Verboten|Erlaubt)\b"
+)
+_DEFINITION = re.compile(
+    r"^(?:(?:an?|the|eine?|der|die|das) )?(?:[\w'’“”\"-]+ ){1,4}?"
+    r"(?:is|are|means?|refers? to|stands? for|ist|sind|bedeutet|heißt)\b",
     re.IGNORECASE,
 )
 _INSTRUCTION = re.compile(
@@ -22,8 +33,14 @@ _INSTRUCTION = re.compile(
 
 def has_kind(kind: QuestionKind, sentence: str, heading: str) -> bool:
     """Whether a sentence could answer a question of a kind; a heading "Why" tells causes. False for other kinds."""
+    if kind == _ANY_NUMBER:  # "How much do I feed her?"
+        return bool(_NUMBER.search(sentence))
     if kind.name in _FOUND_BY_SPANS:
         return bool(find_spans(kind, sentence)) or (kind == _ANY_DATE and bool(find_spans(_DURATION, sentence)))
     if kind.name == "how-to":
         return bool(_INSTRUCTION.search(sentence))
+    if kind.name == "definition":
+        return bool(_DEFINITION.match(sentence))
+    if kind.name == "yes-no":
+        return kind.noun == "permission" and bool(_PERMISSION.search(sentence))
     return kind.name == "reason" and bool(_CAUSE.search(f"{heading}: {sentence}"))
