@@ -44,7 +44,8 @@ def watching(source: Path) -> Iterator[tuple[Assistant, list[str]]]:
     index = open_documents(source, find_cache_directory(), None, stage_progress).index
     current = open_collection(str(source), index, None)
     current.tell = told.append
-    with watch_documents(current, None):
+    with watch_documents(current, None) as watcher:
+        watcher.has_begun.wait(PATIENCE)
         yield open_assistant_over(current, "none", None), told
 
 
@@ -57,7 +58,7 @@ def wait_until(holds: Callable[[], object], seconds: float = PATIENCE) -> float:
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < seconds, "not noticed"
-        time.sleep(0.05)
+        time.sleep(0.1)
     return time.monotonic() - began
 
 
@@ -89,7 +90,6 @@ def open_index(folder: Path) -> PassageIndex:
 def test_what_is_left_out_is_told_once(folder: Path) -> None:
     (folder / "old.md").write_text("")
     with watching(folder) as (_, told):
-        time.sleep(1)
         (folder / "new.json").write_text("{")
         wait_until(lambda: told, NOTICED_SECONDS)
         (folder / "bread.md").write_text("Bread again.\n")
@@ -98,16 +98,17 @@ def test_what_is_left_out_is_told_once(folder: Path) -> None:
     assert told[1:] == ["1 document read again"]
 
 
-def test_a_thousand_changes_at_once_are_one_rebuild(folder: Path) -> None:
+def test_a_thousand_changes_at_once_are_one_rebuild(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.chat.watching.QUIET_SECONDS", 1.0)  # for a machine that is busy
+    monkeypatch.setattr("agent.chat.watching.LONGEST_BURST_SECONDS", PATIENCE)
     many = [folder / f"note-{number}.txt" for number in range(1000)]
     for number, path in enumerate(many):
         path.write_text(f"Plot {number} has birches.\n")
     with watching(folder) as (assistant, told):
-        time.sleep(1)  # until the watch has begun
         for number, path in enumerate(many):
             path.write_text(f"Plot {number} has larches.\n")
-        wait_until(lambda: "larches" in answer(assistant, "What does plot 999 have?"))
-        time.sleep(1)
+        wait_until(lambda: told)
+        assert "larches" in answer(assistant, "What does plot 999 have?")
     assert told == ["1000 documents read again"]
 
 
@@ -144,7 +145,6 @@ def test_a_document_replaced_while_it_is_read_is_found_as_it_is_at_last(folder: 
 
 def test_a_folder_that_goes_away_and_comes_back(folder: Path) -> None:
     with watching(folder) as (assistant, told):
-        time.sleep(1)
         folder.rename(folder.with_name("elsewhere"))
         wait_until(lambda: not answer(assistant), NOTICED_SECONDS)
         assert assistant.collection.describe() == "I have no documents now."
@@ -157,7 +157,6 @@ def test_a_folder_that_goes_away_and_comes_back(folder: Path) -> None:
 
 def test_a_single_document_that_an_editor_replaces(folder: Path) -> None:
     with watching(folder / "bread.md") as (assistant, _):
-        time.sleep(1)
         (folder / "bread.new").write_text("The bread keeps for twelve days.\n")
         (folder / "bread.new").replace(folder / "bread.md")
         wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
@@ -194,7 +193,6 @@ def test_a_network_folder_is_looked_at_again_and_again_which_is_said_once(
     assert explain_polling(folder) == ""
     monkeypatch.setattr("agent.chat.watching.NETWORK_FILE_SYSTEMS", {find_file_system(folder)})
     with watching(folder) as (assistant, told):
-        time.sleep(1)
         (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
         wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
     assert "is on a network file system" in told[0]

@@ -36,16 +36,16 @@ class _WatchEndedError(Exception):
 
 
 @contextmanager
-def watch_documents(current: CurrentCollection, embedder: Embedder | None) -> Iterator[None]:
+def watch_documents(current: CurrentCollection, embedder: Embedder | None) -> Iterator["DocumentWatcher"]:
     """Keep a folder's collection up to date until the block ends. An index that is no folder's is left as it is."""
-    if not current.collection.is_folder:
-        yield
-        return
     watcher = DocumentWatcher(current, embedder, Path(current.collection.source))
+    if not current.collection.is_folder:
+        yield watcher
+        return
     thread = threading.Thread(target=watcher.run, name="watching", daemon=True)
     thread.start()
     try:
-        yield
+        yield watcher
     finally:
         watcher.ended.set()
         thread.join()
@@ -60,6 +60,7 @@ class DocumentWatcher:
     source: Path  # the folder, or a single document
     ended: threading.Event = field(default_factory=threading.Event)
     _folder: Path = field(init=False)
+    has_begun: threading.Event = field(default_factory=threading.Event)  # once all changes from now on are noticed
     _left_out: frozenset[Problem] | None = None  # files, as of the last reading
 
     def __post_init__(self) -> None:
@@ -81,6 +82,7 @@ class DocumentWatcher:
             try:
                 self._follow(polling=polling)
             except FileNotFoundError:
+                self.refresh()
                 self.ended.wait(POLL_SECONDS)
             except (OSError, RuntimeError) as error:  # watchfiles raises both, for limits of the system
                 return f"{self._folder} cannot be watched ({error})"
@@ -104,6 +106,7 @@ class DocumentWatcher:
         )
         for _ in gather_bursts(self._judge_reports(reports)):
             self.refresh()
+            self.has_begun.set()
         if not self.ended.is_set():
             self.refresh()
 
@@ -183,7 +186,10 @@ def _count_documents(count: int) -> str:
 
 def explain_polling(folder: Path) -> str:
     """Why changes in a folder are not reported by the system: another machine makes them. Empty where they are."""
-    mounts = [part for part in psutil.disk_partitions(all=True) if folder.is_relative_to(part.mountpoint)]
+    try:
+        mounts = [part for part in psutil.disk_partitions(all=True) if folder.is_relative_to(part.mountpoint)]
+    except OSError:  # the system does not say
+        return ""
     kind = max(mounts, key=lambda part: len(part.mountpoint)).fstype.casefold() if mounts else ""
     is_remote = kind in NETWORK_FILE_SYSTEMS or kind.startswith("fuse.")
     return f"{folder} is on a network file system ({kind})" if is_remote else ""
