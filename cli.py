@@ -52,6 +52,10 @@ EmbedderOption = Annotated[
 Documents = Annotated[
     Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
 ]
+Only = Annotated[
+    str | None,
+    typer.Option("--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it."),
+]
 OrIndex = Annotated[
     Path | None,
     typer.Option("--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index"),
@@ -300,6 +304,7 @@ def chat(
     index: OrIndex = None,
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
+    only: Only = None,
     go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
     number: Annotated[int | None, typer.Option("--chat", min=1, help="Go on with this conversation.")] = None,
     incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
@@ -308,12 +313,13 @@ def chat(
 
     [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
     [bold]convagent chat --index index[/]
+    [bold]convagent chat --docs ~/notes --only travel/[/] searches this folder until you say `/everywhere`.
     [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
     [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
     """
     from agent.chat.start import ChatRequest, start_chat
 
-    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito)):
+    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only)):
         raise typer.Exit(6)
 
 
@@ -353,6 +359,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Another address lets others ask, and read what you asked.")] = "127.0.0.1",
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
+    only: Only = None,
     incognito: Annotated[
         bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
     ] = False,
@@ -369,7 +376,7 @@ def serve(
 
     source = resolve_source(docs, index)
     serve(
-        ServerRequest(source, model, embedder, host, port, incognito),
+        ServerRequest(source, model, embedder, host, port, incognito, only or ""),
         reports.report_server_start(open_browser=open_browser),
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import tantivy
 
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
@@ -24,6 +25,7 @@ INFO_FILE = "convagent-index.json"
 DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
+Rows = npt.NDArray[np.bool_]  # of each passage, by its number, whether it is searched
 RankedNumbers = list[tuple[int, float]]  # numbers of passages with their scores, best first
 
 
@@ -96,8 +98,8 @@ class PassageIndex:
         ids = self.get_ids([number for number, _ in ranked])
         return separate_scores(zip(ids, (score for _, score in ranked), strict=True))
 
-    def rank(self, weights: Mapping[str, float], k: int) -> RankedNumbers:
-        """The `k` best passages for weighted stems, by BM25. Their scores may be equal."""
+    def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
+        """The `k` best passages for weighted stems, by BM25; of those in `rows` only. Their scores may be equal."""
         if not weights:
             return []
         schema = self._index.schema
@@ -108,11 +110,14 @@ class PassageIndex:
             )
             for term, weight in weights.items()
         ]
-        found = self._searcher.search(tantivy.Query.boolean_query(clauses), k + 100, count=False).hits
+        most = k + 100 if rows is None else len(self)
+        found = self._searcher.search(tantivy.Query.boolean_query(clauses), most, count=False).hits
         numbers = np.array(
             self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
         )
         steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
+        if rows is not None:
+            numbers, steps = numbers[rows[numbers]], steps[rows[numbers]]
         order = np.lexsort((numbers, -steps))[:k]
         return list(zip(numbers[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
 

@@ -36,7 +36,14 @@ def environment(data: Path) -> dict[str, str]:
 @contextmanager
 def serving(index: Path, data: Path, *arguments: str) -> Iterator[Server]:
     """A server over an index, with a person's data in a folder of its own."""
-    called = command("--index", index, "--port", "0", *arguments)
+    with serving_source("--index", index, data, *arguments) as server:
+        yield server
+
+
+@contextmanager
+def serving_source(option: str, source: Path, data: Path, *arguments: str) -> Iterator[Server]:
+    """A server over what `--index` or `--docs` names."""
+    called = command(option, source, "--port", "0", *arguments)
     with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         said = ""

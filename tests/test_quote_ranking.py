@@ -94,8 +94,7 @@ def test_the_answer_before_does_not_answer_of_something_else(minilm: Embedder) -
 
 SKIFF = Passage(
     "onboarding.md:1",
-    "A skiff is what we call a small customer project. Summary. The printer for customer projects only prints A4 and "
-    "stands in the hall. In the summer, small projects for customers take five days at most.",
+    "A skiff is what we call a small customer project. Summary. Large customer projects are called barges here.",
     "Welcome",
 )
 

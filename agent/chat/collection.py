@@ -4,11 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from indexes.passage_index import PassageIndex
+from agent.turn.whole_documents import WholeDocuments
+from indexes.passage_index import PassageIndex, Rows
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import extract_stems
 from schemas.errors import list_with_limit
+from schemas.records import Passage
 
 MAX_LISTED = 30  # documents named in one reply
 MAX_SEARCHED = 200  # passages that may speak of a subject
@@ -28,6 +32,7 @@ class Collection:
 
     source: str  # the index or folder, as it was named
     index: PassageIndex
+    is_empty: bool = False  # whether all documents went away: then the index is that of what there was
 
     @property
     def name(self) -> str:
@@ -43,15 +48,35 @@ class Collection:
         """Its documents in a sentence, those about a subject where one is given; of an index only the size."""
         if not self.is_folder:
             return f"I search the index {self.name}: {len(self.index)} passages."
-        documents = self._list_documents()
+        documents = self.list_documents()
+        if not documents:
+            return "I have no documents now."
         if not subject:
             return f"I have {_count_documents(documents)}: {_name_documents(documents)}."
-        found = [document for document in documents if self._is_about(document, subject)]
+        found = [document for document in documents if self.is_about(document, subject)]
         further = [document for document in self._list_mentioning(subject, documents) if document not in found]
         return _say_found(subject, found, further, len(documents))
 
-    def _list_documents(self) -> list[Document]:
+    def open_documents(self, rows: Rows | None) -> WholeDocuments | None:
+        """What reads documents whole, of these rows of the index alone where some are given; None of no folder."""
+        if not self.is_folder or self.is_empty:
+            return None
+        return WholeDocuments(self.index, None if rows is None else tuple(map(int, rows.nonzero()[0])))
+
+    def explain_change(self, passage: Passage) -> str:
+        """What became of a cited passage since; "" where it is as it was, or from elsewhere."""
+        path = Path(url2pathname(urlsplit(passage.url).path))
+        if not self.is_folder or not path.is_relative_to(self.source):
+            return ""
+        now = None if self.is_empty else self.index.find(passage.id)
+        if now and now.text == passage.text:
+            return ""
+        return "the file has changed since" if path.exists() else "the file is gone"
+
+    def list_documents(self) -> list[Document]:
         """The files in the order of the index."""
+        if self.is_empty:
+            return []
         first: dict[str, str] = {}
         for id in self.index.get_ids(range(len(self.index))):
             first.setdefault(id.rpartition(":")[0] or id, id)
@@ -66,7 +91,7 @@ class Collection:
         times = Counter(passage.document for passage in fitting)
         return [by_path[path] for path, _ in times.most_common() if path in by_path]
 
-    def _is_about(self, document: Document, subject: str) -> bool:
+    def is_about(self, document: Document, subject: str) -> bool:
         """Whether path and title have all words of a subject."""
         (passage,) = self.index.read([document.first_passage])
         return set(extract_stems(subject)) <= set(extract_stems(f"{document.path} {passage.title}"))

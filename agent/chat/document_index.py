@@ -145,13 +145,14 @@ def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path) -> Pas
 
 def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: StageProgress) -> PassageIndex:
     """The index with vectors of this model, which are made now if it has none and is small enough."""
-    if embedder is None or _has_vectors(index, embedder):
+    if embedder is None or has_vectors(index, embedder):
         return index
     embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
     return PassageIndex(index.directory)
 
 
-def _has_vectors(index: PassageIndex, embedder: Embedder) -> bool:
+def has_vectors(index: PassageIndex, embedder: Embedder) -> bool:
+    """Whether an index has vectors of this model, undamaged."""
     try:
         return bool(index.vector_info and index.vector_info.digest == embedder.digest and index.vectors is not None)
     except (InvalidInputError, OSError):

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import prompts
 from agent.chat.collection import Collection
+from agent.chat.current_collection import CurrentCollection
 from agent.chat.observer import NOBODY, Observer
+from agent.chat.scope import EVERYWHERE, select_rows
 from agent.chat.small_talk import (
     FORMS,
     SHOWN,
     SmallTalk,
+    choose_scope,
     complete_correction,
     find_last,
     has_form,
@@ -27,13 +30,11 @@ from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.turn.answer_generation import is_writer
 from agent.turn.extractive_answer import says_not_found
-from agent.turn.open_retriever import open_retriever
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
-from agent.turn.whole_documents import WholeDocuments
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
@@ -81,11 +82,17 @@ class CallForwarder:
 class Assistant:
     """What answers, for any number of conversations, one at a time."""
 
-    collection: Collection
+    current: CurrentCollection
     model: str
-    tools: Tools
+    initial_scope: str  # what conversations are kept to from their beginning
+    tools: Tools  # search and read as of the start; each question gets those of the current collection
     calls: CallForwarder = field(default_factory=CallForwarder)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def collection(self) -> Collection:
+        """The passages that the next question is asked of."""
+        return self.current.collection
 
     @property
     def source(self) -> str:
@@ -93,23 +100,41 @@ class Assistant:
         return self.collection.source
 
     def respond(
-        self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer = NOBODY
+        self,
+        turn: Turn,
+        turns: Sequence[ChatTurn],
+        ptkb: Sequence[Statement],
+        observer: Observer = NOBODY,
+        scope: str = EVERYWHERE,
     ) -> ChatTurn:
         """Respond to what is said after these turns: talk about the talk at once, a question by the flow.
 
+        Only passages of the scope are searched; the scope of the turn that comes back is that of the next one.
         A correction ("no, I meant ...") is asked together with the question before, and takes its place. Raises
         `AnswerCancelledError` after the step in hand, once `observer` has cancelled it.
         """
         talk = recognise_small_talk(turn.utterance, turns, self.collection)
+        said = self._respond_in(scope, talk, turn, turns, ptkb, observer)
+        return replace(said, scope=choose_scope(talk, scope, self.collection))
+
+    def _respond_in(
+        self,
+        scope: str,
+        talk: SmallTalk | None,
+        turn: Turn,
+        turns: Sequence[ChatTurn],
+        ptkb: Sequence[Statement],
+        observer: Observer,
+    ) -> ChatTurn:
         if talk is None:
-            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer))
+            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer, scope))
         if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
             return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self.collection)
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = self._remember(list_questions(turns)[:-1])
-        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer), talk.kind)
+        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer, scope), talk.kind)
 
     def _reword(
         self, turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer
@@ -137,11 +162,17 @@ class Assistant:
         return to_history(turns, whole=self.tools.llm.writes_answers)
 
     def _answer(
-        self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer
+        self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> TurnResult:
-        with self.lock, self.calls.forward_to(observer):
+        with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
             observer.token.raise_if_cancelled()
-            return answer_turn_or_fall_back(turn, history, ptkb, replace(self.tools, show=observer.show))
+            rows = select_rows(scope, searchable.collection)
+            searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
+            documents = searchable.collection.open_documents(rows)
+            tools = replace(
+                self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show
+            )
+            return answer_turn_or_fall_back(turn, history, ptkb, tools)
 
 
 def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
@@ -157,14 +188,24 @@ def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: S
 
 def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embedder | None) -> Assistant:
     """An assistant over an index. Raises what `open_model` raises."""
-    calls, plan = CallForwarder(), PLAN
-    llm = open_model(model, calls)
-    retriever = open_retriever(index, embedder, plan)
-    searcher = Searcher.over(retriever, plan, calls)
-    collection = Collection(source, index)
-    documents = WholeDocuments(index) if collection.is_folder else None
-    tools = Tools(llm, searcher.search, searcher.read, plan, embedder, documents=documents)
-    return Assistant(collection, model, tools, calls)
+    return open_assistant_over(open_collection(source, index, embedder), model, embedder)
+
+
+def open_collection(
+    source: str, index: PassageIndex, embedder: Embedder | None, *, words_first: bool = False
+) -> CurrentCollection:
+    """An index, ready to be asked, which may be replaced by another. For `words_first` see `CurrentCollection`."""
+    return CurrentCollection(Collection(source, index), embedder, PLAN, words_first=words_first)
+
+
+def open_assistant_over(
+    current: CurrentCollection, model: str, embedder: Embedder | None, scope: str = EVERYWHERE
+) -> Assistant:
+    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises."""
+    calls = CallForwarder()
+    searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
+    tools = Tools(open_model(model, calls), searcher.search, searcher.read, PLAN, embedder)
+    return Assistant(current, model, scope, tools, calls)
 
 
 @dataclass(slots=True)
@@ -175,6 +216,7 @@ class Session:
     store: Store
     chat: int | None = None
     turns: tuple[ChatTurn, ...] = ()
+    scope: str | None = None  # what the next question is kept to; None: as before, or as the assistant begins
 
     @classmethod
     def resume(cls, assistant: Assistant, store: Store, chat: int) -> "Session":
@@ -187,12 +229,19 @@ class Session:
         Raises what `check_utterance` and `Assistant.respond` raise.
         """
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
-        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer)
+        said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer, self.current_scope)
         if self.chat is None:
             self.chat = self.store.start_chat(self.assistant.source)
-        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind)
-        self.turns = (*self.turns, said)
+        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind, said.scope)
+        self.turns, self.scope = (*self.turns, said), said.scope
         return said.answered
+
+    @property
+    def current_scope(self) -> str:
+        """What the next question is kept to."""
+        if self.scope is not None:
+            return self.scope
+        return self.turns[-1].scope if self.turns else self.assistant.initial_scope
 
 
 def check_utterance(utterance: str) -> str:

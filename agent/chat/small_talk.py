@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from agent.chat.collection import Collection
 from agent.chat.language_check import is_in_language
+from agent.chat.scope import describe_scope, find_scope, find_scope_request
 from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, ORDINALS, PATTERNS, SHORT_ORDINALS
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.clarification import is_clarification
@@ -32,11 +33,13 @@ class SmallTalk:
     """An utterance that is no plain question to the documents."""
 
     kind: TurnKind
-    detail: str = ""  # a number of sentences or of a source, a subject, a language, or what was meant
+    detail: str = ""  # a number of sentences or of a source, a subject, a language, what was meant, or a scope
 
 
 def recognise_small_talk(utterance: str, turns: Sequence[ChatTurn], collection: Collection) -> SmallTalk | None:
     """What an utterance is after these turns; None for a question, and for whatever could be one."""
+    if (scope := find_scope_request(utterance, collection)) is not None:
+        return SmallTalk("scope", scope)
     if len(utterance) > MAX_CHARACTERS:
         return None
     normalised = _normalise(utterance)
@@ -46,6 +49,12 @@ def recognise_small_talk(utterance: str, turns: Sequence[ChatTurn], collection: 
             return _read_details(kind, groups, turns, collection)
     correction = _find_correction(utterance)
     return SmallTalk("correction", correction) if correction and list_questions(turns) else None
+
+
+def choose_scope(talk: SmallTalk | None, before: str, collection: Collection) -> str:
+    """What a conversation is kept to after an utterance: another scope, if it asks for one that there is."""
+    scope = find_scope(talk.detail, collection) if talk and talk.kind == "scope" else None
+    return before if scope is None else scope
 
 
 def _normalise(utterance: str) -> str:
@@ -151,6 +160,8 @@ def reply_to_small_talk(turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], 
         )
     elif talk.kind == "documents":
         result = _say(collection.describe(talk.detail))
+    elif talk.kind == "scope":
+        result = _say(*describe_scope(talk.detail, collection))
     else:
         result = _ABOUT_TURNS[talk.kind](turns, talk.detail)
     return ChatTurn(turn.utterance, replace(result, turn_id=turn.id, query=Query(turn.utterance)), talk.kind)
@@ -173,7 +184,7 @@ _REPLIES: dict[TurnKind, tuple[str, ...]] = {
 HELP = (
     "Ask a question, and go on asking: I follow what was said.",
     "You can also say “shorter”, “say that again”, “the second source”, “no, I meant ...”, or “which documents do you"
-    " have?”.",
+    " have?”, or “only in” a folder.",
 )
 
 

@@ -29,7 +29,10 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
 
 
 def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
-    """The passages of an index, or of a folder. Raises what `PassageIndex` and `open_documents` raise."""
+    """The passages of an index, or of a folder, then with vectors of this model where one is given.
+
+    Raises what `PassageIndex` and `open_documents` raise.
+    """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
     documents = open_documents(source, find_cache_directory(), embedder, stage_progress)

@@ -1,12 +1,16 @@
 """Starting a conversation at the terminal: opens the store, the passages and the model, then talks."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.scope import EVERYWHERE, require_scope
+from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source, resolve_source
 from agent.chat.store import Store, open_store
 from agent.chat.terminal import export_conversation, run_chat
+from agent.chat.watching import watch_documents
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from schemas.errors import MissingError, UsageError
@@ -23,6 +27,7 @@ class ChatRequest:
     continue_last: bool = False  # go on with the last conversation
     chat: int | None = None  # go on with this one
     incognito: bool = False
+    only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
 
 
 def start_chat(request: ChatRequest) -> bool:
@@ -42,14 +47,19 @@ def start_chat(request: ChatRequest) -> bool:
     embedder = open_embedder(request.embedder)
     if embedder and not request.incognito:
         embedder = cache_vectors(embedder)
-    index = open_source(source, embedder)
+    words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
+    before = None if words_first else embedder
+    current = open_collection(str(source), open_source(source, before), embedder, words_first=words_first)
+    only = require_scope(request.only or EVERYWHERE, current.collection)
 
     def opener(model: str) -> Assistant:
-        return open_assistant(str(source), index, model, embedder)
+        return open_assistant_over(current, model, embedder, only)
 
     assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
-    return run_chat(session, opener)
+    session.scope = only if request.only else None
+    with watch_documents(current, before), make_vectors_meanwhile(current, embedder):
+        return run_chat(session, opener)
 
 
 def _choose_chat(store: Store, request: ChatRequest) -> int | None:

@@ -57,6 +57,7 @@ TurnKind = Literal[
     "source",
     "help",
     "documents",
+    "scope",
 ]
 
 
@@ -67,12 +68,14 @@ class ChatTurn:
     utterance: str
     answered: TurnResult
     kind: TurnKind = "question"
+    scope: str = ""  # what the conversation was kept to, as `agent.chat.scope` has it; "" for everything
 
 
-class _KindMark(msgspec.Struct):
-    """What is kept beside the fields of a `TurnResult` where a turn is no question; earlier stores have only those."""
+class _TurnMark(msgspec.Struct, omit_defaults=True):
+    """What is kept beside the fields of a `TurnResult` where it is not the default; earlier stores have only those."""
 
     kind: TurnKind = "question"
+    scope: str = ""
 
 
 def open_store(*, incognito: bool) -> "Store":
@@ -145,13 +148,15 @@ class Store:
             found = database.execute("INSERT INTO chats (started, source) VALUES (?, ?)", (now, source))
             return int(found.lastrowid or 0)
 
-    def add_turn(self, chat: int, utterance: str, answered: TurnResult, kind: TurnKind = "question") -> None:
+    def add_turn(
+        self, chat: int, utterance: str, answered: TurnResult, kind: TurnKind = "question", scope: str = ""
+    ) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
         with self._open() as database:
             added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
                 "FROM chats WHERE id = ?",
-                (utterance, answered.response.text, _encode_turn(answered, kind), chat),
+                (utterance, answered.response.text, _encode_turn(answered, _TurnMark(kind, scope)), chat),
             ).rowcount
         if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
@@ -230,14 +235,13 @@ class Store:
             database.executemany("DELETE FROM statements WHERE id = ?", [(id,) for id in ids])
 
 
-def _encode_turn(answered: TurnResult, kind: TurnKind) -> bytes:
-    fields = msgspec.to_builtins(answered)
-    return msgspec.json.encode(fields if kind == "question" else fields | {"kind": kind})
+def _encode_turn(answered: TurnResult, mark: _TurnMark) -> bytes:
+    return msgspec.json.encode(msgspec.to_builtins(answered) | msgspec.to_builtins(mark))
 
 
 def _decode_turn(utterance: str, kept: bytes) -> ChatTurn:
-    kind = msgspec.json.decode(kept, type=_KindMark).kind
-    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), kind)
+    mark = msgspec.json.decode(kept, type=_TurnMark)
+    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), mark.kind, mark.scope)
 
 
 def _normalise_statement(text: str) -> str:

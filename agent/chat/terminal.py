@@ -2,13 +2,15 @@
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
+from agent.chat.current_collection import CurrentCollection
 from agent.chat.export import mark_citations, mark_nearby, mark_sentences, separate_pieces, to_markdown, to_topics
 from agent.chat.language_check import looks_english
 from agent.chat.observer import Observer
@@ -29,6 +31,7 @@ Ask, and go on asking. Commands:
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
+  /only GLOB         search only there (travel/, *.pdf)  /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
 I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
@@ -45,10 +48,13 @@ class Terminal:
     sources: tuple[Source, ...] = ()
     nearby: tuple[str, ...] = ()  # what came near the last answer, with the numbers of its sources
     offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
+    news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
     done: bool = False
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
         "/new": "_start_chat",
+        "/only": "_change_scope",
+        "/everywhere": "_change_scope",
         "/sources": "_show_sources",
         "/open": "_open_source",
         "/nearby": "_show_nearby",
@@ -63,6 +69,8 @@ class Terminal:
 
     def handle(self, line: str) -> bool:
         """Handle a line: a command or a question. Whether it went well; an error is shown, and the chat goes on."""
+        while self.news:
+            self._say(f"({self.news.popleft()})", "dim")
         try:
             if line.strip().startswith("/"):
                 self._run_command(line.strip())
@@ -77,7 +85,10 @@ class Terminal:
         name, _, argument = line.partition(" ")
         if name not in self._commands:
             raise UsageError(f"there is no command {name}", remedy="/help lists them.")
-        getattr(self, self._commands[name])(argument.strip())
+        if self._commands[name] == "_change_scope":
+            self._ask(line)
+        else:
+            getattr(self, self._commands[name])(argument.strip())
 
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
@@ -122,6 +133,8 @@ class Terminal:
         self.sources = shown_sources(answered)
         for chosen in answered.selected_statements:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
+        if scope := self.session.current_scope:
+            self._say(f"(only in {scope})", "dim")
         if answered.response.direct:
             self._say(answered.response.direct, "bold")
         self._say(mark_citations(self.session.turns[-1]) or "I found nothing about this in the documents.")
@@ -138,7 +151,7 @@ class Terminal:
     def _list_sources(self, sources: Sequence[Source]) -> None:
         for source in sources:
             title = f"  {source.passage.title}" if source.passage.title else ""
-            self._say(f"  [{source.number}] {source.passage.id}{title}", "green")
+            self._say(f"  [{source.number}] {source.passage.id}{title}{self._mark_change(source)}", "green")
 
     def _show_sources(self, _argument: str) -> None:
         cited = [source for source in self.sources if source.cited]
@@ -146,13 +159,17 @@ class Terminal:
         if not cited:
             self._say("(no sources)", "dim")
 
+    def _mark_change(self, source: Source) -> str:
+        change = self.session.assistant.collection.explain_change(source.passage)
+        return f"  ({change})" if change else ""
+
     def _open_source(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}
         if argument.strip("[]") not in found:
             listed = f"there are: {', '.join(found)}" if found else "the last answer has none"
             raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
         source = found[argument.strip("[]")]
-        self._say(f"{source.passage.id}  {source.passage.title}", "green")
+        self._say(f"{source.passage.id}  {source.passage.title}{self._mark_change(source)}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
@@ -274,6 +291,8 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
         ]  # an error does not keep the next from being asked
         return all(went_well)
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
+    session.assistant.current.tell = terminal.news.append
+    _show_progress_below(prompt, session.assistant.current)
     console.print(
         to_plain_text(session.assistant.source, "bold"),
         to_plain_text(" /help for help, Ctrl-D to leave", "dim"),
@@ -293,6 +312,17 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
         except EOFError:
             break
     return True
+
+
+def _show_progress_below(prompt: Any, current: CurrentCollection) -> None:
+    """Show what is made meanwhile in a line below the prompt."""
+
+    def show(progress: str) -> None:
+        prompt.bottom_toolbar = progress or None
+        prompt.app.invalidate()
+
+    current.on_progress = show
+    show(current.progress)
 
 
 def _read_pipe(terminal: Terminal) -> Iterator[str]:

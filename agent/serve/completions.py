@@ -108,9 +108,11 @@ class Completions:
         """An answer, whole or as server-sent events."""
         parsed = _parse_request(await request.body())
         *history, last = _join_messages(parsed.messages)
-        turn, turns = Turn("v1", check_utterance(last.text)), to_turns(history, self.assistant.collection)
+        turn, begin = Turn("v1", check_utterance(last.text)), self.assistant.initial_scope
+        turns = to_turns(history, self.assistant.collection, begin)
+        scope = turns[-1].scope if turns else begin
         statements = await run_in_threadpool(self.store.list_statements)
-        job = self.queue.submit(lambda observer: self.assistant.respond(turn, turns, statements, observer))
+        job = self.queue.submit(lambda observer: self.assistant.respond(turn, turns, statements, observer, scope))
         reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
         if parsed.stream:
             usage = parsed.stream_options is not None and parsed.stream_options.include_usage

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent.chat.collection import Collection
-from agent.chat.small_talk import complete_correction, recognise_small_talk
+from agent.chat.small_talk import choose_scope, complete_correction, recognise_small_talk
 from agent.chat.store import ChatTurn
 from indexes.text.sentences import split_sentences
 from schemas.records import Message, Query, Response, Sentence, TurnResult
@@ -12,15 +12,16 @@ from schemas.records import Message, Query, Response, Sentence, TurnResult
 _CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
 
-def to_turns(history: Sequence[Message], collection: Collection) -> tuple[ChatTurn, ...]:
-    """The turns of earlier messages. What was talk about the talk is recognised again."""
+def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
+    """The turns of earlier messages. What was talk about the talk, or asked for another scope, is so again."""
     turns: tuple[ChatTurn, ...] = ()
     said = history if history[:1] and history[0].role == "user" else (Message("user", ""), *history)
     for asked, reply in zip(said[::2], said[1::2], strict=False):
         talk = recognise_small_talk(asked.text, turns, collection)
         query = Query(complete_correction(talk.detail, turns) if talk and talk.kind == "correction" else asked.text)
         answered = TurnResult("v1", query, (), (), (), (Response(tuple(_split_reply(reply.text))),))
-        turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question"))
+        scope = choose_scope(talk, scope, collection)
+        turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question", scope))
     return turns
 
 

@@ -22,15 +22,16 @@ from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences, to_markdown, to_topics
 from agent.chat.observer import Observer
+from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.small_talk import ANSWERED
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
-from schemas.records import IndexInfo
 
 HERE = Path(__file__).parent
+MAX_FOLDERS = 50  # to choose from
 MAX_PENDING = 100  # questions whose page can still be opened, answered or not
 log = logging.getLogger("convagent")
 
@@ -52,7 +53,6 @@ class Pages:
     assistant: Assistant
     store: Store
     queue: RequestQueue
-    info: IndexInfo
     incognito: bool
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
 
@@ -60,6 +60,7 @@ class Pages:
         return [
             Route("/", self.show_start),
             Route("/ask", self.ask, methods=["POST"]),
+            Route("/progress", self.show_progress),
             Route("/asked/{id}", self.show_pending),
             Route("/asked/{id}/steps", self.show_steps),
             Route("/asked/{id}/stop", self.cancel, methods=["POST"]),
@@ -78,9 +79,10 @@ class Pages:
     async def ask(self, request: Request) -> Response:
         form = await _read_form(request)
         chat = int(form["chat"]) if form.get("chat", "").isdecimal() else None
+        scope = form.get("scope")
         try:
             question = check_utterance(form.get("question", ""))
-            job = self.queue.submit(lambda observer: self._answer(chat, question, observer))
+            job = self.queue.submit(lambda observer: self._answer(chat, question, scope, observer))
         except ConvagentError as error:
             return self._render_page(request, chat, question=form.get("question", ""), problem=error)
         pending = PendingQuestion(secrets.token_urlsafe(8), question, chat, job)
@@ -89,10 +91,10 @@ class Pages:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, chat: int | None, question: str, observer: Observer) -> int:
+    def _answer(self, chat: int | None, question: str, scope: str | None, observer: Observer) -> int:
         """Answer a question; the conversation that the answer is kept in."""
         turns = self.store.read_turns(chat) if chat is not None else ()
-        session = Session(self.assistant, self.store, chat, turns)
+        session = Session(self.assistant, self.store, chat, turns, scope)
         session.ask(question, observer)
         return session.chat or 0
 
@@ -109,6 +111,10 @@ class Pages:
         """The steps alone, for a page that asks for them again and again."""
         pending = self._find_pending(request)
         return _html_response("working.html", pending=pending, done=pending.job.future.done())
+
+    def show_progress(self, _request: Request) -> Response:
+        """What is made meanwhile, for a page that asks for it again and again."""
+        return _html_response("progress.html", progress=self.assistant.current.progress)
 
     def cancel(self, request: Request) -> Response:
         pending = self._find_pending(request)
@@ -190,7 +196,11 @@ class Pages:
             turns=turns,
             source=self.store.read_source(chat) if chat is not None else self.assistant.source,
             assistant=self.assistant,
-            info=self.info,
+            collection=(collection := self.assistant.collection),
+            progress=self.assistant.current.progress,
+            info=collection.index.info,
+            scope=turns[-1].scope if turns else self.assistant.initial_scope,
+            folders=list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             incognito=self.incognito,
             chats=self.store.list_chats(words),
             words=words,

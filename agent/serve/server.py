@@ -13,9 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from agent.chat.session import open_assistant
+from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.scope import require_scope
+from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.sources import open_source
 from agent.chat.store import open_store
+from agent.chat.watching import watch_documents
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.serve.completions import Completions, RequestError, error_response
@@ -38,6 +41,7 @@ class ServerRequest:
     host: str = "127.0.0.1"
     port: int = 8080  # 0 takes a free one
     incognito: bool = False
+    only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
 
 
 def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
@@ -49,12 +53,14 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         embedder = open_embedder(request.embedder)
         if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
-        index = open_source(request.source, embedder)
+        current = open_collection(str(request.source), open_source(request.source, None), embedder, words_first=True)
+        only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant(str(request.source), index, request.model, embedder)
-        pages = Pages(assistant, store, queue, index.info, request.incognito)
+        assistant = open_assistant_over(current, request.model, embedder, only)
+        pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
-        with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
+        passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
+        with watch_documents(current, None), make_vectors_meanwhile(current, embedder), passed_on:
             on_start(to_url(request.host, listening))
             server.run(sockets=[listening])
 

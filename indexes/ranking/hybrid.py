@@ -13,6 +13,7 @@ from indexes.passage_index import (
     DECIMALS,
     PassageIndex,
     RankedNumbers,
+    Rows,
     WeightedText,
     build_searchable_text,
     weight_stems,
@@ -31,6 +32,7 @@ class SearchRequest:
     meaning: tuple[WeightedText, ...]
     k: int  # passages wanted
     turn: str = ""  # the turn with its conversation, for an encoder that was taught such texts
+    rows: Rows | None = None  # the passages that are searched; None for all
 
 
 Stage = Callable[[SearchRequest, RankedNumbers], RankedNumbers]  # the passages of the stage before, best first
@@ -42,13 +44,14 @@ class HybridRetriever:
 
     index: PassageIndex
     stages: tuple[Stage, ...]
+    rows: Rows | None = None  # the passages that are searched; None for all
 
     def find(
         self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int, turn: str = ""
     ) -> tuple[Hit, ...]:
         """The `k` best passages, scores strictly decreasing. The arguments are those of `SearchRequest`."""
         meant = tuple((text, weight) for text, weight in meaning if text.strip())
-        request = SearchRequest(tuple(words), meant, k, turn)
+        request = SearchRequest(tuple(words), meant, k, turn, self.rows)
         ranked: RankedNumbers = []
         for stage in self.stages:
             ranked = stage(request, ranked)
@@ -61,14 +64,14 @@ class HybridRetriever:
 
 @dataclass(frozen=True, slots=True)
 class Bm25Stage:
-    """The first stage: BM25 over the whole index."""
+    """The first stage: BM25 over all that is searched."""
 
     index: PassageIndex
     min_depth: int = 0  # passages that later stages may move up, however few are wanted
 
     def __call__(self, request: SearchRequest, _ranked: RankedNumbers) -> RankedNumbers:
         depth = max(request.k, self.min_depth) if request.meaning else request.k
-        return self.index.rank(weight_stems(request.words), depth)
+        return self.index.rank(weight_stems(request.words), depth, request.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,19 @@ class CosineStage:
         if request.turn and self.encode_turn:
             query = (1 - self.turn_share) * query + self.turn_share * self.encode_turn(request.turn).vector
         shares = _normalise_scores(ranked)
-        return self._score_all(shares, query) if self.vectors is not None else self._rerank_top(shares, query)
+        return (
+            self._score_all(shares, query, request.rows)
+            if self.vectors is not None
+            else self._rerank_top(shares, query)
+        )
 
-    def _score_all(self, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
+    def _score_all(self, shares: RankedNumbers, query: Vectors, rows: Rows | None) -> RankedNumbers:
         assert self.vectors is not None
         scores = self.weight * (self.vectors @ query).astype(np.float64)
         for number, share in shares:
             scores[number] += share
-        return sort_best_first((number, float(score)) for number, score in enumerate(scores))
+        numbers = range(len(scores)) if rows is None else np.flatnonzero(rows).tolist()
+        return sort_best_first((number, float(scores[number])) for number in numbers)
 
     def _rerank_top(self, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
         top, rest = shares[: self.rerank_depth], shares[self.rerank_depth :]

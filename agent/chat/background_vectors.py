@@ -1,0 +1,126 @@
+"""Vectors that are made while a person asks already: until they are there, documents are searched by words."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from agent.chat.collection import Collection
+from agent.chat.current_collection import CurrentCollection
+from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embedder, EncodeTurn, Vectors
+from schemas.errors import ConvagentError
+
+TEXTS_AT_ONCE = 8  # embedded before it is looked whether somebody asks: a few tenths of a second
+WAIT_SECONDS = 0.2  # for somebody's answer, before it is looked whether the program ends
+
+
+class _GivenUpError(Exception):
+    """The program ends, or the documents are others now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PausingEmbedder:
+    """An embedding model that calls `pause` between a few texts and the next."""
+
+    embedder: Embedder
+    pause: Callable[[], None]
+
+    @property
+    def name(self) -> str:
+        return self.embedder.name
+
+    @property
+    def digest(self) -> str:
+        return self.embedder.digest
+
+    @property
+    def size(self) -> int:
+        return self.embedder.size
+
+    @property
+    def encode_turn(self) -> EncodeTurn | None:
+        return self.embedder.encode_turn
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = [np.zeros((0, self.size), dtype=np.float32)]
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            self.pause()
+            rows.append(self.embedder.embed(texts[start : start + TEXTS_AT_ONCE]))
+        return np.concatenate(rows)
+
+
+@contextmanager
+def make_vectors_meanwhile(current: CurrentCollection, embedder: Embedder | None) -> Iterator[None]:
+    """Make the vectors that current collections lack, in a thread of its own, until the block ends."""
+    if embedder is None:
+        yield
+        return
+    maker = VectorMaker(current, cache_vectors(embedder))
+    thread = threading.Thread(target=maker.run, name="embedding", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        maker.end()
+        thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMaker:
+    """Makes the vectors of whatever is the current collection, whenever it lacks them."""
+
+    current: CurrentCollection
+    embedder: Embedder
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Wait for collections without vectors, until `end` is called."""
+        while True:
+            self.current.replaced.wait()
+            self.current.replaced.clear()
+            if self.ended.is_set():
+                return
+            if self.current.searchable.lacks_vectors:
+                self._make_vectors(self.current.collection)
+
+    def end(self) -> None:
+        """Give up what is being done, and let `run` return."""
+        self.ended.set()
+        self.current.replaced.set()
+
+    def _make_vectors(self, collection: Collection) -> None:
+        """Embed a collection, and let the next question be asked by meaning, too. What goes wrong is told."""
+
+        def pause() -> None:
+            while not self.ended.is_set() and not self.current.idle.wait(WAIT_SECONDS):
+                pass
+            if self.ended.is_set() or self.current.collection is not collection:
+                raise _GivenUpError
+
+        directory = collection.index.directory
+        try:
+            embed_index(directory, _PausingEmbedder(self.embedder, pause), self._show_progress, MAX_UNASKED)
+            embedded = replace(collection, index=PassageIndex(directory))
+        except _GivenUpError:
+            return
+        except ConvagentError as error:
+            if self.current.collection is collection:
+                self.current.tell(f"I go on searching by words: {error}")
+            return
+        finally:
+            self.current.show_progress("")
+        self.current.add_vectors(collection, embedded)
+
+    @contextmanager
+    def _show_progress(self, _stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress` that is shown beside the question."""
+
+        def tick(done: int) -> None:
+            self.current.show_progress(f"I search by words until all vectors are made: {done} of {total} passages")
+
+        tick(0)
+        yield tick

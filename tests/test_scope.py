@@ -1,0 +1,254 @@
+"""Scopes: what a person may call a part of the documents, and that nothing else is searched then."""
+
+import io
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from rich.console import Console
+
+from agent.chat.collection import Collection
+from agent.chat.document_index import open_documents
+from agent.chat.scope import (
+    describe_scope,
+    find_scope,
+    find_scope_request,
+    list_folders,
+    require_scope,
+    select_documents,
+    select_rows,
+)
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import Store
+from agent.chat.terminal import Terminal
+from agent.serve.earlier_messages import to_turns
+from agent.terminal.progress import stage_progress
+from agent.turn.open_retriever import open_retriever
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import HybridRetriever
+from indexes.ranking.vectors import Embedder
+from indexes.storage.directories import find_cache_directory
+from schemas.errors import UsageError
+from schemas.records import Message
+from tests.conftest import PATIENCE, needs_embedder
+from tests.serving import serving_source
+from tests.within import convagent
+
+FILES = {
+    "bread.md": "The bread keeps for nine days.",
+    "Travel/hotel.md": "The hotel in Lisbon costs 87 euros a night, with bread.",
+    "Travel/maps/lisbon.txt": "The tram to the castle in Lisbon begins at the bread market.",
+    "work/travel/costs.csv": "trip,euros\nThe train to Porto,41\n",
+    "work/2024-mails.txt": "The mail of the baker says that the bread was late.",
+    "work/2025-mails.txt": "The mail of the baker says that the bread is dear.",
+    "heating.md": "# Heating\n\nThe heating needs 1.5 bar.",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("notes")
+    for name, text in FILES.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    return home
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path, caches: Path) -> PassageIndex:
+    return open_documents(folder, find_cache_directory(), None, stage_progress).index
+
+
+@pytest.fixture
+def collection(folder: Path, index: PassageIndex) -> Collection:
+    return Collection(str(folder), index)
+
+
+TRAVEL = ["Travel/hotel.md", "Travel/maps/lisbon.txt"]
+MAILS = ["work/2024-mails.txt", "work/2025-mails.txt"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ("Travel/", TRAVEL),
+        ("travel", TRAVEL),
+        ("./travel/", TRAVEL),
+        ("travel/maps", TRAVEL[1:]),
+        ("maps", TRAVEL[1:]),
+        ("the folder “maps”", TRAVEL[1:]),
+        ("my maps folder", TRAVEL[1:]),
+        ("work/*", ["work/2024-mails.txt", "work/2025-mails.txt", "work/travel/costs.csv"]),
+        ("**/*.csv", ["work/travel/costs.csv"]),
+        ("*.md", ["Travel/hotel.md", "bread.md", "heating.md"]),
+        ("hotel.*", ["Travel/hotel.md"]),
+        ("20[12]5*", ["work/2025-mails.txt"]),
+        ("bread.md", ["bread.md"]),
+        ("Bread", ["bread.md"]),
+        ("costs", ["work/travel/costs.csv"]),
+        ("the mails", MAILS),
+        ("the mails of 2025", MAILS[1:]),
+        ("the documents about heating", ["heating.md"]),
+        ("spreadsheets", ["work/travel/costs.csv"]),
+        ("winter", []),
+        ("the mails of 2019", []),
+        ("the documents", []),
+        ("*.docx", []),
+        ("[", []),
+        ("..", []),
+    ],
+)
+def test_what_a_scope_names(scope: str, expected: list[str], collection: Collection) -> None:
+    assert [document.path for document in select_documents(scope, collection)] == expected
+
+
+@pytest.mark.parametrize(
+    ("utterance", "where"),
+    [
+        ("only in travel/", "travel/"),
+        ("Please search only in the folder maps from now on.", "the folder maps"),
+        ("only the mails of 2025", "the mails of 2025"),
+        ("Just in “travel”, please", "travel"),
+        ("/only *.pdf", "*.pdf"),
+        ("/only nothing there", "nothing there"),
+        ("only in travle/", "travle/"),
+        ("/everywhere", ""),
+        ("Search everywhere again, please.", ""),
+        ("in all my documents", ""),
+        ("only in winter", None),
+        ("only in travel?", None),
+        ("only on Sundays", None),
+        ("Which hotel is only in travel?", None),
+        ("What is the only bread in travel", None),
+        ("everywhere I look there is bread", None),
+    ],
+)
+def test_what_asks_for_a_scope(utterance: str, where: str | None, collection: Collection) -> None:
+    assert find_scope_request(utterance, collection) == where
+
+
+def test_a_scope_is_the_path_of_its_folder_and_may_not_be_empty(collection: Collection) -> None:
+    found = [
+        find_scope(where, collection) for where in ("the folder maps", "TRAVEL", "work/*", "the mails", "winter", "")
+    ]
+    assert found == ["Travel/maps/", "Travel/", "work/*", "the mails", None, ""]
+    assert list_folders(collection.list_documents()) == ["Travel/", "Travel/maps/", "work/", "work/travel/"]
+    assert "go on searching where I did" in describe_scope("winter", collection)[0]
+    with pytest.raises(UsageError, match=r"none of the documents is in 'winter'\n  There are the folders Travel/, "):
+        require_scope("winter", collection)
+
+
+def find_all(retriever: HybridRetriever) -> list[str]:
+    return [hit.id for hit in retriever.find([("bread euros", 1.0)], [("bread euros", 1.0)], 3)]
+
+
+def test_the_search_is_restricted_before_the_best_are_taken(tmp_path: Path) -> None:
+    """A hundred passages that fit better are elsewhere, of which only three would be taken."""
+    (tmp_path / "other").mkdir()
+    for number in range(200):
+        (tmp_path / "other" / f"{number}.txt").write_text(f"bread bread euros euros {number}")
+    (tmp_path / "few.txt").write_text("A long text, of many words, in which there is bread at some place, once only.")
+    collection = Collection(str(tmp_path), open_documents(tmp_path, find_cache_directory(), None, stage_progress).index)
+    retriever = open_retriever(collection.index, None)
+    assert not any(id.startswith("few") for id in find_all(retriever))
+    rows = select_rows("few.txt", collection)
+    assert find_all(HybridRetriever(retriever.index, retriever.stages, rows)) == ["few.txt:1"]
+
+
+@needs_embedder
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_meaning_is_restricted_too(has_vectors: bool, folder: Path, minilm: Embedder) -> None:
+    cache = find_cache_directory() / f"vectors-{has_vectors}"
+    index = open_documents(folder, cache, minilm if has_vectors else None, stage_progress).index
+    collection = Collection(str(folder), index)
+    retriever = open_retriever(index, minilm)
+    rows = select_rows("Travel/", collection)
+    assert rows is not None
+    assert rows.sum() == 2
+    found = HybridRetriever(index, retriever.stages, rows).find([("bread", 1.0)], [("loaf", 1.0)], 50)
+    assert {hit.id.partition(":")[0] for hit in found} == set(TRAVEL)
+    nothing = HybridRetriever(index, retriever.stages, np.zeros(len(index), bool))
+    assert nothing.find([("bread", 1.0)], [("loaf", 1.0)], 50) == ()
+
+
+@pytest.fixture
+def terminal(folder: Path, index: PassageIndex) -> Terminal:
+    assistant = open_assistant(str(folder), index, "none", None)
+    return Terminal(Session(assistant, Store(None)), lambda _: assistant, Console(file=io.StringIO(), width=500))
+
+
+def shown_after(terminal: Terminal, line: str) -> str:
+    terminal.console.file = io.StringIO()
+    assert terminal.handle(line)
+    return str(terminal.console.file.getvalue())
+
+
+QUESTION = "What is there about bread?"
+
+
+def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -> None:
+    assert "] bread.md:1" in shown_after(terminal, QUESTION)
+    assert "only in “Travel/”: 2 of my documents" in shown_after(terminal, "only in travel/")
+    shown = shown_after(terminal, QUESTION)
+    assert "(only in Travel/)" in shown
+    assert "] Travel/" in shown
+    assert "] bread.md" not in shown
+    assert "Nothing that I have is called “nowhere”" in shown_after(terminal, "/only nowhere")
+    session = terminal.session
+    assert session.chat is not None
+    resumed = Session.resume(session.assistant, session.store, session.chat)
+    assert resumed.current_scope == "Travel/"
+    assert all(hit.id.startswith("Travel/") for hit in resumed.ask(QUESTION).hits)
+    shown_after(terminal, "/everywhere")
+    shown = shown_after(terminal, QUESTION)
+    assert "(only" not in shown
+    assert "] bread.md:1" in shown
+    shown_after(terminal, "/only work/*")
+    shown_after(terminal, "/new")
+    assert "(only" not in shown_after(terminal, QUESTION)
+
+
+def test_a_client_of_v1_that_said_so_is_kept_to_it(collection: Collection) -> None:
+    history = [Message("user", "only in travel/"), Message("assistant", "..."), Message("user", "bread?")]
+    assert [turn.scope for turn in to_turns([*history, Message("assistant", "...")], collection, "work/")] == [
+        "Travel/"
+    ] * 2
+    assert [
+        turn.scope for turn in to_turns([Message("user", "a"), Message("assistant", "b")], collection, "work/")
+    ] == ["work/"]
+
+
+def test_chat_only_from_its_first_question_and_of_nothing(folder: Path, tmp_path: Path) -> None:
+    options = ("chat", "--docs", folder, "--model", "none", "--embedder", "none", "--only")
+    data = str(tmp_path / "data")
+    done = convagent(*options, "work/", text=f"{QUESTION}\n", CONVAGENT_DATA=data)
+    assert "(only in work/)" in done.stdout
+    assert "] bread.md" not in done.stdout
+    done = convagent(*options, "sea/", text=f"{QUESTION}\n", CONVAGENT_DATA=data)
+    assert done.returncode == 2
+    assert "none of the documents is in 'sea/'" in done.stderr
+
+
+def test_the_page_has_a_list_of_folders(folder: Path, tmp_path: Path) -> None:
+    arguments = ("--model", "none", "--embedder", "none", "--only", "work")
+    with (
+        serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
+        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+    ):
+
+        def ask(question: str, **fields: str) -> httpx.Response:
+            page = client.post("/ask", data={"question": question, **fields})
+            while "data-working" in page.text:
+                page = client.get(page.url)
+            return page
+
+        assert '<option value="work/" selected>only in work/</option>' in client.get("/").text
+        page = ask(QUESTION, scope="Travel/")
+        assert "<dt>Only in</dt><dd>Travel/</dd>" in page.text
+        assert '<option value="Travel/" selected>' in page.text
+        assert "bread.md:1" not in page.text
+        chat = page.url.path.removeprefix("/chats/")
+        assert ask(QUESTION, chat=chat).text.count("<dt>Only in</dt><dd>Travel/</dd>") == 2
+        assert "bread.md:1" in ask("How long does the bread keep?", chat=chat, scope="").text
+        assert '<option value="Travel/maps/" selected>' in ask("only in the folder maps", chat=chat, scope="").text

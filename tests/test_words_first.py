@@ -1,0 +1,174 @@
+"""Asking at once: documents are searched by words while their vectors are made."""
+
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pexpect
+import pytest
+
+from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.current_collection import CurrentCollection
+from agent.chat.document_index import open_documents
+from agent.chat.session import Session, open_assistant_over, open_collection
+from agent.chat.store import Store
+from agent.chat.watching import watch_documents
+from agent.terminal.progress import stage_progress
+from indexes.ranking.hybrid import CosineStage
+from indexes.ranking.vectors import Embedder, Vectors
+from indexes.storage.directories import find_cache_directory
+from tests.conftest import PATIENCE, ROOT, needs_embedder, own_settings_left_out
+from tests.serving import serving_source
+from tests.test_watching import KEEPS, wait_until
+from tests.within import convagent
+
+pytestmark = needs_embedder
+
+
+class CountingEmbedder:
+    """The real one, which counts its texts and can be held up."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name, self.size, self.encode_turn = embedder.name, embedder.size, embedder.encode_turn
+        self.digest = embedder.digest
+        self.texts: list[str] = []
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.may_go_on.wait()
+        self.texts += texts
+        return self._embedder.embed(texts)
+
+
+@pytest.fixture
+def counting(minilm: Embedder, tmp_path: Path) -> CountingEmbedder:
+    embedder = CountingEmbedder(minilm)
+    embedder.digest = f"{minilm.digest} {tmp_path}"  # nothing is in the cache of vectors
+    return embedder
+
+
+def write_notes(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    (folder / "bread.md").write_text("# Bread\n\nThe bread keeps for nine days.\n")
+    for number in range(count):
+        (folder / f"{number}.txt").write_text(f"Plot {number} of {folder} has birches in row {number % 7}.\n")
+    return folder
+
+
+def open_by_words(folder: Path, embedder: Embedder) -> CurrentCollection:
+    index = open_documents(folder, find_cache_directory(), None, stage_progress).index
+    return open_collection(str(folder), index, embedder, words_first=True)
+
+
+def count_vectors(current: CurrentCollection) -> int:
+    """How many vectors it is searched by."""
+    stages = [stage for stage in current.searchable.retriever.stages if isinstance(stage, CosineStage)]
+    return len(stages[0].vectors) if stages and stages[0].vectors is not None else 0
+
+
+def test_the_first_question_does_not_wait_for_vectors(tmp_path: Path, counting: CountingEmbedder) -> None:
+    current = open_by_words(write_notes(tmp_path / "notes", 20), counting)
+    shown: list[str] = []
+    current.on_progress = shown.append
+    counting.may_go_on.clear()
+    with make_vectors_meanwhile(current, counting):
+        found = current.searchable.retriever.find([("bread", 1.0)], [("bread", 1.0)], 5)
+        assert [hit.id for hit in found] == ["bread.md:1-3"]
+        assert count_vectors(current) == 0
+        counting.may_go_on.set()
+        wait_until(lambda: count_vectors(current) == 21)
+        found = current.searchable.retriever.find([("bread", 1.0)], [("bread", 1.0)], 5)
+        assert len(found) == 5
+    assert shown == [*(f"I search by words until all vectors are made: {done} of 21 passages" for done in (0, 21)), ""]
+    assert count_vectors(open_by_words(tmp_path / "notes", counting)) == 21
+
+
+def test_nothing_is_embedded_while_somebody_waits_and_the_end_keeps_what_there_is(
+    tmp_path: Path, counting: CountingEmbedder
+) -> None:
+    current = open_by_words(write_notes(tmp_path / "notes", 100), counting)
+    with current.use():
+        with make_vectors_meanwhile(current, counting):
+            wait_until(lambda: current.progress)
+        assert counting.texts == []
+    counting.may_go_on.clear()
+    with make_vectors_meanwhile(current, counting):
+        current.replaced.set()
+        wait_until(lambda: current.progress)
+        counting.may_go_on.set()
+        wait_until(lambda: counting.texts)
+    embedded = list(counting.texts)
+    assert 0 < len(embedded) < 101
+    current = open_by_words(tmp_path / "notes", counting)
+    with make_vectors_meanwhile(current, counting):
+        wait_until(lambda: count_vectors(current) == 101)
+    assert len(counting.texts) == len(set(counting.texts)) == 101
+
+
+def test_documents_that_change_meanwhile_get_their_vectors(tmp_path: Path, counting: CountingEmbedder) -> None:
+    folder = write_notes(tmp_path / "notes", 20)
+    current = open_by_words(folder, counting)
+    told: list[str] = []
+    current.tell = told.append
+    counting.may_go_on.clear()
+    with watch_documents(current, None), make_vectors_meanwhile(current, counting):
+        wait_until(lambda: current.progress)
+        (folder / "bread.md").write_text("# Bread\n\nThe bread keeps for twelve days.\n")
+        (folder / "jam.md").write_text("The jam fills seven jars.\n")
+        wait_until(lambda: told)
+        assistant = open_assistant_over(current, "none", None)
+        assert "twelve days" in Session(assistant, Store(None)).ask(KEEPS).response.text
+        counting.may_go_on.set()
+        wait_until(lambda: count_vectors(current) == 22)
+    assert told == ["2 documents read again"]
+
+
+def test_through_a_pipe_vectors_come_first(tmp_path: Path) -> None:
+    folder = write_notes(tmp_path / "notes", 3)
+    done = convagent(
+        *("chat", "--docs", folder, "--model", "none"), text=f"{KEEPS}\n", CONVAGENT_DATA=str(tmp_path / "data")
+    )
+    assert "nine days" in done.stdout
+    index = open_documents(folder, find_cache_directory(), None, stage_progress).index
+    assert index.vector_info
+    assert index.vector_info.passages == 4
+
+
+def test_the_page_says_what_is_made_meanwhile(tmp_path: Path) -> None:
+    folder = write_notes(tmp_path / "notes", 400)
+    with (
+        serving_source("--docs", folder, tmp_path / "data", "--model", "none", "--embedder", "minilm") as server,
+        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+    ):
+        page = client.post("/ask", data={"question": KEEPS})
+        while "data-working" in page.text:
+            page = client.get(page.url)
+        assert "nine days" in page.text
+        assert "I search by words until all vectors are made: " in page.text
+        assert 'hx-get="/progress"' in client.get("/progress").text
+        assert server.interrupt() == 0
+
+
+def test_the_terminal_shows_progress_below_the_prompt_and_ends_at_once(tmp_path: Path) -> None:
+    folder = write_notes(tmp_path / "notes", 400)
+    person = own_settings_left_out() | {"CONVAGENT_DATA": str(tmp_path / "data"), "NO_COLOR": "1", "TERM": "xterm"}
+    command = [str(ROOT / "cli.py"), "chat", "--docs", str(folder), "--model", "none"]
+    child = pexpect.spawn(sys.executable, command, env=person, dimensions=(30, 120), encoding="utf-8", timeout=PATIENCE)
+    try:
+        child.expect(re.escape("\x1b[6n"))  # the terminal is asked where its cursor is
+        child.send("\x1b[3;1R")
+        child.expect(r"I search by words until all vectors are made: \d+ of 401 passages")
+        child.send(f"{KEEPS}\r")
+        child.expect("nine days")
+        child.expect(re.escape("\x1b[6n"))
+        child.send("\x1b[9;1R/quit\r")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0
+    finally:
+        child.close(force=True)
