@@ -74,7 +74,7 @@ class AnswerTuning:
     other_document_gap: float = 1.0  # the most that it may lie behind, where it is from another document
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
-    nearby_gap: float = 0.5  # how far behind the best they may lie
+    nearby_gap: float = 0.6  # how far behind the best they may lie
     words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
