@@ -55,6 +55,8 @@ class StatementTuning:
     words_and_cosine: StatementClassifier = StatementClassifier(-1.03, (0.0, 3.93, 0.03, 4.58))
     words: StatementClassifier = StatementClassifier(-1.3, (0.05, 0.04))
     max_statements: int = 6  # a turn
+    needed_by_person: float = 0.72  # share of the turns that speak of the person for which some statement matters
+    needed_otherwise: float = 0.19  # and of the others
 
     def classifier(self, *, has_likelihoods: bool, has_vectors: bool) -> StatementClassifier:
         """The one for what is at hand."""
