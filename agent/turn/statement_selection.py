@@ -22,7 +22,8 @@ from schemas.tuning import StatementClassifier, StatementTuning
 Numbers = npt.NDArray[np.float64]
 _ONESELF = re.compile(
     r"\b(?:my|mine|our|ours|myself|(?:mein|unser)(?:e[mnrs]?)?)\b"
-    r"|\b(?:for|suits?|fits?|to|near|like|für) (?:me|us|mich|uns)\b|\bam i\b",
+    r"|\b(?:for|suits?|fits?|to|near|like|für) (?:me|us|mich|uns)\b|\bam i\b"
+    r"|\b(?:can|may|could|should|kann|darf|soll) (?:i|we|ich|wir) (?:\w+ )?(?:eat|drink|cook|wear|essen|trinken)\b",
     re.IGNORECASE,
 )
 
