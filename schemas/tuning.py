@@ -84,7 +84,7 @@ class AnswerTuning:
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
-    kind_weight: float = 0.15  # of having an amount, a date, a cause and so on, where the question asks for one
+    kind_weight: float = 0.1  # of having an amount, a date, a cause and so on, where the question asks for one
     repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     needs_evidence: bool = False  # whether the best sentence must have the names and the kind of thing asked for

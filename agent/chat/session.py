@@ -51,6 +51,7 @@ BRIEF = Tuning(
         account_gap=0.3,
         other_document_gap=0.1,
         rank_penalty=0.03,
+        kind_weight=0.15,
         nearby_sentences=3,
         needs_evidence=True,
         direct_stands_alone=True,
