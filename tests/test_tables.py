@@ -12,6 +12,7 @@ from agent.chat.store import Store
 from agent.turn.conclusions.tables.answer import compute_over_tables
 from agent.turn.conclusions.tables.cells import read_dates, read_numbers
 from agent.turn.conclusions.tables.periods import Period, read_period
+from agent.turn.conclusions.tables.question import read_table_question
 from agent.turn.conclusions.tables.rows import list_tables
 from agent.turn.whole_documents import WholeDocuments
 from indexes.passage_index import PassageIndex
@@ -400,3 +401,8 @@ def test_a_chat_computes_shows_its_rows_and_goes_on(tmp_path: Path) -> None:
     assert answered.response.used == tuple(f"shop/sales.csv:{line}" for line in (3, 5, 6))
     assert {passage.id for passage in answered.passages} == set(answered.response.used)
     assert not session.ask("Was the cinema full?").response.direct.startswith("3")
+
+
+@pytest.mark.parametrize("asked", ["What is the phone number of the plumber?", "What was the price of the tent?"])
+def test_one_value_of_one_row_is_asked_of_no_whole_table(asked: str) -> None:
+    assert read_table_question(asked) is None

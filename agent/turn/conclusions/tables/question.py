@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[Aim, str], ...] = (
         r"(?: (?:the|my|our))? (?P<rest>.+)",
     ),
     ("list", rf"{_ASIDE}{_POLITE}list (?:me )?(?:the|my|our) (?P<rest>.+)"),
-    ("list", rf"{_ASIDE}(?:which|what) (?P<rest>[\w-]+s\b .+)"),
+    ("list", rf"{_ASIDE}(?:which|what) (?P<rest>(?!(?:is|was|does|has|its|his|this)\b)[\w-]+s\b .+)"),
 )
 _SUPERLATIVES: tuple[tuple[Aim, str, str], ...] = (
     ("most", r"(?:most expensive|dearest|priciest|costliest)", "money"),
