@@ -2,6 +2,7 @@
 
     python benchmarks/own_documents.py [--model none] [--half open|kept|all] [--every N] [--verbose] [--json FILE]
 
+With `--set further`: 107 others over the same documents, by somebody who had not seen these, all of them open.
 With `--set more`: 80 others over files of every format in six languages (`more_documents`, `more_questions.json`).
 
 The documents are in `benchmarks/own_documents/documents`, the conversations in `questions.json` beside them. Half of
@@ -45,7 +46,11 @@ from schemas.records import Response
 FOLDER = Path(__file__).parent / "own_documents"
 DOCUMENTS, QUESTIONS = FOLDER / "documents", FOLDER / "questions.json"
 MORE_DOCUMENTS, MORE_QUESTIONS = FOLDER / "more_documents", FOLDER / "more_questions.json"
-SETS = {"first": (DOCUMENTS, QUESTIONS), "more": (MORE_DOCUMENTS, MORE_QUESTIONS)}
+SETS = {
+    "first": (DOCUMENTS, QUESTIONS),
+    "further": (DOCUMENTS, FOLDER / "further_questions.json"),
+    "more": (MORE_DOCUMENTS, MORE_QUESTIONS),
+}
 Kind = Literal[
     "fact", "follow-up", "yes-no", "comparison", "not-there", "personal", "topic-switch", "small-talk",
     "summary", "listing", "computation", "scope", "date",

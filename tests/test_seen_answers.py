@@ -33,7 +33,8 @@ DOCUMENTS = {
     "certified first.\n",
     "travel/harnby.md": "# Weekend in Harnby\n\n## Getting there\n\nThe night train to Harnby costs 61 EUR.\n\n"
     "## Hotel\n\nThe hotel in Harnby costs 94 EUR per night.\n\n## Hut\n\nThe hut in Harnby costs 52 EUR per night.\n",
-    "garden/sales.csv": "date,what,bottles,price\n2024-06-02,rhubarb juice,3,4.50 EUR\n2024-06-16,rhubarb juice,5,7.50 EUR\n"
+    "garden/sales.csv": "date,what,bottles,price\n2024-06-02,rhubarb juice,3,4.50 EUR\n"
+    "2024-06-16,rhubarb juice,5,7.50 EUR\n"
     "2024-07-01,elder syrup,2,6.00 EUR\n",
     "club/boat-fees-2023.md": "# Boat fees 2023\n\nAn hour in the canoe costs 9 EUR.\n",
     "club/boat-fees-2025.md": "# Boat fees 2025\n\nAn hour in the canoe costs 12 EUR.\n",
