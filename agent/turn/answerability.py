@@ -12,9 +12,13 @@ from agent.turn.quotes import Quote
 from agent.turn.spans.amounts_and_dates import MONTH, WEEKDAY
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
-from indexes.text.analysis import extract_stems, load_stop_words
+from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
+from indexes.text.languages import find_question_language
 from schemas.records import Passage
 
+FOREIGN_SHARE = 0.4  # of a question's words, from which a quote in its language may answer it
+FOREIGN_COSINE = 0.7  # from which fewer do
+HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÄÖÜ][a-zà-ÿ]{2,}(?:-[A-Z][a-z]+)*\b(?!-)")
 _CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY}s?|Easter|Christmas|Internet|English|German|French)$")
 _ATTRIBUTE = re.compile(
@@ -64,3 +68,27 @@ def _list_names(question: str) -> set[str]:
 def _stems_of(passages: Sequence[Passage]) -> set[str]:
     texts = (f"{re.sub(r'[/._-]', ' ', passage.id)} {passage.title} {passage.text}" for passage in passages)
     return {stem for text in texts for stem in (*extract_stems(text), *stem_words(text))}
+
+
+def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], question: str, answerable: bool) -> bool:
+    """Whether quotes answer a question in another language than English: of documents in that language, words tell.
+
+    The embedded model knows English alone: under it any two sentences of another language are near each other.
+    """
+    languages = tuple(sorted({quote.language for quote in quotes}))
+    language = find_question_language(question, languages) if set(languages) != {ENGLISH} else ENGLISH
+    wanted = {each: _stem_content_words(question, language, each) for each in languages}
+    if language == ENGLISH or language not in languages or not wanted[language]:
+        return answerable
+    shares = [len(wanted[quote.language] & quote.headed_stems()) / len(wanted[language]) for quote in quotes]
+    pairs = zip(shares, cosines, strict=True)
+    return any(share >= FOREIGN_SHARE or (share and cosine >= FOREIGN_COSINE) for share, cosine in pairs)
+
+
+def _stem_content_words(question: str, language: str, stemmed_as: str) -> frozenset[str]:
+    """The stems of a question without the stop words of its language, and of Japanese without hiragana alone."""
+    words = separate_pairs(question.lower()).split()
+    bare = [word.strip("?¿!¡.,;:«»„“”\"'()") for word in words]
+    stop_words = load_stop_words(language) if language else frozenset[str]()
+    kept = [word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)]
+    return frozenset(stem for word in kept for stem in stem_words(word, stemmed_as))
