@@ -18,8 +18,8 @@ from agent.turn.interface_sentences import NOT_FOUND, SENTENCES, choose_sentence
 from agent.turn.safety.second_person import say_conflict, say_left_out
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
-from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, separate_pairs
-from indexes.text.languages import find_document_language, find_question_language
+from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, load_stop_words, separate_pairs
+from indexes.text.languages import KNOWN, find_document_language, find_question_language, rank_languages
 from schemas.records import Hit, Response, Sentence, TurnResult
 from tests.conftest import needs_embedder
 
@@ -209,11 +209,20 @@ def test_the_language_of_a_document_is_found(language: str) -> None:
         ("Mietvertrag zwischen Frau Lindner und Herrn Weber über die Garage in der Gartenstraße", "de"),
         ("Umowa najmu garażu została podpisana przez właściciela i najemcę w dniu trzeciego maja.", "pl"),
         ("1234 5678", "en"),
+        ("a: 1; b: 2.", "en"),  # told by nothing
         ("", "en"),
     ],
 )
 def test_a_document_is_in_english_unless_another_language_is_sure(text: str, language: str) -> None:
     assert find_document_language([text]) == language
+
+
+@pytest.mark.parametrize("language", sorted(KNOWN - {"en"}))
+def test_every_language_can_be_analysed(language: str) -> None:
+    """Each has an analyzer, and words that the identifier and the lists of stop words know."""
+    assert extract_stems("IBAN 4711", language)[-1] == "4711"
+    assert not set(load_stop_words(language)) <= set(load_stop_words("en"))
+    assert language in dict(rank_languages("Text", KNOWN))
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ SNOWBALL = {
     "ta": "tamil",
     "tr": "turkish",
 }
+WITHOUT_STOP_WORDS = frozenset(["ar", "el", "ro", "ta", "tr"])  # of Tantivy; it has those of the others with a stemmer
 _SPACY_FOLDERS = {"no": "nb"}
 _BY_LANGUAGE = "by language: words, lower case, stop words, Snowball stems, ASCII; CJK in pairs of characters; of "
 _CJK = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
@@ -111,15 +112,17 @@ def build_splitter() -> Any:
 def _build_foreign_analyzer(stemmed_as: str, stopped_as: str) -> Any:
     """Stop words of one language and the stemmer of another, or of the same. Letters lose their accents last.
 
-    A language without a stemmer keeps its words as they are.
+    Stop words are Tantivy's, else spaCy's. A language without a stemmer keeps its words as they are.
     """
     builder = (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(60))
         .filter(tantivy.Filter.lowercase())
     )
-    if stopped_as in SNOWBALL:
+    if stopped_as in SNOWBALL and stopped_as not in WITHOUT_STOP_WORDS:
         builder = builder.filter(tantivy.Filter.stopword(SNOWBALL[stopped_as]))
+    else:
+        builder = builder.filter(tantivy.Filter.custom_stopword(sorted(load_stop_words(stopped_as))))
     if stemmed_as in SNOWBALL:
         builder = builder.filter(tantivy.Filter.stemmer(SNOWBALL[stemmed_as]))
     return builder.filter(tantivy.Filter.ascii_fold()).build()

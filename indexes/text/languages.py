@@ -16,6 +16,7 @@ KNOWN = frozenset(SNOWBALL) | WITHOUT_STEMMER
 ASKED_IN = ("en", "de", "fr", "es", "it", "nl", "pt")  # that a question is told by, beside those of the documents
 SAMPLE_CHARACTERS = 5000  # of a document, that its language is told by
 MIN_ENGLISH_WORDS = 3  # stop words, from which a text is English without a look at the model
+MIN_WORDS = 20  # of a document whose language is told though it has no stop words of it
 SURE, SURE_WITHOUT_STOP_WORDS = 0.7, 0.9  # probability of a language
 MIN_CJK_SHARE = 0.2  # of the letters
 _WORD = re.compile(r"[^\W\d_]+")
@@ -30,7 +31,11 @@ def find_document_language(texts: Iterable[str]) -> str:
         sample = f"{sample} {text}"
         if len(sample) >= SAMPLE_CHARACTERS:
             break
-    return _identify(sample[:SAMPLE_CHARACTERS], KNOWN) or ENGLISH
+    sample = sample[:SAMPLE_CHARACTERS]
+    language = _identify(sample, KNOWN) or ENGLISH
+    words = _WORD.findall(sample.lower())
+    has_proof = len(words) >= MIN_WORDS or count_stop_words(words, language) > count_stop_words(words, ENGLISH)
+    return language if has_proof or _find_by_script(sample) else ENGLISH
 
 
 @lru_cache(maxsize=1024)
@@ -49,14 +54,13 @@ def _identify(text: str, candidates: frozenset[str]) -> str:
     if language := _find_by_script(text):
         return language
     words = _WORD.findall(text.lower())
-    with_stop_words = sorted(candidates & set(SNOWBALL))
-    counts = {language: count_stop_words(words, language) for language in with_stop_words}
+    counts = {language: count_stop_words(words, language) for language in sorted(candidates)}
     english = counts.pop(ENGLISH)
     if english > max(counts.values()) and (english >= MIN_ENGLISH_WORDS or 2 * english >= len(words)):
         return ENGLISH
-    best, probability = _rank(text, candidates)[0] if words else (ENGLISH, 0.0)
+    best, probability = rank_languages(text, candidates)[0] if words else (ENGLISH, 0.0)
     own = counts.get(best, english)
-    if probability >= (SURE if own else SURE_WITHOUT_STOP_WORDS) and own >= english:
+    if own >= english and probability >= (SURE if own else SURE_WITHOUT_STOP_WORDS):
         return best
     first, second = sorted({**counts, ENGLISH: english}.items(), key=lambda pair: -pair[1])[:2]
     return first[0] if first[1] > second[1] else ""
@@ -73,7 +77,7 @@ def _find_by_script(text: str) -> str:
     return "ja" if 10 * kana >= chinese else "zh"
 
 
-def _rank(text: str, candidates: frozenset[str]) -> list[tuple[str, float]]:
+def rank_languages(text: str, candidates: frozenset[str]) -> list[tuple[str, float]]:
     """The candidates with their probabilities, the likeliest first."""
     found = [(language, share) for language, share in _load_identifier().rank(text) if language in candidates]
     total = sum(share for _, share in found) or 1.0
