@@ -5,7 +5,7 @@ The model is loaded only for what the stop words do not show to be English; that
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -17,7 +17,8 @@ ASKED_IN = ("en", "de", "fr", "es", "it", "nl", "pt")  # that a question is told
 SAMPLE_CHARACTERS = 5000  # of a document, that its language is told by
 MIN_ENGLISH_WORDS = 3  # stop words, from which a text is English without a look at the model
 MIN_WORDS = 20  # of a document whose language is told though it has no stop words of it
-SURE, SURE_WITHOUT_STOP_WORDS = 0.7, 0.9  # probability of a language
+SURE, SURE_WITHOUT_STOP_WORDS = 0.7, 0.9  # probability of the language of a question
+SURE_OF_DOCUMENT = 0.9
 MIN_CJK_SHARE = 0.2  # of the letters
 _WORD = re.compile(r"[^\W\d_]+")
 _CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -31,17 +32,42 @@ def find_document_language(texts: Iterable[str]) -> str:
         sample = f"{sample} {text}"
         if len(sample) >= SAMPLE_CHARACTERS:
             break
-    sample = sample[:SAMPLE_CHARACTERS]
-    language = _identify(sample, KNOWN) or ENGLISH
+    return _identify(sample[:SAMPLE_CHARACTERS]) or ENGLISH
+
+
+def _identify(sample: str) -> str:
+    """The language that the model is sure of and that the sample has more stop words of than of English; else "".
+
+    A longer text, as a table of names, needs no stop words.
+    """
+    if language := _find_by_script(sample):
+        return language
     words = _WORD.findall(sample.lower())
-    has_proof = len(words) >= MIN_WORDS or count_stop_words(words, language) > count_stop_words(words, ENGLISH)
-    return language if has_proof or _find_by_script(sample) else ENGLISH
+    counts = _count_all(words, KNOWN)
+    if _is_plain_english(counts, len(words)):
+        return ENGLISH
+    best, probability = rank_languages(sample, KNOWN)[0]
+    ahead = counts[best] - counts[ENGLISH]
+    return best if probability >= SURE_OF_DOCUMENT and (ahead > 0 or (ahead == 0 and len(words) >= MIN_WORDS)) else ""
 
 
 @lru_cache(maxsize=1024)
 def find_question_language(question: str, languages: Collection[str] = ()) -> str:
     """The language of a question, one of `ASKED_IN` or of `languages` (a tuple); "" where it is not sure."""
-    return _identify(question, frozenset(ASKED_IN) | frozenset(languages))
+    if language := _find_by_script(question):
+        return language
+    words = _WORD.findall(question.lower())
+    if not words:
+        return ""
+    candidates = frozenset(ASKED_IN) | frozenset(languages)
+    counts = _count_all(words, candidates)
+    if _is_plain_english(counts, len(words)):
+        return ENGLISH
+    best, probability = rank_languages(question, candidates)[0]
+    if counts[best] >= counts[ENGLISH] and probability >= (SURE if counts[best] else SURE_WITHOUT_STOP_WORDS):
+        return best
+    first, second = sorted(counts, key=lambda language: -counts[language])[:2]
+    return first if counts[first] > counts[second] else ""
 
 
 def count_stop_words(words: Iterable[str], language: str) -> int:
@@ -49,21 +75,15 @@ def count_stop_words(words: Iterable[str], language: str) -> int:
     return sum(word in load_stop_words(language) for word in words)
 
 
-def _identify(text: str, candidates: frozenset[str]) -> str:
-    """The likeliest of the languages, which no stop words speak against; "" where none is sure."""
-    if language := _find_by_script(text):
-        return language
-    words = _WORD.findall(text.lower())
-    counts = {language: count_stop_words(words, language) for language in sorted(candidates)}
-    english = counts.pop(ENGLISH)
-    if english > max(counts.values()) and (english >= MIN_ENGLISH_WORDS or 2 * english >= len(words)):
-        return ENGLISH
-    best, probability = rank_languages(text, candidates)[0] if words else (ENGLISH, 0.0)
-    own = counts.get(best, english)
-    if own >= english and probability >= (SURE if own else SURE_WITHOUT_STOP_WORDS):
-        return best
-    first, second = sorted({**counts, ENGLISH: english}.items(), key=lambda pair: -pair[1])[:2]
-    return first[0] if first[1] > second[1] else ""
+def _count_all(words: Sequence[str], languages: Iterable[str]) -> dict[str, int]:
+    return {language: count_stop_words(words, language) for language in sorted(languages)}
+
+
+def _is_plain_english(counts: Mapping[str, int], words: int) -> bool:
+    """Whether the stop words alone show that a text of so many words is in English."""
+    english = counts[ENGLISH]
+    others = max(count for language, count in counts.items() if language != ENGLISH)
+    return not words or (english > others and (english >= MIN_ENGLISH_WORDS or 2 * english >= words))
 
 
 def _find_by_script(text: str) -> str:
