@@ -152,7 +152,7 @@ def answer(
             min=0,
             max=1,
             help="How likely the best personal statement must matter for any to be chosen.",
-            show_default="0 for iKAT 2023, else 0.6",
+            show_default="0 for iKAT 2023, else 0.3",
         ),
     ] = None,
     clarify: Annotated[bool, typer.Option("--clarify", help="Ask back where an utterance is unclear.")] = False,

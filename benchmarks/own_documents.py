@@ -2,6 +2,8 @@
 
     python benchmarks/own_documents.py [--model none] [--half open|kept|all] [--every N] [--verbose] [--json FILE]
 
+With `--set more`: 80 others over files of every format in six languages (`more_documents`, `more_questions.json`).
+
 The documents are in `benchmarks/own_documents/documents`, the conversations in `questions.json` beside them. Half of
 the conversations are kept: they are asked when the answers are done, not while they are being changed.
 
@@ -43,8 +45,11 @@ from schemas.records import Response
 
 FOLDER = Path(__file__).parent / "own_documents"
 DOCUMENTS, QUESTIONS = FOLDER / "documents", FOLDER / "questions.json"
+MORE_DOCUMENTS, MORE_QUESTIONS = FOLDER / "more_documents", FOLDER / "more_questions.json"
+SETS = {"first": (DOCUMENTS, QUESTIONS), "more": (MORE_DOCUMENTS, MORE_QUESTIONS)}
 Kind = Literal[
-    "fact", "follow-up", "yes-no", "comparison", "not-there", "personal", "topic-switch", "small-talk"
+    "fact", "follow-up", "yes-no", "comparison", "not-there", "personal", "topic-switch", "small-talk",
+    "summary", "listing", "computation", "scope", "date",
 ]  # fmt: skip
 Half = Literal["open", "kept"]
 MAX_DIRECT_WORDS = 15  # of a bold direct answer; longer bold text is a sentence like any other
@@ -54,6 +59,8 @@ NOT_FOUND = re.compile(
     r"\W*(?:I (?:found|could find|can find|have found|find) (?:no|nothing)\b|I (?:could|can|did) ?(?:not|n't) find\b"
     r"|I (?:do not|don't) know\b|(?:The|Your) (?:documents|passages|sources)\b[^.]* (?:not|nothing|no)\b"
     r"|(?:There is|I see) nothing\b|None of (?:the|your) documents\b"
+    r"|Ich (?:habe|konnte|kann) (?:dazu |dafür |darauf )?(?:keine?n?|nichts)\b|Je n'ai (?:rien|pas) trouvé\b"
+    r"|No (?:he encontrado|encontré|encuentro)\b|Non (?:ho trovato|trovo)\b|Ik (?:heb|kon|kan|vind) (?:geen|niets)\b"
     rf"|{'|'.join(map(re.escape, NOT_FOUND_SENTENCES))})",
     re.IGNORECASE,
 )
@@ -64,8 +71,8 @@ LIST_LINE = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
 # A remark on the person does not answer: it counts with the sentence after it, and may name what it leaves out.
 REMARK = re.compile(r"^\W*(?:You (?:told me|said)|(?:Because|Since|As|Knowing that) you)\b", re.IGNORECASE)
 LEFT_OUT = re.compile(r"\b(?:left out|leave out|leaving out|not for you|avoid|unsuitable)\b", re.IGNORECASE)
-OPENING = re.compile(r"^\W*(?P<word>yes|no|ja|nein)\W*(?:[.,:;!*—–-]|$)", re.IGNORECASE)
-AFFIRMATIVE = {"yes": "yes", "ja": "yes", "no": "no", "nein": "no"}
+OPENING = re.compile(r"^\W*(?P<word>yes|no|ja|nein|oui|non|sí|sì|nee)\W*(?:[.,:;!*—–-]|$)", re.IGNORECASE)
+AFFIRMATIVE = dict.fromkeys(("yes", "ja", "oui", "sí", "sì"), "yes") | dict.fromkeys(("no", "nein", "non", "nee"), "no")
 # "am 3. | Mai", "Nr. | 5", "Dr. | Thoma": a sentence that is cut here goes on.
 CUT_SHORT = re.compile(r"\b(?:Nr|No|Dr|Mr|Mrs|Ms|Hr|St|z|u|a|e|mind|vgl|ca|bzw|approx|Oct|Sept|Nov|Dec|Feb|Jan)\.$")
 ORDINAL = re.compile(r"\b\d{1,2}\.$")
@@ -147,9 +154,9 @@ class Graded:
     verdict: Verdict
 
 
-def read_conversations(half: str = "all", every: int = 1) -> tuple[Conversation, ...]:
+def read_conversations(half: str = "all", every: int = 1, questions: Path = QUESTIONS) -> tuple[Conversation, ...]:
     """Every n-th conversation of a half, or of both."""
-    found = msgspec.json.decode(QUESTIONS.read_bytes(), type=Conversations).conversations
+    found = msgspec.json.decode(questions.read_bytes(), type=Conversations).conversations
     return tuple(conversation for conversation in found if half in ("all", conversation.half))[::every]
 
 
@@ -356,19 +363,20 @@ def write_json(path: Path, asked: argparse.Namespace, graded: Sequence[Graded]) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="none")
+    parser.add_argument("--set", choices=tuple(SETS), default="first", help="which documents and questions")
     parser.add_argument("--half", choices=("open", "kept", "all"), default="open")
     parser.add_argument("--every", type=int, default=1, help="every n-th conversation")
     parser.add_argument("--verbose", action="store_true", help="print each question with its answer and verdict")
     parser.add_argument("--json", type=Path, help="write all answers and verdicts to this file")
     asked = parser.parse_args()
-    embedder, graded = open_embedder(None), list[Graded]()
+    (documents, questions), embedder, graded = SETS[asked.set], open_embedder(None), list[Graded]()
     with tempfile.TemporaryDirectory() as cache:
         index = open_documents(
-            DOCUMENTS, Path(cache), embedder, lambda _doing, _of: nullcontext(lambda _done: None)
+            documents, Path(cache), embedder, lambda _doing, _of: nullcontext(lambda _done: None)
         ).index
-        assistant = open_assistant(str(DOCUMENTS), index, asked.model, embedder)
+        assistant = open_assistant(str(documents), index, asked.model, embedder)
         start = time.perf_counter()
-        for one in ask_all(read_conversations(asked.half, asked.every), assistant):
+        for one in ask_all(read_conversations(asked.half, asked.every, questions), assistant):
             graded.append(one)
             if asked.verbose:
                 print_answer(one)

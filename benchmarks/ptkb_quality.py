@@ -12,7 +12,6 @@ are those of the selection alone, after a search has read the conversation. `--f
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from time import perf_counter
@@ -35,6 +34,7 @@ from agent.turn.statement_selection import (
     gather_evidence,
     predict_probabilities,
     select_by_expected_f1,
+    speaks_of_oneself,
 )
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelReplyError
@@ -64,13 +64,25 @@ class Bed:
     ids: Mapping[str, list[str]]
     judged: Mapping[str, Qrels]  # by name of the labels
     own: Qrels
+    needed: Mapping[str, float]  # how likely any statement matters, learned from the other topics
 
 
 def prepare(topics: Topics, qrels: Sequence[Path]) -> Bed:
     ids = {turn.id: [s.id for s in topic.ptkb] for topic in topics.topics for turn in topic.turns}
     judged = {path.name: {id: q for id, q in read_qrels(path).items() if id in ids} for path in qrels}
     own = {id: dict.fromkeys(labels.statement_ids, 1) for id, labels in topics.labels.items()}
-    return Bed(topics, ids, judged, own)
+    needed = {
+        turn.id: share_needed(topics, own, speaks=speaks_of_oneself(turn.utterance), without=topic.id)
+        for topic in topics.topics
+        for turn in topic.turns
+    }
+    return Bed(topics, ids, judged, own, needed)
+
+
+def share_needed(topics: Topics, own: Qrels, *, speaks: bool, without: str = "") -> float:
+    """Of the turns that speak of the person, or of those that do not, but for one topic: how many need a statement."""
+    turns = [turn for topic in topics.topics if topic.id != without for turn in topic.turns]
+    return mean(bool(own[turn.id]) for turn in turns if speaks_of_oneself(turn.utterance) is speaks)
 
 
 def each_turn(topics: Topics) -> Iterable[tuple[str, Conversation, tuple[Statement, ...]]]:
@@ -154,10 +166,11 @@ def topic_of(turn_id: str) -> str:
 
 
 Likely = Mapping[str, Sequence[float]]
+Choose = Callable[[Sequence[float], float], list[int]]  # by the least probability of the best
 
 
-def macro_f1(likely: Likely, bed: Bed, qrels: Qrels, choose: Callable[[Sequence[float]], list[int]]) -> float:
-    sets = {id: {bed.ids[id][n]: 1.0 for n in choose(likely[id])} for id in qrels}
+def macro_f1(likely: Likely, bed: Bed, qrels: Qrels, choose: Choose, min_probability: float = 0.0) -> float:
+    sets = {id: {bed.ids[id][n]: 1.0 for n in choose(likely[id], min_probability / bed.needed[id])} for id in qrels}
     return mean(set_measures(sets[id], levels)["F1"] for id, levels in qrels.items())
 
 
@@ -167,7 +180,7 @@ def ndcg(likely: Likely, bed: Bed, qrels: Qrels) -> float:
     return mean(turn["nDCG@3"] for turn in found.values())
 
 
-def name_evidence(likely: Sequence[float]) -> list[int]:
+def name_evidence(likely: Sequence[float], _least: float) -> list[int]:
     """A set that stands already: what has 1."""
     return [n for n, p in enumerate(likely) if p == 1.0]
 
@@ -177,22 +190,17 @@ def at_random(ids: Mapping[str, list[str]]) -> dict[str, list[float]]:
     return {id: list(chance.random(len(found))) for id, found in ids.items()}
 
 
-def first_two(likely: Sequence[float]) -> list[int]:
+def first_two(likely: Sequence[float], _least: float) -> list[int]:
     return sorted(range(len(likely)), key=lambda n: -likely[n])[:2]
 
 
-def print_row(
-    name: str, likely: Likely, bed: Bed, seen: Seen | None, choose: Callable[..., list[int]] = select_by_expected_f1
-) -> None:
+def print_row(name: str, likely: Likely, bed: Bed, seen: Seen | None, choose: Choose = select_by_expected_f1) -> None:
     """F1 and nDCG@3 by each labels, F1 over all turns by the topics' own choice, and the cost."""
     cells = []
     for qrels in bed.judged.values():
         ranked = f"{ndcg(likely, bed, qrels):.3f}" if any(map(any, likely.values())) else "-"
         cells += [f"{macro_f1(likely, bed, qrels, choose):.3f}", ranked]
-    min_probability = (
-        partial(select_by_expected_f1, min_probability=SURE) if choose is select_by_expected_f1 else choose
-    )
-    cells += [f"{macro_f1(likely, bed, bed.own, found):.3f}" for found in (choose, min_probability)]
+    cells += [f"{macro_f1(likely, bed, bed.own, choose, least):.3f}" for least in (0.0, SURE)]
     cells += [f"{seen.read:.0f}", f"{seen.wrote:.0f}", f"{seen.seconds:.2f}"] if seen else ["0", "0", "0.00"]
     print(f"| {name:36} | {' | '.join(cells)} |", flush=True)
 
@@ -229,7 +237,7 @@ def main() -> None:
 
 def table(bed: Bed, without: Seen, judged: Seen, asked: Seen) -> None:
     none = {id: [0.0] * len(found) for id, found in bed.ids.items()}
-    print_row("always none", none, bed, None, lambda _likely: [])
+    print_row("always none", none, bed, None, lambda _likely, _least: [])
     print_row("two at random", at_random(bed.ids), bed, None, first_two)
     print_row("prompted choice", {id: list(e[:, 0]) for id, e in asked.evidence.items()}, bed, asked, name_evidence)
     for name, seen, kinds in ROWS:
@@ -252,12 +260,14 @@ def fit(bed: Bed, without: Seen, judged: Seen) -> None:
     for model, source in ((True, judged), (False, without)):
         for kinds in ((GAIN, COSINE), (GAIN,)):
             print(f"    {(model, len(kinds) == 2)}: {fit_classifier(columns(source, *kinds), bed)},")
+    for speaks in (True, False):
+        share = share_needed(bed.topics, bed.own, speaks=speaks)
+        print(f"    needed where the turn {'speaks' if speaks else 'does not speak'} of the person: {share:.2f}")
     likely = cross_validated(columns(judged, GAIN, COSINE), bed)
     print("\n| sure | labels F1 | all F1 | mean of both |\n|---|---|---|---|")
-    for min_probability in (0.0, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):
-        choose = partial(select_by_expected_f1, min_probability=min_probability)
-        of = [macro_f1(likely, bed, qrels, choose) for qrels in (*bed.judged.values(), bed.own)]
-        print(f"| {min_probability} | {mean(of[:-1]):.3f} | {of[-1]:.3f} | {mean([mean(of[:-1]), of[-1]]):.3f} |")
+    for least in (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5):
+        of = [macro_f1(likely, bed, qrels, select_by_expected_f1, least) for qrels in (*bed.judged.values(), bed.own)]
+        print(f"| {least} | {mean(of[:-1]):.3f} | {of[-1]:.3f} | {mean([mean(of[:-1]), of[-1]]):.3f} |")
 
 
 if __name__ == "__main__":

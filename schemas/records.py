@@ -259,7 +259,7 @@ class Plan:
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 90  # of an answer, at most; a human one of the track has 86 on average
     address_person: bool = False  # whether an answer says in words how a statement changed it: not in a run
-    min_probability: float = 0.6  # how likely the best statement must matter for any to be chosen
+    min_probability: float = 0.3  # how likely the best statement must matter for any to be chosen
     tuning: Tuning = Tuning()
     response_tokens: int = 250  # of one response, at most, by both official counts
     clarify: bool = False  # whether one asks back where an utterance could mean several things

@@ -55,6 +55,8 @@ class StatementTuning:
     words_and_cosine: StatementClassifier = StatementClassifier(-1.03, (0.0, 3.93, 0.03, 4.58))
     words: StatementClassifier = StatementClassifier(-1.3, (0.05, 0.04))
     max_statements: int = 6  # a turn
+    needed_by_person: float = 0.72  # share of the turns that speak of the person for which some statement matters
+    needed_otherwise: float = 0.19  # and of the others
 
     def classifier(self, *, has_likelihoods: bool, has_vectors: bool) -> StatementClassifier:
         """The one for what is at hand."""
@@ -74,7 +76,7 @@ class AnswerTuning:
     other_document_gap: float = 1.0  # the most that it may lie behind, where it is from another document
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
-    nearby_gap: float = 0.5  # how far behind the best they may lie
+    nearby_gap: float = 0.6  # how far behind the best they may lie
     words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
@@ -82,7 +84,7 @@ class AnswerTuning:
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
-    kind_weight: float = 0.15  # of having an amount, a date, a cause and so on, where the question asks for one
+    kind_weight: float = 0.1  # of having an amount, a date, a cause and so on, where the question asks for one
     repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     needs_evidence: bool = False  # whether the best sentence must have the names and the kind of thing asked for

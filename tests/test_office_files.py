@@ -16,12 +16,7 @@ import pytest
 from agent.chat.citations import cited_sources
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
-from indexes.documents.ocr import is_ocr_installed
-from indexes.documents.office import archives, mbox, sheets
-from indexes.documents.reading import ParsedDocument, parse_document
-from indexes.text.sentences import split_sentences
-from tests.conftest import EXAMPLES
-from tests.make_example_documents import (
+from benchmarks.office_files import (
     make_docx,
     make_epub,
     make_image,
@@ -36,8 +31,13 @@ from tests.make_example_documents import (
     make_scanned_pdf,
     make_xlsx,
     pack,
-    write_examples,
 )
+from indexes.documents.ocr import is_ocr_installed
+from indexes.documents.office import archives, mbox, sheets
+from indexes.documents.reading import ParsedDocument, parse_document
+from indexes.text.sentences import split_sentences
+from tests.conftest import EXAMPLES
+from tests.make_example_documents import write_examples
 from tests.test_documents import opened, own, passages, skipped
 
 OWN, SCANS = EXAMPLES / "documents", EXAMPLES / "scans"

@@ -6,7 +6,8 @@ from functools import cache
 import pytest
 
 from benchmarks.own_documents import (
-    DOCUMENTS,
+    MORE_DOCUMENTS,
+    SETS,
     Conversation,
     Question,
     Verdict,
@@ -17,13 +18,14 @@ from benchmarks.own_documents import (
     read_answer,
     read_conversations,
 )
+from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences
 from schemas.records import Response, Sentence
 
-CONVERSATIONS = read_conversations()
+CONVERSATIONS = [one for _, questions in SETS.values() for one in read_conversations(questions=questions)]
 QUESTIONS = [question for conversation in CONVERSATIONS for question in conversation.turns]
-ANSWERABLE = [question for question in QUESTIONS if question.kind not in ("not-there", "small-talk")]
+ANSWERABLE = [question for question in QUESTIONS if question.kind not in ("not-there", "small-talk", "listing")]
 CONCLUDED = ("sum", "count", "difference")  # what no document says in so many words
 
 
@@ -34,13 +36,13 @@ def files(question: Question) -> list[str]:
 @cache
 def read_lines(file: str) -> tuple[str, ...]:
     """The lines of a document, as the program reads it."""
-    path = DOCUMENTS / file
+    path = next(folder / file for folder, _ in SETS.values() if (folder / file).exists())
     passages = parse_document(path, file, path.read_bytes(), split_sentences).passages
     return tuple(line for passage in passages for line in passage.text.split("\n"))
 
 
-def test_there_are_150_questions_with_ids_of_their_own() -> None:
-    assert len({question.id for question in QUESTIONS}) == len(QUESTIONS) == 150
+def test_there_are_150_questions_and_80_more_with_ids_of_their_own() -> None:
+    assert len({question.id for question in QUESTIONS}) == len(QUESTIONS) == 150 + 80
     assert len({conversation.id for conversation in CONVERSATIONS}) == len(CONVERSATIONS)
 
 
@@ -48,14 +50,17 @@ def count_kinds(conversations: tuple[Conversation, ...]) -> Counter[str]:
     return Counter(question.kind for conversation in conversations for question in conversation.turns)
 
 
-def test_both_halves_have_as_many_questions_of_each_kind() -> None:
-    opened, kept = count_kinds(read_conversations("open")), count_kinds(read_conversations("kept"))
+@pytest.mark.parametrize("name", SETS)
+def test_both_halves_have_as_many_questions_of_each_kind(name: str) -> None:
+    opened, kept = (count_kinds(read_conversations(half, questions=SETS[name][1])) for half in ("open", "kept"))
     assert opened.total() == kept.total()
     assert {kind: abs(opened[kind] - kept[kind]) <= 2 for kind in opened | kept} == dict.fromkeys(opened | kept, True)
 
 
 @pytest.mark.parametrize("question", ANSWERABLE, ids=lambda question: question.id)
 def test_the_source_has_what_an_answer_must_have(question: Question) -> None:
+    if any(file.endswith(".png") for file in files(question)) and not is_ocr_installed():
+        pytest.skip("Tesseract is not installed")
     lines = [line for file in files(question) for line in read_lines(file)]
     text = plain(" ".join(lines))
     if question.asks in CONCLUDED:
@@ -68,6 +73,13 @@ def test_the_source_has_what_an_answer_must_have(question: Question) -> None:
     unwanted = (*question.wrong, *question.wrong_first, *question.excluded)
     fitting = [one for one in sentences if all(has(pattern, one) for pattern in question.first)]
     assert [one for one in fitting if not any(has(pattern, one) for pattern in unwanted)], "no sentence can be first"
+
+
+@pytest.mark.parametrize("question", [one for one in QUESTIONS if one.kind == "listing"], ids=lambda one: one.id)
+def test_a_listing_names_documents_that_are_there(question: Question) -> None:
+    names = [path.relative_to(MORE_DOCUMENTS).as_posix() for path in MORE_DOCUMENTS.rglob("*.*")]
+    assert question.wanted
+    assert [one for one in (*question.wanted, *question.wrong) if not any(has(one, name) for name in names)] == []
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)

@@ -94,7 +94,7 @@ def test_the_answer_before_does_not_answer_of_something_else(minilm: Embedder) -
 
 SKIFF = Passage(
     "onboarding.md:1",
-    "A skiff is what we call a small customer project. Summary. Large customer projects are called barges here.",
+    "A skiff is what we call a small customer project. Summary. A barge is a large project.",
     "Welcome",
 )
 

@@ -33,6 +33,10 @@ DOCUMENTS = {
     "certified first.\n",
     "travel/harnby.md": "# Weekend in Harnby\n\n## Getting there\n\nThe night train to Harnby costs 61 EUR.\n\n"
     "## Hotel\n\nThe hotel in Harnby costs 94 EUR per night.\n\n## Hut\n\nThe hut in Harnby costs 52 EUR per night.\n",
+    "garden/sales.csv": "date,what,bottles,price\n2024-06-02,rhubarb juice,3,4.50 EUR\n2024-06-16,rhubarb juice,5,7.50 EUR\n"
+    "2024-07-01,elder syrup,2,6.00 EUR\n",
+    "club/boat-fees-2023.md": "# Boat fees 2023\n\nAn hour in the canoe costs 9 EUR.\n",
+    "club/boat-fees-2025.md": "# Boat fees 2025\n\nAn hour in the canoe costs 12 EUR.\n",
     "club/sauna.txt": "The sauna of the rowing club is closed on Mondays.\n",
 }
 Ask = Callable[..., Response]
@@ -118,6 +122,9 @@ def test_talk_about_the_talk_cites_nothing(ask: Ask, said: str) -> None:
         ("How much more expensive is the hotel than the hut?", "94 EUR − 52 EUR = 42 EUR."),
         ("How much do the hotel and the hut cost together?", "94 EUR + 52 EUR = 146 EUR."),
         ("Is the sauna of the rowing club open on Mondays?", "No."),
+        ("How many bottles of rhubarb juice were sold in June 2024?", "3 + 5 = 8 bottles."),
+        ("How many rows of sales are there for elder syrup?", "1 of 3 rows."),
+        ("Which boat fees are newer?", "club/boat-fees-2025.md"),
     ],
 )
 def test_what_can_be_concluded_is(ask: Ask, asked: str, direct: str) -> None:

@@ -1,8 +1,6 @@
 """The command line within this process: what it says and how it ends, without what it costs a process to begin."""
 
-import io
 import os
-import sys
 from contextlib import chdir
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -21,6 +19,5 @@ def convagent(*arguments: str | Path, cwd: Path | None = None, text: str = "", *
             patch.delenv(name)
         for name, value in more.items():
             patch.setenv(name, value)
-        patch.setattr(sys, "stdin", io.StringIO(text))
-        ended = call(*arguments)
+        ended = call(*arguments, typed=text)
     return CompletedProcess(arguments, ended.code, ended.out, ended.err + ended.crash)

@@ -39,17 +39,19 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
-from schemas.tuning import AnswerTuning, QueryTuning, Tuning
+from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
 # over few documents refers to, phrases tell better than the encoder that was taught long conversations (docs/log.md).
 BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
+    statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
     answer=AnswerTuning(
         brief_gap=0.15,
         account_gap=0.3,
         other_document_gap=0.1,
         rank_penalty=0.03,
+        kind_weight=0.15,
         nearby_sentences=3,
         needs_evidence=True,
         direct_stands_alone=True,

@@ -2,10 +2,11 @@
 
 How much likelier the conversation makes a statement needs no instruction-following, so a 135M model tells it as well as
 a prompted 8B one (docs/log.md). A logistic regression weighs it together with the cosine of an embedding model, and the
-set with the highest expected F1 is chosen. `benchmarks/ptkb_quality.py --fit` derives the classifiers
-(schemas/tuning.py).
+set with the highest expected F1 is chosen. Whether any matters hardly shows in this evidence, but
+in whether the turn speaks of the person. `benchmarks/ptkb_quality.py --fit` derives the numbers (schemas/tuning.py).
 """
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,12 @@ from schemas.records import Plan, Query, ScoredStatement, Statement
 from schemas.tuning import StatementClassifier, StatementTuning
 
 Numbers = npt.NDArray[np.float64]
+_ONESELF = re.compile(
+    r"\b(?:my|mine|our|ours|myself|(?:mein|unser)(?:e[mnrs]?)?)\b"
+    r"|\b(?:for|suits?|fits?|to|near|like|für) (?:me|us|mich|uns)\b|\bam i\b"
+    r"|\b(?:can|may|could|should|kann|darf|soll) (?:i|we|ich|wir) (?:\w+ )?(?:eat|drink|cook|wear|essen|trinken)\b",
+    re.IGNORECASE,
+)
 
 
 def select_statements(
@@ -29,7 +36,7 @@ def select_statements(
     embed: Embed | None,
     plan: Plan,
 ) -> tuple[ScoredStatement, ...]:
-    """The statements that matter, best first, with the probability that they do.
+    """The statements that matter, best first, with the probability that each does, if any does.
 
     None where even the best is less likely than `plan.min_probability` to matter.
     """
@@ -38,8 +45,14 @@ def select_statements(
     tuning = plan.tuning.statements
     classifier = tuning.classifier(has_likelihoods=llm.has_likelihoods, has_vectors=embed is not None)
     likely = predict_probabilities(classifier, gather_evidence(conversation, query, ptkb, llm, embed))
-    best = select_by_expected_f1(likely, plan.min_probability, tuning.max_statements)
+    needed = tuning.needed_by_person if speaks_of_oneself(query.utterance) else tuning.needed_otherwise
+    best = select_by_expected_f1(likely, plan.min_probability / needed, tuning.max_statements)
     return tuple(ScoredStatement(ptkb[n], round(likely[n], 4)) for n in best)
+
+
+def speaks_of_oneself(utterance: str) -> bool:
+    """Whether an utterance asks something for the one who asks: "for me", "my phone", "am I"."""
+    return bool(_ONESELF.search(utterance))
 
 
 def predict_probabilities(classifier: StatementClassifier, evidence: Numbers) -> list[float]:

@@ -16,8 +16,8 @@ from schemas.tuning import AnswerTuning
 MAX_SHOWN = 3  # documents that a sentence is quoted of
 _NEW, _OLD = r"newer|newest|latest|(?:more|most) recent", r"older|oldest|earlier|earliest"
 _ASKS = re.compile(
-    rf"(?:which|what)(?: (?:one )?of)?(?: (?:the|my|our|two|both))* (?P<before>.+?) (?:is|was)(?: the)? "
-    rf"(?P<first>{_NEW}|{_OLD})(?: one)?|(?:which|what) (?:is|was) (?:the|my|our) "
+    rf"(?:which|what)(?: (?:one )?of)?(?: (?:the|my|our|two|both))* (?P<before>.+?) (?:is|was|are|were)(?: the)? "
+    rf"(?P<first>{_NEW}|{_OLD})(?: one)?|(?:which|what) (?:is|was|are|were) (?:the|my|our) "
     rf"(?P<second>{_NEW}|{_OLD}) (?P<after>.+)",
     re.IGNORECASE,
 )
