@@ -6,6 +6,7 @@ the password of the router is not that of the hotel. Nor is a sentence without a
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from agent.turn.question_kinds import recognise_kind
 from agent.turn.quotes import Quote
@@ -14,7 +15,7 @@ from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import find_question_language
-from schemas.records import Passage
+from schemas.records import Passage, Query
 
 FOREIGN_SHARE = 0.4  # of a question's words, from which a quote in its language may answer it
 FOREIGN_COSINE = 0.7  # from which fewer do
@@ -70,21 +71,29 @@ def _stems_of(passages: Sequence[Passage]) -> set[str]:
     return {stem for text in texts for stem in (*extract_stems(text), *stem_words(text))}
 
 
-def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], question: str, answerable: bool) -> bool:
+def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], query: Query, answerable: bool) -> bool:
     """Whether quotes answer a question in another language than English: of documents in that language, words tell.
 
-    The embedded model knows English alone: under it any two sentences of another language are near each other.
+    The embedded model knows English alone: under it any two sentences of another language are near each other. A
+    follow-up may have its words from the conversation. `answerable` is what is said of all other questions.
     """
     languages = tuple(sorted({quote.language for quote in quotes}))
-    language = find_question_language(question, languages) if set(languages) != {ENGLISH} else ENGLISH
-    wanted = {each: _stem_content_words(question, language, each) for each in languages}
-    if language == ENGLISH or language not in languages or not wanted[language]:
+    language = find_question_language(query.utterance, languages) if set(languages) != {ENGLISH} else ENGLISH
+    if language == ENGLISH or language not in languages:
         return answerable
-    shares = [len(wanted[quote.language] & quote.headed_stems()) / len(wanted[language]) for quote in quotes]
+    asked = dict.fromkeys((query.utterance, query.standalone))
+    shares = [max(_share_content_words(text, language, quote) for text in asked) for quote in quotes]
     pairs = zip(shares, cosines, strict=True)
     return any(share >= FOREIGN_SHARE or (share and cosine >= FOREIGN_COSINE) for share, cosine in pairs)
 
 
+def _share_content_words(question: str, language: str, quote: Quote) -> float:
+    """Of a question's words, the share that a quote or its headings have; all of none."""
+    wanted = _stem_content_words(question, language, quote.language)
+    return len(wanted & quote.headed_stems()) / len(wanted) if wanted else 1.0
+
+
+@lru_cache(maxsize=256)
 def _stem_content_words(question: str, language: str, stemmed_as: str) -> frozenset[str]:
     """The stems of a question without the stop words of its language, and of Japanese without hiragana alone."""
     words = separate_pairs(question.lower()).split()

@@ -56,7 +56,7 @@ def rank_quotes(
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
         scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
-    answerable = judge_foreign_words(quotes, cosines, query.utterance, answerable)
+    answerable = judge_foreign_words(quotes, cosines, query, answerable)
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
     scored = [
         replace(quote, score=score - penalty * quote.rank - tuning.answer.doubt_penalty * quote.doubtful)
