@@ -16,7 +16,7 @@ from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
 from agent.turn.conclusions.reading import put_sides_first
-from agent.turn.extractive_answer import strip_not_found
+from agent.turn.interface_sentences import strip_not_found
 from agent.turn.own_name import name_person
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.avoidance import find_needs

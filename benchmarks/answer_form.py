@@ -22,7 +22,7 @@ from agent.runs.trace import read_trace
 from agent.tracks.oddities import report_oddities
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunResponse
-from agent.turn.extractive_answer import strip_not_found
+from agent.turn.interface_sentences import strip_not_found
 from indexes.corpora.corpus import find_corpus
 from schemas.records import Passage, Response
 

@@ -24,7 +24,7 @@ from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
-from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
+from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from agent.turn.open_retriever import open_retriever
 from agent.turn.quote_ranking import nearest_cosine
 from agent.turn.quotes import find_quotes
@@ -88,7 +88,7 @@ def print_row(bed: Bed, name: str, texts: Mapping[str, tuple[str, Sequence[Passa
     held = [supported_share(text, cited)["supported"] for text, cited in texts.values()]
     cells = [f"{mean(row[measure] for row in close):.3f}" for measure in ("ROUGE-1", "ROUGE-2", "ROUGE-L")]
     words = mean(len(text.split()) for text, _ in texts.values())
-    absent = mean(text.startswith(NOT_FOUND) for text, _ in texts.values())
+    absent = mean(starts_with_not_found(text) for text, _ in texts.values())
     print(
         f"| {name:44} | {' | '.join(cells)} | {mean(held):9.3f} | {words:5.0f} | {absent:.3f} | {seconds:5.2f} |",
         flush=True,

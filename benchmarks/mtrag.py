@@ -30,7 +30,8 @@ from agent.models.embedding.index_vectors import cache_vectors, embed_index
 from agent.models.embedding.registry import open_embedder
 from agent.models.registry import open_model
 from agent.turn.clarification import is_clarification
-from agent.turn.extractive_answer import says_not_found, strip_not_found
+from agent.turn.extractive_answer import says_not_found
+from agent.turn.interface_sentences import strip_not_found
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from benchmarks.answerability import area_under_curve, score_answerability, share_told

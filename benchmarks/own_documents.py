@@ -40,6 +40,7 @@ from agent.chat.document_index import open_documents
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.embedding.registry import open_embedder
+from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, starts_with_not_found, strip_not_found
 from indexes.text.sentences import split_sentences
 from schemas.records import Response
 
@@ -58,13 +59,14 @@ Kind = Literal[
 Half = Literal["open", "kept"]
 MAX_DIRECT_WORDS = 15  # of a bold direct answer; longer bold text is a sentence like any other
 
-# How an answer says that there is none; `NOT_FOUND` of agent/turn/extractive_answer.py, and what a model may write.
+# How an answer says that there is none: `NOT_FOUND_SENTENCES`, and what a model may write.
 NOT_FOUND = re.compile(
     r"\W*(?:I (?:found|could find|can find|have found|find) (?:no|nothing)\b|I (?:could|can|did) ?(?:not|n't) find\b"
     r"|I (?:do not|don't) know\b|(?:The|Your) (?:documents|passages|sources)\b[^.]* (?:not|nothing|no)\b"
     r"|(?:There is|I see) nothing\b|None of (?:the|your) documents\b"
     r"|Ich (?:habe|konnte|kann) (?:dazu |dafür |darauf )?(?:keine?n?|nichts)\b|Je n'ai (?:rien|pas) trouvé\b"
-    r"|No (?:he encontrado|encontré|encuentro)\b|Non (?:ho trovato|trovo)\b|Ik (?:heb|kon|kan|vind) (?:geen|niets)\b)",
+    r"|No (?:he encontrado|encontré|encuentro)\b|Non (?:ho trovato|trovo)\b|Ik (?:heb|kon|kan|vind) (?:geen|niets)\b"
+    rf"|{'|'.join(map(re.escape, NOT_FOUND_SENTENCES))})",
     re.IGNORECASE,
 )
 NEAREST = re.compile(r"^\W*(?:What comes nearest|The nearest)[^.:]*:\s*", re.IGNORECASE)
@@ -201,6 +203,8 @@ def _cut_at_fold(pieces: Iterable[tuple[str, frozenset[str]]]) -> Iterator[tuple
 
 
 def _strip_not_found(text: str) -> str:
+    if starts_with_not_found(text):
+        return strip_not_found(text)
     return NEAREST.sub("", " ".join(split_sentences(text)[1:]))
 
 

@@ -13,11 +13,11 @@ import msgspec
 import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import INFO_FILE, build_schema, build_searchable_text, register_analyzer
+from indexes.passage_index import INFO_FILE, build_schema, build_searchable_text, is_english, register_analyzer
 from indexes.processors import logical_cores
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
-from indexes.text.analysis import ANALYZER
+from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
 from schemas.errors import InvalidInputError, RunError, UsageError
 from schemas.records import IndexInfo, Passage, Problem
 
@@ -67,7 +67,7 @@ def build_index(
                 passages=count,
                 skipped=skipped,
                 sources=tuple(map(str, corpus.files)),
-                analyzer=ANALYZER,
+                analyzer=describe_analyzer(corpus.languages),
                 segmentation=str(corpus.segmentation or ""),
                 seconds=round(time.perf_counter() - started, 2),
                 made_by=f"tantivy {version('tantivy')}",
@@ -101,14 +101,15 @@ def _write_passages(
 ) -> tuple[int, int, list[Problem]]:
     """How many passages were written and how many skipped, and the first problems."""
     index = tantivy.Index(build_schema(), path=str(directory))
-    register_analyzer(index)
+    register_analyzer(index, corpus.languages)
+    stemmed = not is_english(corpus.languages)
     problems: list[Problem] = []
     skipped = 0
     with _IdWriter(directory) as ids, SeenIds(directory / SEEN_IDS_FILE) as seen_ids, _open_writer(index) as writer:
         for block in _split_into_blocks(corpus):
             for path, line, found in _check_block(block, seen_ids):
                 if isinstance(found, Passage):
-                    writer.add_document(_to_document(found, ids.count))
+                    writer.add_document(_to_document(found, ids.count, stemmed=stemmed))
                     ids.write_id(found.id)
                     on_passage(found)
                 elif not skip_problems:
@@ -168,13 +169,23 @@ def _explain_bad_id(id: str, is_duplicate: bool) -> str:
     return f"the id {id!r} was seen before" if is_duplicate else ""
 
 
-def _to_document(passage: Passage, number: int) -> tantivy.Document:
+def _to_document(passage: Passage, number: int, *, stemmed: bool) -> tantivy.Document:
+    """What Tantivy is given of a passage: its text, or where languages differ its stems."""
+    text = build_searchable_text(passage)
     document = tantivy.Document()
     document.add_unsigned("number", number)
     document.add_text("id", passage.id)
-    document.add_text("body", build_searchable_text(passage))
-    document.add_bytes("passage", msgspec.json.encode(passage))
+    document.add_text("body", " ".join(extract_stems(text, passage.language)) if stemmed else text)
+    document.add_bytes("passage", _encode_passage(passage))
     return document
+
+
+def _encode_passage(passage: Passage) -> bytes:
+    """As JSON. Of one in English the language is left out, so that an index of passages is as it always was."""
+    fields = msgspec.to_builtins(passage)
+    if passage.language == ENGLISH:
+        del fields["language"]
+    return msgspec.json.encode(fields)
 
 
 class _IdWriter:

@@ -17,7 +17,15 @@ import tantivy
 
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.text.analysis import build_analyzer, extract_stems
+from indexes.text.analysis import (
+    ENGLISH,
+    build_analyzer,
+    build_splitter,
+    count_query_stems,
+    extract_stems,
+    list_languages,
+)
+from indexes.text.languages import find_question_language
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 
@@ -39,9 +47,14 @@ def build_schema() -> Any:
     return builder.build()
 
 
-def register_analyzer(index: Any) -> None:
-    """Tell an index how texts are analysed, which its files do not say."""
-    index.register_tokenizer("convagent", build_analyzer())
+def register_analyzer(index: Any, languages: Sequence[str]) -> None:
+    """Tell an index how texts are analysed, which its files do not say: those in several languages are stems."""
+    index.register_tokenizer("convagent", build_analyzer() if is_english(languages) else build_splitter())
+
+
+def is_english(languages: Sequence[str]) -> bool:
+    """Whether all text of an index is taken for English."""
+    return set(languages) <= {ENGLISH}
 
 
 class PassageIndex:
@@ -62,7 +75,8 @@ class PassageIndex:
                 raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
-        register_analyzer(self._index)
+        self.languages = list_languages(self.info.analyzer)
+        register_analyzer(self._index, self.languages)
         self._searcher = self._index.searcher()
 
     def __len__(self) -> int:
@@ -91,7 +105,11 @@ class PassageIndex:
 
         Scores decrease strictly; ties go by corpus order.
         """
-        return self.to_hits(self.rank(weight_stems(parts), k))
+        return self.to_hits(self.rank(self.weigh(parts), k))
+
+    def weigh(self, parts: Iterable[WeightedText]) -> dict[str, float]:
+        """The weight of each stem of some texts, as the documents' languages have them."""
+        return weight_stems(parts) if is_english(self.languages) else weight_foreign_stems(parts, self.languages)
 
     def to_hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
         """A ranking with ids in place of numbers; scores strictly decrease."""
@@ -159,6 +177,15 @@ def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
     for text, weight in parts:
         for stem in extract_stems(text):
             weights[stem] = weights.get(stem, 0.0) + weight
+    return weights
+
+
+def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]) -> dict[str, float]:
+    """The weight of each stem that a word of some texts has in one of the languages."""
+    weights: dict[str, float] = {}
+    for text, weight in parts:
+        for stem, count in count_query_stems(text, languages, find_question_language(text, tuple(languages))).items():
+            weights[stem] = weights.get(stem, 0.0) + count * weight
     return weights
 
 

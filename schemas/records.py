@@ -111,6 +111,7 @@ class Passage:
     text: str
     title: str = ""
     url: str = ""
+    language: str = "en"  # ISO 639-1, of a person's own documents; all else is taken for English
 
     @property
     def document(self) -> str:

@@ -89,6 +89,7 @@ class AnswerTuning:
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     needs_evidence: bool = False  # whether the best sentence must have the names and the kind of thing asked for
     direct_stands_alone: bool = False  # whether nothing but its own sentence is shown with a sure direct answer
+    own_language: bool = False  # whether what is said about the answer is in the language of the question
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
     recent_messages: int = 5  # that passages give way to in the prompt of a model that writes

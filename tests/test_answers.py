@@ -19,7 +19,8 @@ from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
-from agent.turn.extractive_answer import NOT_FOUND, LengthLimit, extract_answer, says_not_found
+from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
+from agent.turn.interface_sentences import NOT_FOUND
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embed, Embedder
 from indexes.text.sentences import split_sentences

@@ -18,7 +18,7 @@ from agent.tracks.run_files import read_run
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
-from agent.turn.extractive_answer import NOT_FOUND
+from agent.turn.interface_sentences import NOT_FOUND
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from schemas.records import Message, Passage, Plan, Query

@@ -55,6 +55,7 @@ BRIEF = Tuning(
         nearby_sentences=3,
         needs_evidence=True,
         direct_stands_alone=True,
+        own_language=True,
     ),
 )
 PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF, clarify=True)

@@ -15,6 +15,8 @@ from agent.chat.scope import describe_scope, find_scope, find_scope_request
 from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, ORDINALS, PATTERNS, SHORT_ORDINALS
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.clarification import is_clarification
+from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_talk
+from indexes.text.analysis import ENGLISH
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Query, Response, Sentence, Turn, TurnResult
 
@@ -152,12 +154,12 @@ def list_sources(turn: ChatTurn | None) -> list[Passage]:
 
 def reply_to_small_talk(turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], collection: Collection) -> ChatTurn:
     """The turn with its reply. What it cites is from an earlier answer; nothing is searched for."""
-    if talk.kind in _REPLIES:
-        result = _say(*_REPLIES[talk.kind])
+    if talk.kind in _PLEASANTRIES:
+        result = _say(*_PLEASANTRIES[talk.kind](choose_talk(turn.utterance)))
     elif talk.kind == "help":
-        result = _say(
-            f"I am convagent. I answer from {collection.name}, sentence by sentence, each with its source.", *HELP
-        )
+        said_in = choose_talk(turn.utterance)
+        help = HELP if said_in == SENTENCES[ENGLISH] else ()
+        result = _say(said_in.about_me.format(name=collection.name), *help)
     elif talk.kind == "documents":
         result = _say(collection.describe(talk.detail))
     elif talk.kind == "scope":
@@ -175,11 +177,11 @@ def has_form(response: Response, talk: SmallTalk, before: Response) -> bool:
     return bool(response.sentences) and (talk.kind != "language" or is_in_language(response.text, talk.detail))
 
 
-_REPLIES: dict[TurnKind, tuple[str, ...]] = {
-    "greeting": ("Hello.", "What would you like to know?"),
-    "thanks": ("You are welcome.",),
-    "agreement": ("Good.", "Ask on whenever you like."),
-    "farewell": ("Goodbye.",),
+_PLEASANTRIES: dict[TurnKind, Callable[[InterfaceSentences], tuple[str, ...]]] = {
+    "greeting": lambda said_in: said_in.hello,
+    "thanks": lambda said_in: (said_in.welcome,),
+    "agreement": lambda said_in: said_in.agreed,
+    "farewell": lambda said_in: (said_in.goodbye,),
 }
 HELP = (
     "Ask a question, and go on asking: I follow what was said.",

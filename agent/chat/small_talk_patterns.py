@@ -23,14 +23,18 @@ _PRAISE = (
 _THANKS = (
     "(?:(?:many |a thousand )?thank(?:s| you| u| you all)(?: a (?:lot|million|ton|bunch)| so much| very much| kindly"
     "| again)*|thx|ty|cheers|much appreciated|(?:i )?(?:really )?appreciate (?:it|that|(?:your|the) help)"
-    "|danke(?: schön| sehr| dir| ihnen)?|vielen dank|besten dank|merci(?: beaucoup| bien)?)(?: für (?:die|deine"
+    "|danke(?: schön| sehr| dir| ihnen)?|vielen dank|besten dank|merci(?: beaucoup| bien)?"
+    "|(?:muchas )?gracias|grazie(?: mille)?"
+    "|(?:hartelijk )?bedankt|dank (?:je|u)(?: wel)?|(?:muito )?obrigad[oa])(?: für (?:die|deine"
     "|ihre) (?:hilfe|antwort)| for (?:that|it|explaining|helping|(?:all )?(?:your|the) (?:help|answers?|explanation"
     "|info|information|quick (?:answer|reply)|reply)))?"
 )
 _DAY = "(?:day|morning|afternoon|evening|weekend|night|time|one)"
 _GREETING = (
     "(?:hi|hiya|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|hallo|guten (?:morgen|tag|abend)"
-    "|moin|servus|grüss gott|grüezi|bonjour|bonsoir|salut|coucou)"
+    "|moin|servus|grüss gott|grüezi|bonjour|bonsoir|salut|coucou"
+    "|hola|buen[oa]s (?:días|tardes|noches)|buongiorno|buonasera|salve|hoi|goede(?:morgen|middag|navond)|olá"
+    "|bom dia|boa (?:tarde|noite))"
 )
 _HOW_ARE_YOU = (
     "(?:how are you(?: doing)?(?: today)?|how(?: i|')s it going|what's up|nice to meet you|wie geht(?:s|'s| es dir)?"
@@ -38,7 +42,8 @@ _HOW_ARE_YOU = (
 )
 _FAREWELL = (
     "(?:(?:good ?)?bye(?:-bye)?(?: for now)?|good ?night|see (?:you|ya)(?: (?:later|soon|tomorrow|around|then"
-    "|again))?|farewell|cheerio|ciao|tschüss|tschau|auf wiedersehen|bis (?:bald|morgen|dann)|au revoir|à bientôt"
+    "|again))?|farewell|cheerio|ciao|tschüss|tschau|auf wiedersehen|bis (?:bald|morgen|dann)|au revoir|à bientôt|adiós"
+    "|hasta (?:luego|mañana)|arrivederci|tot ziens|doei|tchau|adeus|até (?:logo|amanhã)"
     "|take care"
     f"|have a (?:nice|good|great|lovely) {_DAY}|(?:that's|that is|that was|that will be) all(?: for (?:now|today))?"
     "|i(?:'m| am) (?:done|off|leaving)(?: now| then)?(?: for (?:now|today))?|i(?:'ve| have)? (?:have to|must|got to"
@@ -141,7 +146,8 @@ _SOURCES: dict[TurnKind, tuple[str, ...]] = {
         "|how do you work|how (?:can|do) i use (?:you|this))",
         f"{_LEAD}are you (?:an? )?(?:real |chat ?)?(?:human(?: being)?|person|robot|bot|chatbot|ai|machine|computer"
         f"|llm|chatgpt)",
-        f"{_LEAD}(?:help(?: me)?|i need help|what is convagent|hilfe|wer bist du|was kannst du|aide|qui es-tu){_END}",
+        f"{_LEAD}(?:help(?: me)?|i need help|what is convagent|hilfe|wer bist du|was kannst du"
+        f"|aide|qui es-tu|ayuda|quién eres|aiuto|chi sei|wie ben je|ajuda|quem és|quem é você){_END}",
     ),
     "documents": (
         f"{_LEAD}(?:what|which|how many) {_FILES} {_HELD}{_ABOUT}{_END}",

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from agent.chat.citations import Source, shown_sources
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.export import mark_citations, mark_nearby, mark_sentences, separate_pieces, to_markdown, to_topics
-from agent.chat.language_check import looks_english
 from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
 from agent.chat.self_disclosure import find_self_disclosures
@@ -20,7 +19,10 @@ from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
 from agent.chat.store import Store
 from agent.terminal.output import to_plain_text
+from agent.turn.interface_sentences import choose_sentences
 from indexes.storage.files import check_writable, write_atomically
+from indexes.text.analysis import ENGLISH
+from indexes.text.languages import find_question_language
 from schemas.errors import ConvagentError, UsageError
 from schemas.records import Call, Response, TurnResult
 
@@ -37,6 +39,11 @@ Ask, and go on asking. Commands:
 I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
+FOUND_BY_WORDS = (
+    "(Documents in other languages than English are found by their words: the embedded model knows English. "
+    "--embedder hf:... names a multilingual one.)"
+)
+
 
 @dataclass(slots=True)
 class Terminal:
@@ -50,6 +57,7 @@ class Terminal:
     offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
     news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
     done: bool = False
+    hinted: bool = False  # whether it was said how other languages than English are found
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
         "/new": "_start_chat",
@@ -97,10 +105,18 @@ class Terminal:
             self._show_reply(answered)
             return
         self._show_answer(answered)
-        if not looks_english(utterance):
-            self._say("(I read English only: in other languages I find little of what is there.)", "dim")
+        self._hint_at_language(utterance)
         if self.session.turns[-1].kind == "question":
             self._offer_to_remember(utterance)
+
+    def _hint_at_language(self, utterance: str) -> None:
+        """Say once how documents in another language than English are found, where a question is in one."""
+        embedder = self.session.assistant.tools.embedder
+        if self.hinted or find_question_language(utterance) in ("", ENGLISH):
+            return
+        self.hinted = True
+        if embedder and embedder.name == "minilm":
+            self._say(FOUND_BY_WORDS, "dim")
 
     def _show_reply(self, answered: TurnResult) -> None:
         """Show a reply without a search. The sources of the answer before stay open where it cites none."""
@@ -137,7 +153,9 @@ class Terminal:
             self._say(f"(only in {scope})", "dim")
         if answered.response.direct:
             self._say(answered.response.direct, "bold")
-        self._say(mark_citations(self.session.turns[-1]) or "I found nothing about this in the documents.")
+        self._say(
+            mark_citations(self.session.turns[-1]) or choose_sentences([self.session.turns[-1].utterance]).nothing
+        )
         self._show_sources("")
         self.nearby = tuple(mark_nearby(answered.response))
         if self.nearby:

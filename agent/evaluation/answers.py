@@ -18,7 +18,7 @@ from agent.tracks.response_length import count_whitespace_words
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
-from agent.turn.extractive_answer import NOT_FOUND, strip_not_found
+from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
 from indexes.text.units import split_units
@@ -65,7 +65,7 @@ def measure_turn(
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
     close = rouge_f1(reply, strip_not_found(text)) if reply.strip() else {}
-    answered = float(bool(text.strip()) and not text.startswith(NOT_FOUND))
+    answered = float(bool(text.strip()) and not starts_with_not_found(text))
     if not text.strip():
         return {**close, "answered": answered}
     cited = texts.read(response.used) if response and texts else ()

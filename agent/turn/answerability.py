@@ -6,15 +6,20 @@ the password of the router is not that of the hotel. Nor is a sentence without a
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from agent.turn.question_kinds import recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.amounts_and_dates import MONTH, WEEKDAY
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
-from indexes.text.analysis import extract_stems, load_stop_words
-from schemas.records import Passage
+from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
+from indexes.text.languages import find_question_language
+from schemas.records import Passage, Query
 
+FOREIGN_SHARE = 0.4  # of a question's words, from which a quote in its language may answer it
+FOREIGN_COSINE = 0.7  # from which fewer do
+HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÄÖÜ][a-zà-ÿ]{2,}(?:-[A-Z][a-z]+)*\b(?!-)")
 _CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY}s?|Easter|Christmas|Internet|English|German|French)$")
 _ATTRIBUTE = re.compile(
@@ -64,3 +69,35 @@ def _list_names(question: str) -> set[str]:
 def _stems_of(passages: Sequence[Passage]) -> set[str]:
     texts = (f"{re.sub(r'[/._-]', ' ', passage.id)} {passage.title} {passage.text}" for passage in passages)
     return {stem for text in texts for stem in (*extract_stems(text), *stem_words(text))}
+
+
+def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], query: Query, answerable: bool) -> bool:
+    """Whether quotes answer a question in another language than English: of documents in that language, words tell.
+
+    The embedded model knows English alone: under it any two sentences of another language are near each other. A
+    follow-up may have its words from the conversation. `answerable` is what is said of all other questions.
+    """
+    languages = tuple(sorted({quote.language for quote in quotes}))
+    language = find_question_language(query.utterance, languages) if set(languages) != {ENGLISH} else ENGLISH
+    if language == ENGLISH or language not in languages:
+        return answerable
+    asked = dict.fromkeys((query.utterance, query.standalone))
+    shares = [max(_share_content_words(text, language, quote) for text in asked) for quote in quotes]
+    pairs = zip(shares, cosines, strict=True)
+    return any(share >= FOREIGN_SHARE or (share and cosine >= FOREIGN_COSINE) for share, cosine in pairs)
+
+
+def _share_content_words(question: str, language: str, quote: Quote) -> float:
+    """Of a question's words, the share that a quote or its headings have; all of none."""
+    wanted = _stem_content_words(question, language, quote.language)
+    return len(wanted & quote.headed_stems()) / len(wanted) if wanted else 1.0
+
+
+@lru_cache(maxsize=256)
+def _stem_content_words(question: str, language: str, stemmed_as: str) -> frozenset[str]:
+    """The stems of a question without the stop words of its language, and of Japanese without hiragana alone."""
+    words = separate_pairs(question.lower()).split()
+    bare = [word.strip("?¿!¡.,;:«»„“”\"'()") for word in words]
+    stop_words = load_stop_words(language) if language else frozenset[str]()
+    kept = [word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)]
+    return frozenset(stem for word in kept for stem in stem_words(word, stemmed_as))

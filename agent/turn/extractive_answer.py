@@ -16,6 +16,7 @@ from agent.turn.conclusions.comparison import Conclusion, compare_sides
 from agent.turn.conclusions.parts import find_further
 from agent.turn.conclusions.sides import find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
+from agent.turn.interface_sentences import NOT_FOUND, NOT_FOUND_SENTENCES, choose_sentences
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
@@ -27,7 +28,6 @@ from indexes.text.analysis import extract_stems
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
 
-NOT_FOUND = "I found no answer to this in the passages. What comes nearest:"
 ASKS_WHAT_IS_DUE = re.compile(r"\b(?:need|due|next|must|ha(?:s|ve) to|should|will|fällig|nächste\w*)\b", re.IGNORECASE)
 SAYS_WHAT_IS_DUE = re.compile(
     r"\b(?:due|next|must|ha(?:s|ve) to|should|will|by|every|until|before|fällig|nächste\w*|bis|muss)\b", re.IGNORECASE
@@ -63,7 +63,8 @@ def extract_answer(
         return response
     if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages)):
         nearest = ranked[: tuning.answer.fallback_sentences]
-        return Response((Sentence(NOT_FOUND, ()), *_cite(nearest, passages, [NOT_FOUND], limit, tuning.answer)))
+        opening = _say_not_found(query, tuning.answer)
+        return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
     if direct:
         ranked.insert(0, ranked.pop(direct.sentence_index))
@@ -73,6 +74,11 @@ def extract_answer(
     sentences = _cite(wanted, passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
     return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
+
+
+def _say_not_found(query: Query, tuning: AnswerTuning) -> str:
+    utterances = (*query.earlier_utterances, query.utterance)
+    return choose_sentences(utterances).not_found if tuning.own_language else NOT_FOUND
 
 
 def _cite(
@@ -182,12 +188,8 @@ def _fit(texts: Sequence[str], opening: Sequence[str], tokens: int, tuning: Answ
 
 def says_not_found(response: Response) -> bool:
     """Whether an answer says that the passages have none."""
-    return response.sentences[:1] == (Sentence(NOT_FOUND, ()),)
-
-
-def strip_not_found(text: str) -> str:
-    """What an answer says of the matter: without the opening that says that it found none."""
-    return text.removeprefix(NOT_FOUND).strip()
+    opening = response.sentences[:1]
+    return bool(opening) and not opening[0].passage_ids and opening[0].text in NOT_FOUND_SENTENCES
 
 
 def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning) -> str:

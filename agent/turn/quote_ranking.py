@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.turn.answerability import judge_foreign_words
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.answer_spans import drop_column_names
@@ -48,12 +49,14 @@ def rank_quotes(
     if embed is None:
         scores = _score_by_words(quotes, query, selected_statements, tuning.answer)
         answerable = any(scores)
+        cosines = [0.0] * len(quotes)
     else:
         cosines, answerability = compare_meaning(quotes, query, embed, tuning.query.lead_characters)
         answerable = answerability >= tuning.answer.answerable_cosine
         named = _judge_words(quotes, query, tuning.answer)
         scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
         scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
+    answerable = judge_foreign_words(quotes, cosines, query, answerable)
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
     scored = [
         replace(quote, score=score - penalty * quote.rank - tuning.answer.doubt_penalty * quote.doubtful)
@@ -152,10 +155,16 @@ def _find_newest(quotes: Sequence[Quote]) -> set[int]:
 
 
 def _share_question_words(quotes: Sequence[Quote], query: Query) -> list[float]:
-    """Of the question's words: those of the utterance count twice as much as those of the conversation."""
+    """Of the question's words, in the language of each quote."""
     words = [quote.headed_stems() for quote in quotes]
-    own = frozenset(stem_words(query.utterance))
-    context = frozenset(stem_words(query.standalone)) - own
+    shares = {language: _share_words_in(language, words, query) for language in {quote.language for quote in quotes}}
+    return [shares[quote.language][place] for place, quote in enumerate(quotes)]
+
+
+def _share_words_in(language: str, words: Sequence[frozenset[str]], query: Query) -> list[float]:
+    """Of the stems in a language: those of the utterance count twice as much as those of the conversation."""
+    own = frozenset(stem_words(query.utterance, language))
+    context = frozenset(stem_words(query.standalone, language)) - own
     pairs = zip(share_rare_words(words, own), share_rare_words(words, context), strict=True)
     return [said + implied / 2 for said, implied in pairs]
 
@@ -174,7 +183,7 @@ def _score_by_words(
     """BM25 over the quotes for all that is known of the question and the person, the best having 1."""
     known = [query.utterance, query.standalone, query.standalone]
     asked = " ".join([*known, *(chosen.statement.text for chosen in selected_statements)])
-    scores = score_by_bm25(asked, [quote.lead for quote in quotes])
+    scores = score_by_bm25(asked, [quote.lead for quote in quotes], [quote.language for quote in quotes])
     best = max(scores) or 1.0
     return [score / best for score in scores]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.spans.question_words import stem_words
-from indexes.text.analysis import extract_stems
+from indexes.text.analysis import ENGLISH, extract_stems
 from indexes.text.sentences import split_sentences
 from indexes.text.units import find_units_to_quote, split_units
 from schemas.records import Passage, Unit
@@ -23,6 +23,7 @@ class Quote:
     rank: int  # of its passage, from 0
     place: int  # in its passage, from 0
     doubtful: bool = False  # a heading may be glued to its front
+    language: str = ENGLISH  # of its document
     score: float = 0.0
 
     @property
@@ -37,11 +38,11 @@ class Quote:
 
     def stems(self) -> frozenset[str]:
         """The stems of what is shown."""
-        return frozenset(extract_stems(" ".join(self.texts)))
+        return frozenset(extract_stems(" ".join(self.texts), self.language))
 
     def headed_stems(self) -> frozenset[str]:
         """The stems of the words that say something, of what is shown and of the headings."""
-        return frozenset(stem_words(f"{self.heading}: {' '.join(self.texts)}"))
+        return frozenset(stem_words(f"{self.heading}: {' '.join(self.texts)}", self.language))
 
 
 def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
@@ -58,7 +59,7 @@ def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Itera
 
 def _quote_beginning(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
     if text := truncate_words(" ".join(passage.text.split()), MAX_TOKENS, tuning.max_sentence_words):
-        yield Quote(text, (text,), passage.title, passage.document, rank, 0)
+        yield Quote(text, (text,), passage.title, passage.document, rank, 0, language=passage.language)
 
 
 def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
@@ -77,6 +78,7 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
         rank,
         unit.place,
         any(each.may_have_heading for each in shown),
+        passage.language,
     )
 
 

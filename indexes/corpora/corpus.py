@@ -18,6 +18,7 @@ import msgspec
 
 from indexes.corpora.trec_markup import NumberedItem, read_markup
 from indexes.storage.files import open_to_read
+from indexes.text.analysis import ENGLISH
 from indexes.text.segmentation import Segmentation, cut_into_windows
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
@@ -44,6 +45,7 @@ class Corpus:
     passages_read: int = 0  # so far, with lines that hold none
     skipped_files: tuple[Path, ...] = field(default=())
     segmentation: Segmentation | None = None  # how documents are cut into passages; None: they are passages
+    languages: tuple[str, ...] = (ENGLISH,)  # of the passages, each of which has its own
 
     def __iter__(self) -> Iterator[Item]:
         """The passages of all files in order, and what is wrong with lines that hold none."""

@@ -20,11 +20,11 @@ from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 2  # to be raised when files are cut differently: then all are read again
+FORMAT = 3  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
     "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, lacks_ocr INT, "
-    "parsed BLOB)"
+    "language TEXT, parsed BLOB)"
 )
 
 
@@ -71,8 +71,9 @@ class ParseCache:
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
         """Save what was read from a file, at once."""
         size, mtime_ns = version.stamp.size, version.stamp.mtime_ns
-        row = (name, size, mtime_ns, version.digest, parsed.reason, parsed.lacks_ocr, msgspec.json.encode(parsed))
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        found = (parsed.reason, parsed.lacks_ocr, parsed.language, msgspec.json.encode(parsed))
+        row = (name, size, mtime_ns, version.digest, *found)
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def update_stamp(self, name: str, stamp: FileStamp) -> None:
         """Note that a file was written again with the same bytes."""
@@ -96,6 +97,11 @@ class ParseCache:
         """The files with passages, with the digests of their bytes."""
         return dict(self._database.execute("SELECT name, digest FROM files WHERE reason = '' ORDER BY name"))
 
+    def list_languages(self) -> tuple[str, ...]:
+        """The languages of the files with passages."""
+        rows = self._database.execute("SELECT DISTINCT language FROM files WHERE reason = '' ORDER BY language")
+        return tuple(language for (language,) in rows)
+
     def compute_state(self) -> str:
         """A name for all passages in the cache, which changes when any document does."""
         state = msgspec.json.encode((FORMAT, ANALYZER, self.list_documents()))
@@ -115,7 +121,7 @@ class CachedCorpus(Corpus):
     """The passages of a parse cache as a corpus; the files themselves are not read."""
 
     def __init__(self, cache: ParseCache, folder: Path) -> None:
-        super().__init__((folder,), 0)
+        super().__init__((folder,), 0, languages=cache.list_languages())
         self._cache = cache
 
     def __iter__(self) -> Iterator[Item]:

@@ -8,14 +8,16 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import find_reader
+from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
+from indexes.text.languages import find_document_language
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
@@ -51,6 +53,11 @@ class ParsedDocument:
     notes: tuple[str, ...] = ()  # oddities of a file that has passages
     reason: str = ""  # why a file is left out; "" for one with passages
     lacks_ocr: bool = False  # whether more would be read if Tesseract were installed
+
+    @property
+    def language(self) -> str:
+        """That of its passages, which all have the same."""
+        return self.passages[0].language if self.passages else ENGLISH
 
 
 def read_stamp(path: Path) -> FileStamp:
@@ -107,6 +114,9 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
     passages = tuple(_to_passages(document, path, name, reader))
     if not passages:
         return ParsedDocument(reason="; ".join(["holds no text", *document.notes]), lacks_ocr=document.lacks_ocr)
+    language = find_document_language(f"{passage.title} {passage.text}" for passage in passages)
+    if language != ENGLISH:
+        passages = tuple(replace(passage, language=language) for passage in passages)
     return ParsedDocument(passages, document.notes, lacks_ocr=document.lacks_ocr)
 
 

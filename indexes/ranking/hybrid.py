@@ -71,7 +71,7 @@ class Bm25Stage:
 
     def __call__(self, request: SearchRequest, _ranked: RankedNumbers) -> RankedNumbers:
         depth = max(request.k, self.min_depth) if request.meaning else request.k
-        return self.index.rank(weight_stems(request.words), depth, request.rows)
+        return self.index.rank(self.index.weigh(request.words), depth, request.rows)
 
 
 @dataclass(frozen=True, slots=True)

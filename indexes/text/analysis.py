@@ -1,6 +1,13 @@
-"""Text analysis: the stems that texts and queries are indexed and searched by."""
+"""Text analysis: the stems that texts and queries are indexed and searched by.
 
+Languages are named by their ISO 639-1 codes. An index of passages takes all text for English; in an index of documents
+each has the stop words and the stemmer of its own language (docs/adr/0022-languages.md).
+"""
+
+import re
 import runpy
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,14 +18,79 @@ import tantivy
 ANALYZER = "english: words, lower case, ASCII, stop words, Snowball stems"
 
 
-def extract_stems(text: str) -> list[str]:
+ENGLISH = "en"
+SNOWBALL = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+WITHOUT_STOP_WORDS = frozenset(["ar", "el", "ro", "ta", "tr"])  # of Tantivy; it has those of the others with a stemmer
+_SPACY_FOLDERS = {"no": "nb"}
+_BY_LANGUAGE = "by language: words, lower case, stop words, Snowball stems, ASCII; CJK in pairs of characters; of "
+_CJK = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+
+def extract_stems(text: str, language: str = ENGLISH) -> list[str]:
     """A text's stems in order, in lower case and without stop words."""
-    return list(build_analyzer().analyze(text))
+    if language == ENGLISH:
+        return list(build_analyzer().analyze(text))
+    return list(_build_foreign_analyzer(language, language).analyze(separate_pairs(text)))
+
+
+def count_query_stems(text: str, languages: Iterable[str], own: str) -> Counter[str]:
+    """The stems of a query as documents of each language would have them, and how often each occurs.
+
+    `own` is the language of the query, whose stop words are left out; where it is not known ("") those of each
+    language are.
+    """
+    counts: Counter[str] = Counter()
+    for language in languages:
+        if language == ENGLISH and own in ("", ENGLISH):
+            stems = extract_stems(text)
+        else:
+            stems = _build_foreign_analyzer(language, own or language).analyze(separate_pairs(text))
+        counts |= Counter(stems)
+    return counts
+
+
+def separate_pairs(text: str) -> str:
+    """A text in which Chinese, Japanese and Korean is written as overlapping pairs of characters, with white space."""
+    return _CJK.sub(lambda run: f" {' '.join(_list_pairs(run[0]))} ", text)
+
+
+def _list_pairs(run: str) -> list[str]:
+    return [run[start : start + 2] for start in range(max(1, len(run) - 1))]
+
+
+def describe_analyzer(languages: Iterable[str]) -> str:
+    """How the texts of an index are analysed, as its info says it. `languages` are those of its documents."""
+    codes = sorted(set(languages))
+    return ANALYZER if set(codes) <= {ENGLISH} else _BY_LANGUAGE + " ".join(codes)
+
+
+def list_languages(analyzer: str) -> tuple[str, ...]:
+    """The languages of an index, from its description of the analyzer."""
+    return tuple(analyzer.removeprefix(_BY_LANGUAGE).split()) if analyzer.startswith(_BY_LANGUAGE) else (ENGLISH,)
 
 
 @cache
 def build_analyzer() -> Any:
-    """The analyzer of passages and queries."""
+    """The analyzer of passages and queries in English."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(60))
@@ -31,6 +103,32 @@ def build_analyzer() -> Any:
 
 
 @cache
+def build_splitter() -> Any:
+    """The analyzer of an index whose texts are given to it as stems with white space between them."""
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+
+
+@cache
+def _build_foreign_analyzer(stemmed_as: str, stopped_as: str) -> Any:
+    """Stop words of one language and the stemmer of another, or of the same. Letters lose their accents last.
+
+    Stop words are Tantivy's, else spaCy's. A language without a stemmer keeps its words as they are.
+    """
+    builder = (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(60))
+        .filter(tantivy.Filter.lowercase())
+    )
+    if stopped_as in SNOWBALL and stopped_as not in WITHOUT_STOP_WORDS:
+        builder = builder.filter(tantivy.Filter.stopword(SNOWBALL[stopped_as]))
+    else:
+        builder = builder.filter(tantivy.Filter.custom_stopword(sorted(load_stop_words(stopped_as))))
+    if stemmed_as in SNOWBALL:
+        builder = builder.filter(tantivy.Filter.stemmer(SNOWBALL[stemmed_as]))
+    return builder.filter(tantivy.Filter.ascii_fold()).build()
+
+
+@cache
 def load_stop_words(language: str = "en") -> frozenset[str]:
     """spaCy's stop words of a language, in lower case. They are more than the index leaves out.
 
@@ -39,7 +137,8 @@ def load_stop_words(language: str = "en") -> frozenset[str]:
     """
     spacy = find_spec("spacy")
     assert spacy is not None
-    words = runpy.run_path(str(Path(str(spacy.origin)).parent / "lang" / language / "stop_words.py"))
+    folder = _SPACY_FOLDERS.get(language, language)
+    words = runpy.run_path(str(Path(str(spacy.origin)).parent / "lang" / folder / "stop_words.py"))
     return frozenset(words["STOP_WORDS"])
 
 

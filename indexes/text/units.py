@@ -17,6 +17,7 @@ from indexes.text.pointing import limits_what_stands_before, names_its_subject, 
 from indexes.text.sentence_ends import find_sentence_starts
 from schemas.records import Passage, Unit, UnitKind
 
+_UNSPACED_STOP = re.compile(r"[。！？](?=\w)")  # Chinese and Japanese have no space between sentences
 MAX_HEADINGS = 4  # that are kept where one follows another directly, as in a menu
 
 
@@ -61,7 +62,7 @@ def _split(text: str, title: str) -> tuple[Unit, ...]:
 
 def _split_block(block: TextBlock, title: str) -> Iterator[_Piece]:
     """A row, heading or item as it is; of running text its sentences, list items and what is glued to their fronts."""
-    words = block.text.split()
+    words = _UNSPACED_STOP.sub(r"\g<0> ", block.text).split()
     if block.kind in ("row", "heading"):
         yield _Piece(" ".join(words), block.kind)
         return

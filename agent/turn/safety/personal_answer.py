@@ -11,8 +11,9 @@ from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, respo
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
+from agent.turn.interface_sentences import InterfaceSentences, choose_sentences
 from agent.turn.safety.personal_safety import LeftOut, Review, is_of
-from agent.turn.safety.second_person import list_names, say_told, turn_to_you
+from agent.turn.safety.second_person import say_conflict, say_left_out
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement
@@ -60,8 +61,9 @@ def answer_for_person(
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
     heeded = _share_warnings(responses, [find_heeded(response, unheeded, review) for response in responses])
+    said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
     safe = tuple(
-        put_safety_first(response, what, plan.response_tokens, address_person=plan.address_person)
+        put_safety_first(response, what, plan.response_tokens, said_in)
         for response, what in zip(responses, heeded, strict=True)
     )
     statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])
@@ -110,12 +112,15 @@ def _find_lost(unheeded: Response, review: Review) -> tuple[LeftOut, ...]:
     return review.left_out if not review.kept or review.passages[0].id in lost else ()
 
 
-def put_safety_first(response: Response, heeded: Heeded, tokens: int, *, address_person: bool) -> Response:
+def put_safety_first(
+    response: Response, heeded: Heeded, tokens: int, said_in: InterfaceSentences | None = None
+) -> Response:
     """An answer with what is to be heeded in front. Of `tokens`, warnings have theirs first.
 
+    `said_in` is the language in which it is said to the person how it came about; None where it is not said.
     Where everything conflicts, nothing of the answer is left, and what conflicts is quoted.
     """
-    phrases = [Sentence(text, ()) for text in _say_why(heeded)] if address_person else []
+    phrases = [Sentence(text, ()) for text in _say_why(heeded, said_in)] if said_in else []
     warnings = list(dict.fromkeys(map(_cut_long, heeded.warnings)))
     if heeded.conflict and not warnings:
         warnings = [_cut_long(each.reason) for each in heeded.left_out if each.reason.text][:2]
@@ -134,20 +139,19 @@ def put_safety_first(response: Response, heeded: Heeded, tokens: int, *, address
     return Response(whole[: len(fitting)])
 
 
-def _say_why(heeded: Heeded) -> Iterator[str]:
+def _say_why(heeded: Heeded, said_in: InterfaceSentences) -> Iterator[str]:
     """In one sentence, what the person said, and what came of it."""
     if not heeded.left_out:
         return
     statements = [each.text for each in dict.fromkeys(each.statement for each in heeded.left_out)]
     if heeded.conflict:
-        told = [turn_to_you(text) or f"“{text.rstrip('.')}”" for text in statements]
-        yield f"Everything I found conflicts with what you told me ({'; '.join(told)})."
+        yield say_conflict(statements, said_in)
         return
     named = [each for each in heeded.left_out if each.reason.passage_ids[0] in {own.id for own in each.passages}]
     for text in statements:
         dishes = [each.title for each in named or heeded.left_out if each.statement.text == text]
         if dishes:
-            yield f"{say_told(text)}, so I left out {list_names(dishes)}."
+            yield say_left_out(text, dishes, said_in)
 
 
 def _cut_long(sentence: Sentence) -> Sentence:

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from agent.turn.interface_sentences import SENTENCES, InterfaceSentences
+from indexes.text.analysis import ENGLISH
+
 MAX_CHARACTERS = 120  # of a statement that is said back in other words; a longer one is quoted
 _TURNED = (
     (r"i(?:'m| am)", "you are"),
@@ -42,18 +45,33 @@ def turn_to_you(statement: str) -> str:
     return _WORDS.sub(lambda found: _TURNED[int(str(found.lastgroup)[1:])][1], text)
 
 
-def say_told(statement: str) -> str:
-    """What begins a sentence about a statement: "You told me you are vegetarian"; as a quotation where unsure."""
-    turned = turn_to_you(statement)
-    return f"You told me {turned}" if turned else f"You told me: “{_unquote(statement)}”"
+def say_told(statement: str, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
+    """What begins a sentence about a statement: "You told me you are vegetarian"; as a quotation where unsure.
+
+    In another language than English, statements are quoted.
+    """
+    turned = turn_to_you(statement) if said_in == SENTENCES[ENGLISH] else ""
+    return f"You told me {turned}" if turned else said_in.told.format(_unquote(statement))
+
+
+def say_left_out(statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells what was left out because of a statement."""
+    return said_in.left_out.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
+
+
+def say_conflict(statements: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells that everything found conflicts with some statements."""
+    turned = [turn_to_you(text) if said_in == SENTENCES[ENGLISH] else "" for text in statements]
+    told = [own or f"“{text.rstrip('.')}”" for own, text in zip(turned, statements, strict=True)]
+    return said_in.conflict.format(statements="; ".join(told))
 
 
 def _unquote(statement: str) -> str:
     return " ".join(re.sub(r"[\"“”]", "'", statement).split())
 
 
-def list_names(names: Sequence[str], most: int = 3) -> str:
+def list_names(names: Sequence[str], most: int = 3, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
     """As one says them: "A", "A and B", "A, B and C", "A, B, C and 2 more"."""
     names = list(dict.fromkeys(names))
-    shown = names[:most] + ([f"{len(names) - most} more"] if len(names) > most else [])
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    shown = names[:most] + ([said_in.more.format(len(names) - most)] if len(names) > most else [])
+    return said_in.last.join(filter(None, (", ".join(shown[:-1]), shown[-1])))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from agent.turn.attribution import DIGITS, MEANINGFUL_STOP_WORDS
-from indexes.text.analysis import extract_stems, load_stop_words
+from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words
 
 _IRREGULAR = (
     "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began "
@@ -72,8 +72,10 @@ def is_conditional(sentence: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def stem_words(text: str) -> tuple[str, ...]:
-    """The stems of the words that say something, in order; irregular forms as their infinitive's."""
+def stem_words(text: str, language: str = ENGLISH) -> tuple[str, ...]:
+    """The stems of the words that say something, in order; irregular English forms as their infinitive's."""
+    if language != ENGLISH:
+        return tuple(extract_stems(text, language))
     plain = _PARTICLE.sub(
         r"\g<verb>\g<particle>", _drop_german_fillers(text).lower().replace("’", "'").replace("'s", "")
     )

@@ -1,0 +1,284 @@
+"""Documents and questions in other languages than English: found by their own stems, answered in their own words."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from agent.chat.document_index import open_documents
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import Store
+from agent.chat.terminal import Terminal
+from agent.evaluation.answers import measure_turn
+from agent.terminal.progress import stage_progress
+from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
+from agent.turn.extractive_answer import says_not_found
+from agent.turn.interface_sentences import NOT_FOUND, SENTENCES, choose_sentences, choose_talk, strip_not_found
+from agent.turn.safety.second_person import say_conflict, say_left_out
+from indexes.passage_index import PassageIndex
+from indexes.ranking.vectors import Embedder
+from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, load_stop_words, separate_pairs
+from indexes.text.languages import KNOWN, find_document_language, find_question_language, rank_languages
+from schemas.records import Hit, Response, Sentence, TurnResult
+from tests.conftest import needs_embedder
+
+DOCUMENTS = {
+    "de": (
+        "# Garten\n\nDer Rasen wird alle zehn Tage gemäht. Die Hecken schneiden wir erst im August.\n",
+        "# Wohnung\n\nDie Miete überweisen wir am dritten Werktag. Den Schlüssel zum Fahrradkeller hat Frau Lindner.\n",
+    ),
+    "fr": (
+        "# Jardin\n\nLa pelouse est tondue tous les dix jours. Les haies sont taillées en août.\n",
+        "# Appartement\n\nLe loyer est versé le troisième jour. Les clés de la cave sont gardées par Madame Perrin.\n",
+    ),
+    "es": (
+        "# Jardín\n\nEl césped se corta cada diez días. Los setos se podan en agosto.\n",
+        "# Piso\n\nEl alquiler se paga el tercer día laborable. Las llaves del sótano las guarda la señora Molina.\n",
+    ),
+    "it": (
+        "# Giardino\n\nIl prato viene tagliato ogni dieci giorni. Le siepi si potano in agosto.\n",
+        "# Casa\n\nL'affitto si paga il terzo giorno. Le chiavi della cantina sono custodite dalla signora Ferri.\n",
+    ),
+    "nl": (
+        "# Tuin\n\nHet gazon wordt om de tien dagen gemaaid. De heggen worden in augustus gesnoeid.\n",
+        "# Huis\n\nDe huur wordt op de derde dag overgemaakt. De sleutels van de kelder liggen bij mevrouw Visser.\n",
+    ),
+    "pt": (
+        "# Jardim\n\nO relvado é cortado de dez em dez dias. As sebes são podadas em agosto.\n",
+        "# Casa\n\nA renda é paga no terceiro dia útil. As chaves da cave estão guardadas com a senhora Matos.\n",
+    ),
+    "ja": (
+        "# 庭\n\n芝生は十日ごとに刈ります。生け垣は八月に剪定します。\n",
+        "# 家\n\n家賃は毎月三日に振り込みます。自転車置き場の鍵は佐藤さんが持っています。\n",
+    ),
+    "zh": (
+        "# 花园\n\n草坪每十天修剪一次。篱笆在八月修剪。\n",
+        "# 房子\n\n房租每月三日转账。自行车库的钥匙由李女士保管。\n",
+    ),
+}
+# Inflected as no document has the words, with what the sentence that answers has.
+QUESTIONS = [
+    ("de", "Wer hat die Schlüssel zu den Fahrradkellern?", "Lindner"),
+    ("de", "Wie werden die Mieten überwiesen?", "dritten Werktag"),
+    ("fr", "Qui garde la clé de la cave ?", "Perrin"),
+    ("fr", "Quand faut-il tailler la haie ?", "août"),
+    ("es", "¿Cuándo hay que podar el seto?", "agosto"),
+    ("it", "Chi custodisce la chiave della cantina?", "Ferri"),
+    ("nl", "Wanneer moet ik de heg snoeien?", "augustus"),
+    ("pt", "Quem guarda a chave da cave?", "Matos"),
+    ("ja", "自転車の鍵は誰が持っていますか", "佐藤さん"),
+    ("zh", "篱笆什么时候修剪？", "八月"),
+]
+# Each has a word that some document has, and nothing more.
+UNANSWERED = {
+    "de": "Um wie viel Uhr beginnt im August das Konzert von Anna?",
+    "fr": "Quel jour est l’anniversaire de ma tante ?",
+    "es": "¿Qué día es el cumpleaños de mi tía?",
+    "it": "In che giorno è il compleanno di mia zia?",
+    "nl": "Op welke dagen is het zwembad open voor kinderen?",
+    "pt": "Em que dia é o aniversário da minha tia?",
+}
+
+
+def open_folder(folder: Path, languages: list[str], embedder: Embedder | None = None) -> PassageIndex:
+    """The index of a folder with the documents in these languages."""
+    folder.mkdir()
+    for language in languages:
+        for number, text in enumerate(DOCUMENTS[language]):
+            (folder / f"{language}{number}.md").write_text(text)
+    return open_documents(folder, folder.with_name("cache"), embedder, stage_progress).index
+
+
+def ask(index: PassageIndex, folder: Path, question: str, embedder: Embedder | None = None) -> TurnResult:
+    """What a new conversation over the folder answers."""
+    assistant = open_assistant(str(folder), index, "none", embedder)
+    return Session(assistant, Store(folder.with_name("chats.sqlite"))).ask(question)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[PassageIndex, Path]:
+    """A folder with documents in every language, without vectors."""
+    folder = tmp_path_factory.mktemp("languages") / "notes"
+    return open_folder(folder, list(DOCUMENTS)), folder
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> tuple[PassageIndex, Path]:
+    """The same with vectors."""
+    folder = tmp_path_factory.mktemp("languages") / "notes"
+    return open_folder(folder, list(DOCUMENTS), minilm), folder
+
+
+def check_answer(answered: TurnResult, language: str, expected: str) -> None:
+    first = next(sentence for sentence in answered.response.sentences if sentence.passage_ids)
+    assert expected in first.text
+    assert all(id.startswith(language) for id in first.passage_ids)
+    assert not says_not_found(answered.response)
+
+
+@pytest.mark.parametrize(("language", "question", "expected"), QUESTIONS)
+def test_inflected_words_find_the_document_by_words(
+    everything: tuple[PassageIndex, Path], language: str, question: str, expected: str
+) -> None:
+    check_answer(ask(*everything, question), language, expected)
+
+
+@needs_embedder
+@pytest.mark.parametrize(("language", "question", "expected"), QUESTIONS)
+def test_inflected_words_find_the_document_beside_an_english_model(
+    embedded: tuple[PassageIndex, Path], minilm: Embedder, language: str, question: str, expected: str
+) -> None:
+    check_answer(ask(*embedded, question, minilm), language, expected)
+
+
+@pytest.mark.parametrize("language", UNANSWERED)
+def test_that_nothing_was_found_is_said_in_the_language_of_the_question(
+    everything: tuple[PassageIndex, Path], language: str
+) -> None:
+    response = ask(*everything, UNANSWERED[language]).response
+    assert response.sentences[0] == Sentence(SENTENCES[language].not_found, ())
+    assert says_not_found(response)
+    assert strip_not_found(response.text) == response.cited_text != ""
+
+
+@needs_embedder
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_an_english_model_does_not_take_any_sentence_for_an_answer(
+    embedded: tuple[PassageIndex, Path], minilm: Embedder, language: str
+) -> None:
+    assert says_not_found(ask(*embedded, UNANSWERED[language], minilm).response)
+
+
+@needs_embedder
+def test_the_terminal_says_once_how_other_languages_are_found(
+    embedded: tuple[PassageIndex, Path], minilm: Embedder
+) -> None:
+    index, folder = embedded
+    assistant = open_assistant(str(folder), index, "none", minilm)
+    shown = io.StringIO()
+    console = Console(file=shown, width=5000)
+    terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, console)
+    for question in ("When are the hedges cut?", QUESTIONS[0][1], QUESTIONS[2][1]):
+        terminal.handle(question)
+    assert shown.getvalue().count("the embedded model knows English") == 1
+
+
+def test_a_folder_in_english_is_indexed_as_passages_are(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "bread.md").write_text("# Bread\n\nThe rye bread of the Müllers keeps for nine days.\n")
+    index = open_documents(folder, tmp_path / "cache", None, stage_progress).index
+    assert (index.info.analyzer, index.languages) == (ANALYZER, ("en",))
+    assert index.weigh([("Müllers' breads 鍵", 1.0)]) == {"muller": 1.0, "bread": 1.0, "鍵": 1.0}
+    (hit,) = index.search([("keeping breads", 1.0)], 5)
+    (passage,) = index.read([hit.id])
+    assert passage.language == "en"
+
+
+def test_a_question_in_english_finds_names_in_another_language(everything: tuple[PassageIndex, Path]) -> None:
+    assert ask(*everything, "Who is Mrs Lindner?").hits[0].id.startswith("de1.md")
+
+
+def test_a_document_in_another_language_joins_a_folder_in_english(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "bread.md").write_text("# Bread\n\nThe rye bread keeps for nine days. It is baked on Fridays.\n")
+    assert open_documents(folder, tmp_path / "cache", None, stage_progress).index.languages == ("en",)
+    (folder / "miete.md").write_text(DOCUMENTS["de"][1])
+    index = open_documents(folder, tmp_path / "cache", None, stage_progress).index
+    assert index.languages == ("de", "en")
+    assert {passage.document: passage.language for passage in index.read(index.get_ids(range(len(index))))} == {
+        "bread.md": "en",
+        "miete.md": "de",
+    }
+    for question, document in (("How long do rye breads keep?", "bread.md"), ("Was kosten die Mieten?", "miete.md")):
+        assert index.search([(question, 1.0)], 1)[0].id.startswith(document)
+
+
+@pytest.mark.parametrize("language", DOCUMENTS)
+def test_the_language_of_a_document_is_found(language: str) -> None:
+    assert [find_document_language([text]) for text in DOCUMENTS[language]] == [language] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The landlord Hans Müller lives in Brunnthal, Gartenstraße 4.", "en"),
+        ("Kettle; 39 euros; cellar", "en"),
+        ("Mietvertrag zwischen Frau Lindner und Herrn Weber über die Garage in der Gartenstraße", "de"),
+        ("Umowa najmu garażu została podpisana przez właściciela i najemcę w dniu trzeciego maja.", "pl"),
+        ("1234 5678", "en"),
+        ("a: 1; b: 2.", "en"),  # told by nothing
+        ("", "en"),
+    ],
+)
+def test_a_document_is_in_english_unless_another_language_is_sure(text: str, language: str) -> None:
+    assert find_document_language([text]) == language
+
+
+@pytest.mark.parametrize("language", sorted(KNOWN - {"en"}))
+def test_every_language_can_be_analysed(language: str) -> None:
+    """Each has an analyzer, and words that the identifier and the lists of stop words know."""
+    assert extract_stems("IBAN 4711", language)[-1] == "4711"
+    assert not set(load_stop_words(language)) <= set(load_stop_words("en"))
+    assert language in dict(rank_languages("Text", KNOWN))
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Wie lange hält sich Reisbrot?", "de"),
+        ("Und im Winter?", "de"),
+        ("Et en hiver ?", "fr"),
+        ("Combien de temps se garde le pain de riz ?", "fr"),
+        ("Hoeveel kost de huur?", "nl"),
+        ("Who is Giovanni Bianchi?", "en"),
+        ("When was Müller born?", "en"),
+        ("Where is Rio de Janeiro?", ""),
+        ("gluten free rice bread recipe", ""),
+        ("42", ""),
+    ],
+)
+def test_the_language_of_a_question_is_found_where_it_is_sure(question: str, language: str) -> None:
+    assert find_question_language(question) == language
+
+
+def test_stems_are_those_of_the_language() -> None:
+    assert extract_stems("Die Häuser der Schlüssel", "de") == ["haus", "schlussel"]
+    assert extract_stems("umowy najmu", "pl") == ["umowy", "najmu"]  # no stemmer: as they are
+    assert separate_pairs("a鍵は赤b").split() == ["a", "鍵は", "は赤", "b"]
+    assert extract_stems("東京の鍵", "ja") == ["東京", "京の", "の鍵"]
+    assert dict(count_query_stems("die Mieten die", ["de", "en"], "de")) == {"miet": 1, "mieten": 1}
+    assert "die" in count_query_stems("die Mieten", ["de", "en"], "")  # no German stop word in English
+
+
+@pytest.mark.parametrize(
+    ("utterance", "language"),
+    [("Danke!", "de"), ("Merci beaucoup", "fr"), ("¡Muchas gracias!", "es"), ("Bom dia", "pt"), ("Thanks", "en")],
+)
+def test_small_talk_is_replied_to_in_its_language(
+    everything: tuple[PassageIndex, Path], utterance: str, language: str
+) -> None:
+    assert choose_talk(utterance) == SENTENCES[language]
+    said = ask(*everything, utterance).response.text
+    assert said in (SENTENCES[language].welcome, " ".join(SENTENCES[language].hello))
+
+
+def test_what_was_left_out_is_said_in_the_language_of_the_question() -> None:
+    german = choose_sentences(["Was kann ich heute kochen?"])
+    assert say_left_out("I eat no meat.", ["Gulasch", "Rouladen"], german) == (
+        "Du hast mir gesagt: „I eat no meat.“, deshalb habe ich weggelassen: Gulasch und Rouladen."
+    )
+    assert say_conflict(["I eat no meat."], german).endswith("was du mir gesagt hast (“I eat no meat”).")
+    assert choose_sentences(["Was kann ich kochen?", "42?"]) == german  # as the question before
+
+
+def test_an_evaluation_knows_that_nothing_was_found_in_any_language() -> None:
+    for sentences in SENTENCES.values():
+        response = Response((Sentence(sentences.not_found, ()), Sentence("It has three valves.", ("p",))))
+        assert says_not_found(response)
+        assert strip_not_found(response.text) == "It has three valves."
+        turn = RunTurn("1_1", (RunResponse(1, response.text, (RunPassage("p", 1.0),), (Hit("p", 1.0),)),))
+        assert measure_turn(turn, "It has three valves.", None)["answered"] == 0
+    assert not says_not_found(Response((Sentence(NOT_FOUND, ("p",)),)))
