@@ -6,7 +6,7 @@ from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.question_kinds import recognise_kind
 from agent.turn.quote_ranking import find_kind
 from agent.turn.quotes import find_quotes
-from agent.turn.spans.answer_spans import drop_column_names
+from agent.turn.spans.answer_spans import drop_column_names, find_spans
 from agent.turn.spans.kind_evidence import has_kind
 from indexes.ranking.vectors import Embedder
 from indexes.text.pointing import points_back
@@ -48,6 +48,12 @@ def test_a_question_that_goes_on_asks_for_what_the_one_before_did() -> None:
     earlier = ("What does an hour in a canoe cost?",)
     assert find_kind(Query("And in a kayak?", earlier_utterances=earlier)).name == "money"
     assert find_kind(Query("And in a kayak?")).name == "other"
+
+
+def test_a_quantity_does_not_count_what_its_row_does_not_name() -> None:
+    row = "shop: Lidl; item: milk; quantity: 1."
+    assert find_spans(recognise_kind("How many times did I go to Lidl?"), row) == []
+    assert [span.text for span in find_spans(recognise_kind("How much milk did I buy?"), row)] == ["1"]
 
 
 def test_rows_of_two_cells_are_judged_without_the_names_of_their_columns() -> None:

@@ -164,6 +164,8 @@ def test_which_warnings_bear_on_a_person(statement: str, sentence: str, bears: b
         (["How long does the satay keep?", "And frozen?"], "fact"),
         (["What is in the satay?"], "fact"),
         (["Which foods should I avoid?"], "fact"),
+        (["Is the satay safe for me?"], "recommendation"),
+        (["Does the satay contain anything I must avoid?"], "recommendation"),
         (["Can you tell me more about the Greek one?"], "fact"),
         (["There is nothing in the fridge and my family is coming over."], "unsure"),
     ],

@@ -195,6 +195,7 @@ def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -
     assert "] Travel/" in shown
     assert "] bread.md" not in shown
     assert "Nothing that I have is called “nowhere”" in shown_after(terminal, "/only nowhere")
+    assert "I have 2 documents: Travel/" in shown_after(terminal, "Which documents do you have?")
     session = terminal.session
     assert session.chat is not None
     resumed = Session.resume(session.assistant, session.store, session.chat)

@@ -33,6 +33,7 @@ class Collection:
     source: str  # the index or folder, as it was named
     index: PassageIndex
     is_empty: bool = False  # whether all documents went away: then the index is that of what there was
+    kept_to: frozenset[str] | None = None  # the paths of the documents that are listed; None: of all
 
     @property
     def name(self) -> str:
@@ -80,7 +81,7 @@ class Collection:
         first: dict[str, str] = {}
         for id in self.index.get_ids(range(len(self.index))):
             first.setdefault(id.rpartition(":")[0] or id, id)
-        return [Document(path, id) for path, id in first.items()]
+        return [Document(path, id) for path, id in first.items() if self.kept_to is None or path in self.kept_to]
 
     def _list_mentioning(self, subject: str, documents: Sequence[Document]) -> list[Document]:
         """The files with passages that have all words of a subject, those with most such passages first."""

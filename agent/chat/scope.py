@@ -7,6 +7,7 @@ file of a folder is in it, too.
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -158,6 +159,13 @@ def select_rows(scope: str, collection: Collection) -> Rows | None:
     paths = {document.path for document in select_documents(scope, collection)}
     ids = collection.index.get_ids(range(len(collection.index)))
     return np.fromiter(((id.rpartition(":")[0] or id) in paths for id in ids), bool, len(ids))
+
+
+def keep_to_scope(scope: str, collection: Collection) -> Collection:
+    """The collection with the documents of a scope alone, for what is said about them."""
+    if scope == EVERYWHERE:
+        return collection
+    return replace(collection, kept_to=frozenset(document.path for document in select_documents(scope, collection)))
 
 
 def require_scope(where: str, collection: Collection) -> str:

@@ -9,7 +9,7 @@ import prompts
 from agent.chat.collection import Collection
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.observer import NOBODY, Observer
-from agent.chat.scope import EVERYWHERE, select_rows
+from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
 from agent.chat.small_talk import (
     FORMS,
     SHOWN,
@@ -134,10 +134,14 @@ class Assistant:
         if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
             return reworded
         if talk.kind != "correction":
-            return reply_to_small_talk(turn, talk, turns, self.collection)
+            return reply_to_small_talk(turn, talk, turns, self._list_in(scope, talk))
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = self._remember(list_questions(turns)[:-1])
         return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer, scope), talk.kind)
+
+    def _list_in(self, scope: str, talk: SmallTalk) -> Collection:
+        """The collection that is told of: what is listed are the documents of the scope."""
+        return keep_to_scope(scope, self.collection) if talk.kind == "documents" else self.collection
 
     def _reword(
         self, turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer

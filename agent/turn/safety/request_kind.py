@@ -16,6 +16,14 @@ _PLAIN_FACT = re.compile(
     r"|(?:how )?(?:does|do|did|is|are|was|were|has|have) (?:the|this|that|it|its|they|these|those)\b)\b|\bavoid\b",
     re.IGNORECASE,
 )
+# "Is the satay safe for me?" asks for a judgement, not for a fact.
+_FOR_ONESELF = re.compile(
+    r"\b(?:safe|ok(?:ay)?|fine|suitable|all ?right|good|bad|dangerous|harmful|risky)\b[^?]*"
+    r"\bfor (?:me|us|my \w+|our \w+)\b"
+    r"|\b(?:contain|have|has|include|is there|are there)s?\b[^?]*\b(?:anything|something|things?|what)\b[^?]*"
+    r"\b(?:i|we) (?:must|should|have to|need to|can|may|am|are)\b",
+    re.IGNORECASE,
+)
 _RECOMMENDATION = re.compile(
     r"\b(?:recommend\w*|suggest\w*|advice|advise|ideas?|options?|alternatives?|substitutes?|what to"
     r"|(?:should|could|can|may|shall|might) (?:i|we|one|my \w+|he|she|they)"
@@ -48,6 +56,8 @@ def classify_request(utterances: Sequence[str]) -> RequestKind:
 def _classify(asked: str) -> RequestKind:
     """By the last of the sentences that tells."""
     for sentence in reversed(split_sentences(asked)):
+        if _FOR_ONESELF.search(sentence):
+            return "recommendation"
         if _PLAIN_FACT.search(sentence):
             return "fact"
         if _RECOMMENDATION.search(sentence):

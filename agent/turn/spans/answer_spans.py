@@ -140,13 +140,15 @@ def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence:
     if named:
         return [span for _, span in named if span.text]
     usual = set(_COLUMNS.get(kind.name, "").split())
-    if kind.name == "person" or (kind.name == "number" and any(asked <= set(stem_words(cell.text)) for _, cell in row)):
+    is_counted = kind.name == "number" and asked and any(asked <= set(stem_words(cell.text)) for _, cell in row)
+    if kind.name == "person" or is_counted:
         fits = _NAME if kind.name == "person" else _AMOUNT
         return [cell for name, cell in row if usual & set(name.lower().split()) and fits.fullmatch(cell.text)]
     typed = [
         (name, Span(found.text, span.start + found.start))
         for name, span in row
         for found in _prose_spans(kind, span.text)
+        if not found.bare  # of what a number alone counts, its column would have to tell
     ]
     if kind.name == "money":
         typed += [
