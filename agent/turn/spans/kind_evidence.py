@@ -52,5 +52,5 @@ def has_kind(kind: QuestionKind, sentence: str, heading: str) -> bool:
 def _is_labelled(kind: QuestionKind, sentence: str) -> bool:
     """Whether a number stands behind a label that names what is counted: "Data volume: 25 GB a month."."""
     label, _, value = sentence.partition(": ")
-    is_named = set(stem_words(kind.noun)) <= set(stem_words(label))
-    return kind.name == "number" and is_named and bool(_NUMBER.search(value))
+    asked = set(stem_words(kind.noun)) if kind.name == "number" else set[str]()
+    return bool(asked and asked <= set(stem_words(label)) and _NUMBER.search(value))
