@@ -125,7 +125,7 @@ def test_documents_that_change_meanwhile_get_their_vectors(tmp_path: Path, count
         assert "twelve days" in Session(assistant, Store(None)).ask(KEEPS).response.text
         counting.may_go_on.set()
         wait_until(lambda: count_vectors(current) == 22)
-    assert told == ["2 documents read again"]
+    assert told == ["new: jam.md; read again: bread.md"]
 
 
 def test_through_a_pipe_vectors_come_first(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ class ReadingReport:
     """What came of reading a folder. Files are named by their paths below it."""
 
     read: tuple[str, ...]  # read this time
+    new: tuple[str, ...]  # those of them that had not been read before
     unchanged: tuple[str, ...]  # read before, and not changed since
     gone: tuple[str, ...]  # read before, and no longer there
     skipped: tuple[Problem, ...]  # left out, with the reasons
@@ -98,7 +99,8 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
         key=lambda problem: problem.where,
     )
     read, unchanged = (tuple(name for name in names if name not in reasons) for names in (found.read, found.unchanged))
-    return ReadingReport(read, unchanged, gone, tuple(skipped), tuple(found.notes))
+    new = tuple(name for name in read if name not in cached)
+    return ReadingReport(read, new, unchanged, gone, tuple(skipped), tuple(found.notes))
 
 
 def _update_file(parse_cache: ParseCache, name: str, path: Path, cached: CachedFile | None) -> tuple[str, ...] | None:

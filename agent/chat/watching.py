@@ -5,7 +5,7 @@ One thread waits for the operating system to report changes, or looks for them w
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from schemas.records import Problem
 QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
 POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not reported
-LISTED = 3  # files left out that are named in one message
+LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
 NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
 Changes = set[tuple[Any, str]]  # kinds of change and paths, as `watchfiles` reports them
@@ -149,9 +149,11 @@ class DocumentWatcher:
 
     def _tell_reading(self, reading: ReadingReport) -> None:
         """Tell what was read this time and what is gone, with the files that are newly left out."""
-        counted = {"read again": len(reading.read), "gone": len(reading.gone)}
-        if parts := [f"{_count_documents(count)} {what}" for what, count in counted.items() if count]:
-            self.current.tell(", ".join(parts))
+        unknown = set(reading.new)
+        again = [name for name in reading.read if name not in unknown]
+        told = {"new": reading.new, "read again": again, "gone": reading.gone}
+        if parts := [f"{what}: {_name_documents(names)}" for what, names in told.items() if names]:
+            self.current.tell("; ".join(parts))
         left_out = frozenset(reading.skipped)
         new = sorted(left_out - (left_out if self._left_out is None else self._left_out), key=str)
         for line in list_with_limit(new, LISTED):
@@ -180,8 +182,8 @@ def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:
             yield
 
 
-def _count_documents(count: int) -> str:
-    return f"{count} {'document' if count == 1 else 'documents'}"
+def _name_documents(names: Sequence[str]) -> str:
+    return ", ".join(list_with_limit(names, LISTED, "and {} more"))
 
 
 def explain_polling(folder: Path) -> str:
