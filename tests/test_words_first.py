@@ -1,5 +1,6 @@
 """Asking at once: documents are searched by words while their vectors are made."""
 
+import io
 import re
 import sys
 import threading
@@ -10,16 +11,22 @@ import httpx
 import pexpect
 import pytest
 
+from agent.chat import start
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant_over, open_collection
+from agent.chat.sources import open_source
 from agent.chat.store import Store
 from agent.chat.watching import watch_documents
+from agent.models.protocol import LanguageModel, Listener
+from agent.models.registry import open_model
 from agent.terminal.progress import stage_progress
+from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import CosineStage
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
+from schemas.errors import UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, own_settings_left_out
 from tests.serving import serving_source
 from tests.test_watching import KEEPS, wait_until
@@ -172,3 +179,24 @@ def test_the_terminal_shows_progress_below_the_prompt_and_ends_at_once(tmp_path:
         assert child.exitstatus == 0
     finally:
         child.close(force=True)
+
+
+def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, is_open = write_notes(tmp_path / "notes", 3), threading.Event()
+
+    def open_and_tell(model: str, listen: Listener) -> LanguageModel:
+        opened = open_model(model, listen)
+        is_open.set()
+        return opened
+
+    def read_when_open(source: Path, embedder: Embedder | None) -> PassageIndex:
+        assert is_open.wait(PATIENCE)
+        return open_source(source, embedder)
+
+    monkeypatch.setattr("agent.chat.session.open_model", open_and_tell)
+    monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
+    monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
+    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none"))
+    with pytest.raises(UsageError, match="unknown model"):
+        start.start_chat(start.ChatRequest(folder, model="no-such-model", embedder="none"))
