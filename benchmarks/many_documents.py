@@ -173,7 +173,7 @@ def measure_folder(home: Path, count: int, sample: int) -> Iterator[tuple[str, s
     yield "later start, seconds", f"{later.seconds:.1f}"
     yield "later start, peak memory, MB", f"{later.peak_bytes / 1e6:.0f}"
     for changed in (1, 100, 1000):
-        change_documents([path for path in paths if path != paths[count // 2]][:changed], seed=changed)
+        change_documents([path for path in paths if path != paths[count // 2]][:changed], seed=100 + changed)
         yield f"start after {changed:,} changed, seconds", f"{measure_start(folder, home).seconds:.1f}"
     passages, pace = measure_vectors(folder, home, sample)
     made = (home / "cache" / "documents").rglob("*")
