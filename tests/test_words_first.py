@@ -1,6 +1,7 @@
 """Asking at once: documents are searched by words while their vectors are made."""
 
 import io
+import os
 import re
 import sys
 import threading
@@ -189,9 +190,9 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
         is_open.set()
         return opened
 
-    def read_when_open(source: Path, embedder: Embedder | None) -> PassageIndex:
+    def read_when_open(source: Path, embedder: Embedder | None, seconds: float) -> PassageIndex:
         assert is_open.wait(PATIENCE)
-        return open_source(source, embedder)
+        return open_source(source, embedder, seconds)
 
     monkeypatch.setattr("agent.chat.session.open_model", open_and_tell)
     monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
@@ -200,3 +201,59 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
     assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none"))
     with pytest.raises(UsageError, match="unknown model"):
         start.start_chat(start.ChatRequest(folder, model="no-such-model", embedder="none"))
+
+
+def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.chat.watching.SHOWN_SECONDS", 0.0)
+    monkeypatch.setattr("agent.chat.document_index.FEW", 15)
+    folder = write_notes(tmp_path / "notes", 20)
+    for path in folder.glob("*.txt"):
+        os.utime(path, (1, 1))
+    first = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
+    assert "bread.md" in first.reading.read
+    assert (len(first.reading.read), first.reading.waiting, first.is_behind) == (16, 5, True)
+    current = open_collection(str(folder), first.index, None, words_first=True)
+    told: list[str] = []
+    shown: list[str] = []
+    current.tell, current.on_progress = told.append, shown.append
+    assert "nine days" in Session(open_assistant_over(current, "none", None), Store(None)).ask(KEEPS).response.text
+    with watch_documents(current, None):
+        wait_until(lambda: len(current.collection.index) == 21 and told)
+    assert len(told) == 1
+    assert told[0].startswith("new: ")
+    assert told[0].endswith(", and 2 more")
+    assert "I am still reading: 5 of 21 documents" in shown
+    assert shown[-1] == ""
+    again = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
+    assert (again.reading.waiting, again.is_behind) == (0, False)
+
+
+def test_a_large_index_from_before_is_asked_until_the_new_one_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_notes(tmp_path / "notes", 20)
+    before = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
+    assert not before.is_behind
+    (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
+    small = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
+    assert not small.is_behind
+    (folder / "bread.md").write_text("The bread keeps for thirteen days.\n")
+    monkeypatch.setattr("agent.chat.document_index.LARGE", 20)
+    large = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
+    assert (large.is_behind, large.index.directory) == (True, small.index.directory)
+    current = open_collection(str(folder), large.index, None, words_first=True)
+    with watch_documents(current, None):
+        session = Session(open_assistant_over(current, "none", None), Store(None))
+        wait_until(lambda: "thirteen days" in session.ask(KEEPS).response.text)
+
+
+def test_vectors_wait_until_all_documents_are_read(tmp_path: Path, counting: CountingEmbedder) -> None:
+    current = open_by_words(write_notes(tmp_path / "notes", 20), counting)
+    current.all_read.clear()
+    with make_vectors_meanwhile(current, counting):
+        wait_until(lambda: current.progress)
+        assert counting.texts == []
+        current.all_read.set()
+        wait_until(lambda: count_vectors(current) == 21)

@@ -96,7 +96,8 @@ class VectorMaker:
         """Embed a collection, and let the next question be asked by meaning, too. What goes wrong is told."""
 
         def pause() -> None:
-            while not self.ended.is_set() and not self.current.idle.wait(WAIT_SECONDS):
+            awaited = (self.current.idle, self.current.all_read)
+            while not self.ended.is_set() and not all(event.wait(WAIT_SECONDS) for event in awaited):
                 pass
             if self.ended.is_set() or self.current.collection is not collection:
                 raise _GivenUpError

@@ -41,8 +41,9 @@ class CurrentCollection:
         self.tell: Listener = log.info  # is told in a few words what became of the documents
         self.progress = ""  # of what is made meanwhile
         self.on_progress: Listener = bool  # is told of each change of it
-        self.replaced, self.idle = threading.Event(), threading.Event()
+        self.replaced, self.idle, self.all_read = threading.Event(), threading.Event(), threading.Event()
         self.idle.set()
+        self.all_read.set()  # unless somebody is reading documents, before which vectors are not worth making
         self.replace(collection)
 
     @property

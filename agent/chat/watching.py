@@ -24,6 +24,7 @@ from schemas.records import Problem
 
 QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
+SHOWN_SECONDS = 1.0  # between two looks at how far reading is
 POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not reported
 LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
@@ -74,6 +75,7 @@ class DocumentWatcher:
             self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
             reason = self.follow_until_ended(polling=True)
         if reason:
+            self.refresh()  # at the start not all may have been read
             self.current.tell(f"{reason}: I notice changed documents only when I am started again.")
 
     def follow_until_ended(self, *, polling: bool) -> str:
@@ -132,6 +134,7 @@ class DocumentWatcher:
     def refresh(self) -> None:
         """Read what changed, and let the next question be asked of it. What came of it is told."""
         before = self.current.collection
+        self.current.all_read.clear()
         try:
             documents = open_documents(self.source, find_cache_directory(), self.embedder, self._count_until_ended)
         except _WatchEndedError:
@@ -146,6 +149,8 @@ class DocumentWatcher:
             if before.is_empty or documents.index.directory != before.index.directory:
                 self.current.replace(Collection(before.source, documents.index))
             self._tell_reading(documents.reading)
+        finally:
+            self.current.all_read.set()
 
     def _tell_reading(self, reading: ReadingReport) -> None:
         """Tell what was read this time and what is gone, with the files that are newly left out."""
@@ -161,14 +166,26 @@ class DocumentWatcher:
         self._left_out = left_out
 
     @contextmanager
-    def _count_until_ended(self, _stage: str, _total: int) -> Iterator[Callable[[int], None]]:
-        """A `StageProgress` that shows nothing, and gives up once the program ends."""
+    def _count_until_ended(self, stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress` that is shown beside the question where it takes long, and gives up once the program ends.
 
-        def tick(_done: int) -> None:
+        Every file is ticked: only some of it is shown, for drawing takes time.
+        """
+        began = shown = time.monotonic()
+
+        def tick(done: int) -> None:
+            nonlocal shown
             if self.ended.is_set():
                 raise _WatchEndedError
+            if time.monotonic() - shown > SHOWN_SECONDS:
+                shown = time.monotonic()
+                self.current.show_progress(f"I am still {stage}: {done} of {total} documents")
 
-        yield tick
+        try:
+            yield tick
+        finally:
+            if shown > began:
+                self.current.show_progress("")
 
 
 def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:

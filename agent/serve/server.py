@@ -1,5 +1,6 @@
 """`convagent serve`: opens index, model and store, serves pages and `/v1`, and ends cleanly."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
-from agent.chat.sources import open_source
+from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
 from agent.serve.completions import Completions, RequestError, error_response
@@ -50,7 +51,7 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
     """
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
         models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
-        index = open_source(request.source, None)
+        index = open_source(request.source, None, math.inf if request.only else READING_SECONDS)
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         only = require_scope(request.only, current.collection)
