@@ -257,3 +257,17 @@ def test_vectors_wait_until_all_documents_are_read(tmp_path: Path, counting: Cou
         assert counting.texts == []
         current.all_read.set()
         wait_until(lambda: count_vectors(current) == 21)
+
+
+def test_passages_that_questions_found_get_their_vectors_first(tmp_path: Path, counting: CountingEmbedder) -> None:
+    current = open_by_words(write_notes(tmp_path / "notes", 100), counting)
+    chat = Session(open_assistant_over(current, "none", None), Store(None))
+    counting.may_go_on.clear()
+    with make_vectors_meanwhile(current, counting):
+        wait_until(lambda: current.progress)
+        chat.ask("What is in plot 99?")
+        counting.may_go_on.set()
+        wait_until(lambda: count_vectors(current) == 101)
+    (place,) = (place for place, text in enumerate(counting.texts) if "Plot 99 " in text)
+    assert place < 20  # of 101 in the order of their files
+    assert len(counting.texts) == 101

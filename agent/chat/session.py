@@ -193,7 +193,10 @@ class Assistant:
             tools = replace(
                 self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show
             )
-            return answer_turn_or_fall_back(turn, history, ptkb, tools)
+            result = answer_turn_or_fall_back(turn, history, ptkb, tools)
+            if searchable.lacks_vectors:
+                self.current.wanted.extend(hit.id for hit in result.hits)
+            return result
 
 
 def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
