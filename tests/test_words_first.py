@@ -20,6 +20,7 @@ from agent.chat.session import Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source
 from agent.chat.store import Store
 from agent.chat.watching import watch_documents
+from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.protocol import LanguageModel, Listener
 from agent.models.registry import open_model
 from agent.terminal.progress import stage_progress
@@ -271,3 +272,22 @@ def test_passages_that_questions_found_get_their_vectors_first(tmp_path: Path, c
     (place,) = (place for place, text in enumerate(counting.texts) if "Plot 99 " in text)
     assert place < 20  # of 101 in the order of their files
     assert len(counting.texts) == 101
+
+
+def test_of_too_many_passages_those_found_get_vectors_after_the_first_answer(
+    tmp_path: Path, counting: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.chat.background_vectors.MAX_UNASKED", 10)
+    embedder = cache_vectors(counting)
+    current = open_by_words(write_notes(tmp_path / "notes", 30), embedder)
+    chat = Session(open_assistant_over(current, "none", None), Store(None))
+    with make_vectors_meanwhile(current, embedder):
+        chat.ask("What is in plot 7?")
+        wait_until(lambda: not current.searchable.lacks_vectors)
+        found = len(counting.texts)
+        assert 0 < found <= 31
+        assert count_vectors(current) == 0
+        current.searchable.retriever.find([("plot 7", 1.0)], [("plot 7", 1.0)], 5)
+    assert counting.texts[found:] == ["plot 7"]
+    with make_vectors_meanwhile(open_by_words(tmp_path / "notes", embedder), embedder):
+        pass  # ends although nobody asked

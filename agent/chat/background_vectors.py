@@ -103,7 +103,10 @@ class VectorMaker:
 
         directory = collection.index.directory
         try:
-            embed_index(directory, _PausingEmbedder(self.embedder, pause), self._show_progress, MAX_UNASKED)
+            pausing = _PausingEmbedder(self.embedder, pause)
+            if not embed_index(directory, pausing, self._show_progress, MAX_UNASKED):
+                self._wait_for_question(collection)
+                pause()
             embedded = replace(collection, index=PassageIndex(directory))
         except _GivenUpError:
             return
@@ -114,6 +117,11 @@ class VectorMaker:
         finally:
             self.current.show_progress("")
         self.current.add_vectors(collection, embedded)
+
+    def _wait_for_question(self, collection: Collection) -> None:
+        """Wait for the first: where there are too many passages for vectors of all, those found get them afterwards."""
+        while not self.current.wanted and not self.ended.wait(WAIT_SECONDS) and self.current.collection is collection:
+            pass
 
     def _wait_for_quiet(self, collection: Collection) -> None:
         """Wait until nobody is answered and all is read. Raises `_GivenUpError` where that is too late."""
