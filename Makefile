@@ -16,6 +16,7 @@ demo: $(READY)
 	$(BIN)/convagent answer examples/topics.json --index demo/index -o demo/run.json
 	$(BIN)/convagent validate demo/run.json --topics examples/topics.json --collection any
 	$(BIN)/convagent show demo/run.trace.jsonl --topic 1
+	@echo "The program is $(BIN)/convagent; \`. $(BIN)/activate\` makes it convagent in this shell."
 
 test: $(READY)
 	$(BIN)/python -m pytest

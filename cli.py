@@ -428,7 +428,7 @@ def rank(
 @app.command()
 def touche(
     directory: Annotated[
-        Path, typer.Option("--input", "-i", metavar="DIR", help="topics.xml and the .json files of args.me.")
+        Path, typer.Option("--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
@@ -445,9 +445,9 @@ def touche(
 
     The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
 
-    [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche -i INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
-    [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
+    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
+    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
     """
     from agent.tasks.touche.ranking import RankingOptions
     from agent.tasks.touche.run import ToucheTask, write_run

@@ -1,8 +1,10 @@
 """How a command ends: errors, Ctrl-C and SIGTERM become a message and an exit code."""
 
 import os
+import re
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -12,11 +14,17 @@ from agent.terminal.settings import shows_tracebacks
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError
 
+_VERBOSITY = re.compile(r"-q|-v+|--quiet|--verbose")
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 class ErrorReportingGroup(TyperGroup):
     """Turns our errors into a message and an exit code, in this one place for all commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """How much is said may be told after the command's name, too: `convagent index build ... -q`."""
+        options, rest = split_verbosity(args)
+        return super().parse_args(ctx, [*options, *rest])
 
     def invoke(self, ctx: Any) -> Any:
         signal.signal(signal.SIGTERM, _raise_terminated)
@@ -45,6 +53,13 @@ class ErrorReportingGroup(TyperGroup):
             typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
             raise typer.Exit(ConvagentError.exit_code) from error
         return result
+
+
+def split_verbosity(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options that say how much is told, wherever they stand before a `--`, and the other arguments."""
+    end = args.index("--") if "--" in args else len(args)
+    options = [each for each in args[:end] if _VERBOSITY.fullmatch(each)]
+    return options, [*(each for each in args[:end] if not _VERBOSITY.fullmatch(each)), *args[end:]]
 
 
 class _TerminatedError(SystemExit):
