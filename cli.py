@@ -94,9 +94,19 @@ def apply_settings(
     verbose: Annotated[
         int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")
     ] = 0,
+    gpu_layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|N",
+            envvar="CONVAGENT_GPU_LAYERS",
+            help="Layers that an accelerator computes, where llama.cpp was built for one.",
+            show_default="auto: all",
+        ),
+    ] = None,
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     settings.configure_logging(quiet=quiet, verbose=verbose)
+    settings.choose_gpu_layers(gpu_layers)
     context.default_map = settings.read_settings_file()
 
 

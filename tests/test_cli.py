@@ -236,3 +236,8 @@ def test_a_run_in_the_place_of_its_trace_is_told_where_the_trace_is(tmp_path: Pa
     ended = quick("show", "run.json", cwd=tmp_path)
     assert ended.returncode == 5
     assert "A run's trace stands beside it: RUN.trace.jsonl." in ended.stderr
+
+
+def test_layers_may_be_told_after_the_command(tmp_path: Path) -> None:
+    ended = convagent("doctor", "--gpu-layers", "many", cwd=tmp_path)
+    assert (ended.returncode, "--gpu-layers many is neither auto nor a number" in ended.stdout) == (4, True)

@@ -12,7 +12,7 @@ import pytest
 
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
-from agent.models.hardware import physical_cores
+from agent.models.hardware import layers_to_offload, physical_cores
 from agent.models.registry import open_model
 from agent.terminal import doctor
 from agent.terminal.doctor import Choice, Facts, Model, examine_machine
@@ -61,6 +61,7 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Pa
     context = model._context
     assert chosen(language) == {
         "threads": context.threads,
+        "layers offloaded": layers_to_offload(),
         "GOMP_SPINCOUNT": os.environ["GOMP_SPINCOUNT"],
         "context": context.size,
         "batch": kv_cache.BATCH,

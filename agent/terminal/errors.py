@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import typer
@@ -14,7 +15,7 @@ from agent.terminal.settings import shows_tracebacks
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError
 
-_VERBOSITY = re.compile(r"-q|-v+|--quiet|--verbose")
+_COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
@@ -22,9 +23,9 @@ class ErrorReportingGroup(TyperGroup):
     """Turns our errors into a message and an exit code, in this one place for all commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """How much is said may be told after the command's name, too: `convagent index build ... -q`."""
-        options, rest = split_verbosity(args)
-        return super().parse_args(ctx, [*options, *rest])
+        """What holds for all commands may stand after the command's name, too: `convagent index build ... -q`."""
+        common, rest = split_common_options(args)
+        return super().parse_args(ctx, [*common, *rest])
 
     def invoke(self, ctx: Any) -> Any:
         signal.signal(signal.SIGTERM, _raise_terminated)
@@ -55,11 +56,17 @@ class ErrorReportingGroup(TyperGroup):
         return result
 
 
-def split_verbosity(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options that say how much is told, wherever they stand before a `--`, and the other arguments."""
+def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options of all commands, wherever they stand before a `--`, and the other arguments."""
     end = args.index("--") if "--" in args else len(args)
-    options = [each for each in args[:end] if _VERBOSITY.fullmatch(each)]
-    return options, [*(each for each in args[:end] if not _VERBOSITY.fullmatch(each)), *args[end:]]
+    common: list[str] = []
+    rest: list[str] = []
+    arguments = iter(args[:end])
+    for argument in arguments:
+        (common if _COMMON.fullmatch(argument) else rest).append(argument)
+        if argument == "--gpu-layers":
+            common.extend(islice(arguments, 1))
+    return common, [*rest, *args[end:]]
 
 
 class _TerminatedError(SystemExit):
