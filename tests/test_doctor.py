@@ -188,3 +188,12 @@ def test_a_llama_cpp_for_another_machine_is_told(tmp_path: Path) -> None:
     assert "llama.cpp cannot be loaded" in shown.stdout
     assert "--no-binary llama-cpp-python" in shown.stdout
     assert "Traceback" not in shown.stderr
+
+
+def test_the_key_of_a_server_is_a_setting_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_API_KEY", "sk-secret")
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "20")
+    found = facts("none", "none")
+    assert "sk-secret" not in repr(found)
+    assert [setting.value for setting in found.settings if setting.name == "CONVAGENT_API_KEY"] == ["[key]"]
+    assert told(found) == []

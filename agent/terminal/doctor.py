@@ -35,8 +35,9 @@ from schemas.errors import ConvagentError, MissingError
 
 State = Literal["ready", "made at first use", "damaged, made anew at first use", "cannot be kept"]
 LIBRARIES = ("convagent", "llama-cpp-python", "tantivy", "spacy", "langchain-core")
-OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS")
-SETTINGS = {THREADS, GPU_LAYERS, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
+KEY = "CONVAGENT_API_KEY"
+OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "TIMEOUT")
+SETTINGS = {THREADS, GPU_LAYERS, KEY, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ def _find_version(name: str) -> str:
 
 def _read_environment() -> list[Setting]:
     own = sorted(name for name in os.environ if name.startswith("CONVAGENT_"))
-    return [Setting(name, os.environ[name], "environment") for name in own]
+    return [Setting(name, "[key]" if name == KEY else os.environ[name], "environment") for name in own]
 
 
 def _flatten_settings(table: Mapping[str, Any], above: str = "") -> Iterator[Setting]:
