@@ -17,10 +17,10 @@ UNREAD_TAGS = ("script", "style", "template", "noscript")
 TEXT_TAGS = ("main", "article", "h1")  # what is around one of these is no furniture
 SURE_ROLES = {"navigation", "search", "menu", "menubar"}
 SURE = re.compile(
-    r"(?:^|.*[-_])(?:(?:cookie|consent|gdpr|dsgvo)s?[-_]?(?:banner|bar|box|consent|dialog|hinweis|law|layer|manager|message"
-    r"|modal|note|notice|overlay|popup|sdk|wrapper)|onetrust|didomi|usercentrics|cookiebot|breadcrumbs?)(?:$|[-_].*)"
+    r"(?:^|.*[-_])(?:(?:cookie|consent|gdpr|dsgvo)s?[-_]?(?:banner|bar|box|consent|container|dialog|hinweis|law|layer|manager|message"
+    r"|modal|note|notice|overlay|popup|sdk|wrapper)|onetrust|didomi|usercentrics|cookiebot|cc-window|breadcrumbs?)(?:$|[-_].*)"
 )
-FOOTER = re.compile(r"(?:(?:site|page|main|global)[-_]?)?footer|fu(?:ss|ß)zeile|colophon")
+FOOTER = re.compile(r"(?:(?:site|page|main|global|[a-z])[-_]?)?footer|fu(?:ss|ß)zeile|colophon")
 LINKS = re.compile(
     r"(?:^|.*[-_])(?:nav\w*|topnav|(?:main|top|sub)?menu|pagination|pager|sidebar|related|recommend\w*|share|sharing|social"
     r"|popular)(?:$|[-_].*)"
