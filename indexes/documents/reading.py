@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.passage_ids import escape_name
+from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
 from indexes.documents.readers import find_reader
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
@@ -130,6 +130,8 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
     """
     if not data:
         return ParsedDocument(reason="is empty")
+    if len(name) > MAX_NAME_CHARACTERS:
+        return ParsedDocument(reason=f"has a path of more than {MAX_NAME_CHARACTERS} characters below the folder")
     try:
         reader = find_reader(path)
         document = reader.read(data, split)
@@ -147,12 +149,13 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
 def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
     """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`."""
     times: Counter[str] = Counter()
+    room = MAX_ID_CHARACTERS - len(name)
     uri = path.absolute().as_uri()
     for chunk in document.chunks:
         text = _clean_text(chunk.text)
         if not re.search(r"\w", text):
             continue
-        place = _number_place(chunk.place, times)
+        place = _number_place(shorten_place(chunk.place, room), times)
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
         yield Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))

@@ -48,8 +48,6 @@ class ReadingProcess:
 
         Raises `MissingError` where a library is not installed, and `RunError` where no child can be started.
         """
-        if not data:
-            return ParsedDocument(reason="is empty")
         reason = ""
         for _ in range(MAX_ATTEMPTS):
             self._child = self._child or _Child(self._limits)
