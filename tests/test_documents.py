@@ -4,9 +4,11 @@ import io
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +25,7 @@ from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import READER_BY_SUFFIX, READERS
-from indexes.documents.reading import parse_document, read_contents
+from indexes.documents.reading import SETTLED_NS, FileStamp, parse_document, read_contents
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.text.segmentation import SentenceSplitter
@@ -328,6 +330,52 @@ def test_a_pipe_a_loop_of_links_and_hidden_files(tmp_path: Path) -> None:
     assert [*skipped(documents)] == ["lost.txt", "pipe.txt", "self.txt"]
 
 
+def make_linked_folder(tmp_path: Path) -> Path:
+    """A folder with links to elsewhere (a file, a folder, and one over another link), inside, and to itself."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "secret.txt").write_text("The key lies under the stone.")
+    (elsewhere / "deep" / "more.txt").write_text("More of it.")
+    (elsewhere / "back").symlink_to(tmp_path / "own")
+    folder = own(tmp_path, {"good.txt": "Rye.", "sub/a.txt": "Oats."})
+    (folder / "inside.txt").symlink_to("sub/a.txt")
+    (folder / "file.txt").symlink_to("../elsewhere/secret.txt")
+    (folder / "folder").symlink_to(elsewhere)
+    (folder / "program.exe").symlink_to(elsewhere / "secret.txt")
+    (folder / "sub" / "over.txt").symlink_to(folder / "file.txt")
+    (folder / "sub" / "up").symlink_to(folder)
+    (folder / "hard.txt").hardlink_to(elsewhere / "deep" / "more.txt")
+    return folder
+
+
+def test_links_out_of_the_folder_are_not_followed_which_is_one_line(tmp_path: Path) -> None:
+    documents = opened(make_linked_folder(tmp_path), tmp_path)
+    assert documents.reading.read == ("good.txt", "hard.txt", "inside.txt", "sub/a.txt")
+    said = "is a link that leads out of the folder and is not followed, as do 3 more; --follow-links reads them"
+    assert skipped(documents) == {"file.txt": said}
+
+
+def test_links_out_of_the_folder_are_followed_if_asked_for(tmp_path: Path) -> None:
+    folder = make_linked_folder(tmp_path)
+    documents = open_documents(folder, tmp_path / "cache", None, quiet, follow_links=True)
+    below = ("folder/deep/more.txt", "folder/secret.txt")
+    assert documents.reading.read == (
+        "file.txt", *below, "good.txt", "hard.txt", "inside.txt", "sub/a.txt", "sub/over.txt",
+    )  # fmt: skip
+    assert [*skipped(documents)] == ["program.exe"]
+    assert opened(folder, tmp_path).reading.gone == ("file.txt", *below, "sub/over.txt")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices are Linux's")
+def test_devices_and_sockets_are_not_opened(tmp_path: Path) -> None:
+    folder = own(tmp_path, {"good.txt": "Rye."})
+    (folder / "zero.txt").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(folder / "socket.txt"))
+        documents = open_documents(folder, tmp_path / "cache", None, quiet, follow_links=True)
+    assert skipped(documents) == dict.fromkeys(["socket.txt", "zero.txt"], "is no plain file")
+
+
 @needs_permissions
 def test_what_may_not_be_read(tmp_path: Path) -> None:
     folder = own(tmp_path, {"good.txt": "Rye.", "closed.txt": "x", "shut/a.txt": "x", "half/a.txt": "x"})
@@ -375,6 +423,33 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     assert {id: passage.text for id, passage in found.items()} == {
         "a.md:1": "Rye.", "b.md:1": "Barley.", "d.md:1": "Spelt.",
     }  # fmt: skip
+
+
+def test_the_same_size_and_time_do_not_hide_other_contents(tmp_path: Path) -> None:
+    folder = own(tmp_path, {"a.md": "Rye bread.", "b.md": "Oat bread.", "c.md": "Bran bread"})
+    for name in ("a.md", "b.md", "c.md"):
+        os.utime(folder / name, (1, 1))
+    opened(folder, tmp_path)
+    time.sleep(SETTLED_NS / 1e9 + 0.1)  # from now on stamps are trusted
+    opened(folder, tmp_path)
+    (folder / "a.md").write_text("New bread.")  # in place
+    (tmp_path / "other").write_text("Old bread.")
+    (tmp_path / "other").replace(folder / "b.md")  # another file in its place
+    for name in ("a.md", "b.md"):
+        os.utime(folder / name, (1, 1))
+    changed = opened(folder, tmp_path)
+    assert (changed.reading.read, changed.reading.unchanged) == (("a.md", "b.md"), ("c.md",))
+    assert [passage.text for passage in passages(changed).values()] == ["New bread.", "Old bread.", "Bran bread"]
+
+
+def test_a_file_that_was_just_changed_is_compared_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks of file systems are coarse: a second change may have the stamp of the first."""
+    folder = own(tmp_path, {"a.md": "Rye bread."})
+    stamp = FileStamp(10, time.time_ns(), 1, 1)
+    monkeypatch.setattr("indexes.documents.reading._to_stamp", lambda _found: stamp)
+    opened(folder, tmp_path)
+    (folder / "a.md").write_text("New bread.")
+    assert [passage.text for passage in passages(opened(folder, tmp_path)).values()] == ["New bread."]
 
 
 def test_old_indexes_go_but_for_those_that_may_be_open(tmp_path: Path) -> None:

@@ -47,14 +47,17 @@ class DocumentIndex:
     reading: ReadingReport
 
 
-def open_documents(folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress) -> DocumentIndex:
+def open_documents(
+    folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress, *, follow_links: bool = False
+) -> DocumentIndex:
     """The index of a folder's documents (or of one document), up to date.
 
     Files that did not change are not read again, and no text is embedded twice. If several processes open a folder,
-    one builds the index and the others wait for it. Raises `MissingError` if there is no such folder,
-    `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be written.
+    one builds the index and the others wait for it. Links out of the folder are followed only if
+    `follow_links`. Raises `MissingError` if there is no such folder, `InvalidInputError` if nothing in it can be read,
+    and `RunError` if the cache cannot be written or the process that reads cannot be started.
     """
-    listing = list_documents(folder.resolve())
+    listing = list_documents(folder.resolve(), follow_links=follow_links)
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
     with ParseCache(home / "files.sqlite") as parse_cache:
         reading = _update_cache(parse_cache, listing, progress)

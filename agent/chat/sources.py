@@ -28,13 +28,13 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     return directory.resolve()
 
 
-def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
+def open_source(source: Path, embedder: Embedder | None, *, follow_links: bool = False) -> PassageIndex:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
     Raises what `PassageIndex` and `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, find_cache_directory(), embedder, stage_progress)
+    documents = open_documents(source, find_cache_directory(), embedder, stage_progress, follow_links=follow_links)
     show_documents(documents.reading)
     return documents.index

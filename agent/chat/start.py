@@ -28,6 +28,7 @@ class ChatRequest:
     chat: int | None = None  # go on with this one
     incognito: bool = False
     only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
 
 
 def start_chat(request: ChatRequest) -> bool:
@@ -49,7 +50,8 @@ def start_chat(request: ChatRequest) -> bool:
         embedder = cache_vectors(embedder)
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
     before = None if words_first else embedder
-    current = open_collection(str(source), open_source(source, before), embedder, words_first=words_first)
+    index = open_source(source, before, follow_links=request.follow_links)
+    current = open_collection(str(source), index, embedder, words_first=words_first)
     only = require_scope(request.only or EVERYWHERE, current.collection)
 
     def opener(model: str) -> Assistant:
@@ -58,7 +60,7 @@ def start_chat(request: ChatRequest) -> bool:
     assistant = opener(request.model)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     session.scope = only if request.only else None
-    with watch_documents(current, before), make_vectors_meanwhile(current, embedder):
+    with watch_documents(current, before, follow_links=request.follow_links), make_vectors_meanwhile(current, embedder):
         return run_chat(session, opener)
 
 

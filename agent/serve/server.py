@@ -42,6 +42,7 @@ class ServerRequest:
     port: int = 8080  # 0 takes a free one
     incognito: bool = False
     only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
 
 
 def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
@@ -53,14 +54,16 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         embedder = open_embedder(request.embedder)
         if embedder and not request.incognito:
             embedder = cache_vectors(embedder)
-        current = open_collection(str(request.source), open_source(request.source, None), embedder, words_first=True)
+        index = open_source(request.source, None, follow_links=request.follow_links)
+        current = open_collection(str(request.source), index, embedder, words_first=True)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         assistant = open_assistant_over(current, request.model, embedder, only)
         pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
-        with watch_documents(current, None), make_vectors_meanwhile(current, embedder), passed_on:
+        watching = watch_documents(current, None, follow_links=request.follow_links)
+        with watching, make_vectors_meanwhile(current, embedder), passed_on:
             on_start(to_url(request.host, listening))
             server.run(sockets=[listening])
 

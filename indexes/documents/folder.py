@@ -75,8 +75,8 @@ class _Walk:
                     return
                 mode = path.stat().st_mode
             identity = _identify_folder(path) if S_ISDIR(mode) else (0, 0)
-        except OSError as error:
-            yield name, f"cannot be read ({error.strerror})"
+        except (OSError, RuntimeError) as error:  # of a loop of links
+            yield name, f"cannot be read ({getattr(error, 'strerror', error)})"
             return
         if not S_ISDIR(mode):
             yield name, _explain_unknown_type(path)

@@ -1,17 +1,11 @@
 """What one file may take, and the guard that ends a child process that takes more."""
 
-import os
-import signal
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import psutil
-
-if TYPE_CHECKING:
-    import subprocess
 
 POLL_SECONDS = 0.05  # between two looks at the child
 MEGABYTE = 1_000_000
@@ -33,11 +27,11 @@ class ReadingLimits:
 
 
 class ProcessGuard:
-    """A thread that ends a process, and what that has started, once it takes more than it may."""
+    """A thread that ends a process once it takes more than it may."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", limits: ReadingLimits) -> None:
+    def __init__(self, pid: int, kill: Callable[[], object], limits: ReadingLimits) -> None:
         self.broken = ""  # which limit, once one is
-        self._process, self._limits, self._ended = process, limits, threading.Event()
+        self._pid, self._kill, self._limits, self._ended = pid, kill, limits, threading.Event()
         self._seconds: list[float] = []  # the time allowed, while something is under way; a new list for each begin
         self._thread = threading.Thread(target=self._watch, name="reading limits", daemon=True)
         self._thread.start()
@@ -51,10 +45,9 @@ class ProcessGuard:
         self._seconds = []
 
     def end(self) -> None:
-        """End the process, if it has not ended, and the thread."""
+        """End the thread."""
         self._ended.set()
         self._thread.join()
-        _kill_group(self._process)
 
     def _watch(self) -> None:
         watched: list[float] = []
@@ -62,7 +55,7 @@ class ProcessGuard:
         while not self._ended.wait(POLL_SECONDS):
             allowed = self._seconds
             try:
-                process = psutil.Process(self._process.pid)
+                process = psutil.Process(self._pid)
                 times, memory = process.cpu_times(), process.memory_info().rss
             except psutil.Error:
                 return  # it is gone
@@ -71,7 +64,7 @@ class ProcessGuard:
                 watched, began, used = allowed, time.monotonic(), computed
             if allowed and (broken := self._find_broken(allowed[0], computed - used, time.monotonic() - began, memory)):
                 self.broken = broken
-                _kill_group(self._process)
+                self._kill()
                 return
 
     def _find_broken(self, allowed: float, computed: float, passed: float, memory: int) -> str:
@@ -86,14 +79,3 @@ class ProcessGuard:
 def describe_memory(limits: ReadingLimits) -> str:
     """That a file broke the limit of memory."""
     return f"takes more than {limits.memory_bytes // MEGABYTE:,} MB of memory to read"
-
-
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """End a process that leads a group, with that group, unless it was waited for: its number may be another's then."""
-    if process.returncode is not None:
-        return
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()

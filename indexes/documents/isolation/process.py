@@ -89,7 +89,7 @@ class _Child:
         except OSError as error:
             self._home.cleanup()
             raise _make_start_error(str(error)) from error
-        self._guard = ProcessGuard(self._process, limits)
+        self._guard = ProcessGuard(self._process.pid, self._kill, limits)
         try:
             self._await_start()
         except BaseException:
@@ -169,9 +169,20 @@ class _Child:
         code = self._process.returncode
         return _DeathError(f"makes its reader crash ({_name_signal(-code) if code < 0 else f'exit code {code}'})")
 
+    def _kill(self) -> None:
+        """End the child's group, unless the child was waited for: its number may be another's then."""
+        if self._process.returncode is not None:
+            return
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
     def end(self) -> None:
         """End the child, if it has not ended."""
         self._guard.end()
+        self._kill()
         self._process.wait()
         with suppress(FileNotFoundError):
             said = (Path(self._home.name) / "errors").read_bytes()[-MAX_ERROR_BYTES:].decode("utf-8", "replace")
