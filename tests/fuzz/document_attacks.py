@@ -85,7 +85,7 @@ def _predictor(rng: Random) -> bytes:
 
 
 def _filters(rng: Random) -> bytes:
-    data, names = _TEXT * rng.choice((1, 1000)), []
+    data, names = _TEXT * rng.choice((1, 1000)), list[bytes]()
     for _ in range(rng.choice((1, 3, 30))):
         data, names = zlib.compress(data), [b"/FlateDecode", *names]
     names = (
@@ -142,9 +142,11 @@ def _outside(rng: Random) -> bytes:
     target = rng.choice(OUTSIDE).replace("\\", "\\\\").encode()
     catalog = rng.choice(
         (
-            b"/OpenAction<</S/URI/URI(%s)>>", b"/OpenAction<</S/Launch/F(%s)>>", b"/OpenAction<</S/JavaScript/JS(app.launchURL('%s'))>>",
+            b"/OpenAction<</S/URI/URI(%s)>>", b"/OpenAction<</S/Launch/F(%s)>>",
+            b"/OpenAction<</S/JavaScript/JS(app.openDoc('%s'))>>",
             b"/OpenAction<</S/GoToR/F(%s)/D[0/Fit]>>", b"/AA<</WC<</S/SubmitForm/F(%s)>>>>",
-            b"/Names<</EmbeddedFiles<</Names[(a)<</Type/Filespec/F(%s)>>]>>>>", b"/AcroForm<</XFA(%s)>>",
+            b"/Names<</EmbeddedFiles<</Names[(a)<</Type/Filespec/F(%s)>>]>>>>",
+            b"/AcroForm<</XFA(%s)>>",
         )
     )  # fmt: skip
     return _one_page(build_stream(_TEXT, b"/F(%s)" % target if rng.random() < 0.5 else b""), catalog=catalog % target)
@@ -162,7 +164,7 @@ PDF_ATTACKS: Sequence[Callable[[Random], bytes]] = (
     lambda rng: build_pdf_of_one_stream(rng.choice((10, 1000, 10_000)), rng.choice((1, 50, 500))),
     lambda rng: _one_page(build_stream(_TEXT), catalog=b"/X " + b"[" * rng.choice((100, 100_000))),
     lambda rng: _one_page(build_stream(_TEXT), catalog=b"/X " + b"<</A" * rng.choice((100, 100_000))),
-    lambda rng: b"%PDF-1.4\n" + b"1 0 obj\n" * rng.choice((1, 100_000)) + b"startxref\n%d\n%%%%EOF" % rng.choice((0, 9, 10**9)),
+    lambda rng: b"%PDF-1.4\n" + b"1 0 obj\n" * rng.choice((1, 100_000)) + b"startxref\n%d\n" % rng.choice((0, 10**9)),
     lambda rng: b"%PDF-1.4\nxref\n0 999999999\ntrailer<</Root 1 0 R/Prev 9>>\nstartxref\n9\n%%EOF",
 )  # fmt: skip
 
@@ -191,8 +193,10 @@ def attack_png(rng: Random) -> Attack:
 
 def attack_tiff(rng: Random) -> Attack:
     """A TIFF whose pages lead to themselves, or with odd fields."""
-    fields = [(256, 4, 1, rng.choice((1, 50, 2**31))), (257, 4, 1, rng.choice((1, 50, 2**31))), (258, 3, 1, 8), (259, 3, 1, rng.choice((1, 5, 7, 8, 9))),
-              (262, 3, 1, 1), (273, 4, rng.choice((1, 10**6)), 8), (277, 3, 1, rng.choice((1, 9))), (278, 4, 1, 50), (279, 4, 1, rng.choice((10, 2**31)))]  # fmt: skip
+    sizes = [(256, 4, 1, rng.choice((1, 50, 2**31))), (257, 4, 1, rng.choice((1, 50, 2**31))), (258, 3, 1, 8)]
+    packing = [(259, 3, 1, rng.choice((1, 5, 7, 8, 9))), (262, 3, 1, 1), (273, 4, rng.choice((1, 10**6)), 8)]
+    strips = [(277, 3, 1, rng.choice((1, 9))), (278, 4, 1, 50), (279, 4, 1, rng.choice((10, 2**31)))]
+    fields = [*sizes, *packing, *strips]
     after = rng.choice((0, 8, 8, 2**31))  # 8: this page again
     entries = b"".join(struct.pack("<HHII", *field) for field in fields)
     return ".tif", b"II*\0\x08\0\0\0" + struct.pack("<H", len(fields)) + entries + struct.pack("<I", after) + bytes(
@@ -223,9 +227,13 @@ MAIN = {  # the member with the text
 }
 ENTITIES = (
     '<!DOCTYPE x [<!ENTITY a "a"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>',
-    '<!DOCTYPE x [<!ENTITY a SYSTEM "{}">]>', '<!DOCTYPE x SYSTEM "{}">', '<!DOCTYPE x [<!ENTITY % a SYSTEM "{}"> %a;]>', '<?xml-stylesheet href="{}"?>',
-)  # fmt: skip
-RELATION = '<Relationship Id="r{}" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}" Target="{}" TargetMode="External"/>'
+    '<!DOCTYPE x [<!ENTITY a SYSTEM "{}">]>',
+    '<!DOCTYPE x SYSTEM "{}">',
+    '<!DOCTYPE x [<!ENTITY % a SYSTEM "{}"> %a;]>',
+    '<?xml-stylesheet href="{}"?>',
+)
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+RELATION = f'<Relationship Id="r{{}}" Type="{RELATIONS}/{{}}" Target="{{}}" TargetMode="External"/>'
 RELATION_KINDS = (
     "image",
     "attachedTemplate",
@@ -315,8 +323,10 @@ def _point_out(rng: Random, members: Members, main: str, _suffix: str) -> Member
         "META-INF/a.js",
     )
     members = [*members, (rng.choice(script), f"import os; os.system('touch {target}')".encode())]
-    marked = (f'<script src="{target}">x</script><img src="{target}"/><link href="{target}"/><iframe src="{target}"></iframe>'
-              f'<office:script><text:section><text:section-source xlink:href="{target}"/></text:section></office:script>')  # fmt: skip
+    marked = f'<script src="{target}">x</script><img src="{target}"/><link href="{target}"/>'
+    marked += (
+        f'<office:script><text:section><text:section-source xlink:href="{target}"/></text:section></office:script>'
+    )
 
     def put_in(text: str) -> str:
         for word in ('href="', 'src="', 'full-path="', 'r:embed="'):
@@ -384,9 +394,10 @@ def attack_mail(rng: Random) -> Attack:
                 "begin 666 /etc/passwd\n" + "M" * 10_000,
             )
         )
-        body = f"Content-Type: {rng.choice(('text/plain', 'text/html'))}; charset={charset}\nContent-Transfer-Encoding: {encoding}\n\n{content}"
+        kind = rng.choice(("text/plain", "text/html"))
+        body = f"Content-Type: {kind}; charset={charset}\nContent-Transfer-Encoding: {encoding}\n\n{content}"
     else:
-        body = f'Content-Type: message/external-body; access-type=local-file; name="{rng.choice(OUTSIDE)}"\n\nContent-Type: text/plain\n\n{text}'
+        body = f'Content-Type: message/external-body; access-type=local-file; name="{rng.choice(OUTSIDE)}"\n\n\n{text}'
     message = f"From: a@b\nSubject: x\nMIME-Version: 1.0\n{body}"
     return rng.choice(
         (
@@ -398,8 +409,7 @@ def attack_mail(rng: Random) -> Attack:
 
 def attack_rtf(rng: Random) -> Attack:
     """Rich text that holds objects and links."""
-    link = (
-        '{\\field{\\*\\fldinst{INCLUDETEXT "%s"}}{\\fldrslt{a}}}{\\*\\template %s}{\\object\\objautlink{\\*\\objdata 0105}}'
-        % ((rng.choice(OUTSIDE),) * 2)
-    )
+    target = rng.choice(OUTSIDE)
+    link = f'{{\\field{{\\*\\fldinst{{INCLUDETEXT "{target}"}}}}{{\\fldrslt{{a}}}}}}{{\\*\\template {target}}}'
+    link += "{\\object\\objautlink{\\*\\objdata 0105}}"
     return ".rtf", ("{\\rtf1 Rye. %s}" % (link * rng.choice((1, 100, 3000)))).encode()

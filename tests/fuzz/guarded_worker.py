@@ -17,21 +17,22 @@ ALLOWED = tuple(
     | {"/dev/null", "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/etc/mime.types"}
     | {"/etc/localtime", "/usr/share/zoneinfo", "/etc/apache2/mime.types", "/etc/httpd", "/usr/local/etc/mime.types"}
 )
+STARTS = ("os.system", "os.exec", "os.posix_spawn", "os.startfile", "urllib.Request", "webbrowser.open")
+FILES = ("open", "os.remove", "os.rename", "os.mkdir", "os.listdir", "os.scandir", "shutil.rmtree")
 PROGRAMS = {"tesseract"}
 
 
 def guard(event: str, arguments: Any) -> None:
     """The audit hook."""
-    if event.startswith("socket.") and not is_harmless(event, arguments):
+    path = arguments[0] if event in FILES else None
+    reaches = [
+        event.startswith("socket.") and not is_harmless(event, arguments),
+        event in STARTS,
+        event == "subprocess.Popen" and Path(str(arguments[1][0])).name not in PROGRAMS,
+        isinstance(path, str | bytes | os.PathLike) and not is_own(os.fsdecode(path)),
+    ]
+    if any(reaches):
         stop(event, arguments)
-    elif event in ("os.system", "os.exec", "os.posix_spawn", "os.startfile", "urllib.Request", "webbrowser.open"):
-        stop(event, arguments)
-    elif event == "subprocess.Popen" and os.path.basename(str(arguments[1][0])) not in PROGRAMS:
-        stop(event, arguments)
-    elif event in ("open", "os.remove", "os.rename", "os.mkdir", "os.listdir", "os.scandir", "shutil.rmtree"):
-        path = arguments[0]
-        if isinstance(path, str | bytes | os.PathLike) and not is_own(os.fsdecode(path)):
-            stop(event, arguments)
 
 
 def is_harmless(event: str, arguments: Any) -> bool:
