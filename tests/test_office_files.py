@@ -3,7 +3,6 @@
 import io
 import os
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -431,9 +430,11 @@ EXTRA = [("a.docx", "mammoth"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl"), ("a.
 def test_without_the_extra_files_are_named_and_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = {name: ARCHIVES.get(name[2:], make_rtf(["One."])) for name, _ in EXTRA}
     folder = own(tmp_path, {"good.txt": "Rye.", "b.odt": ARCHIVES["odt"], **data})
+    (tmp_path / "missing").mkdir()
+    for _, library in EXTRA:
+        (tmp_path / "missing" / f"{library.partition('.')[0]}.py").write_text("raise ImportError")
     with monkeypatch.context() as patch:
-        for _, library in EXTRA:
-            patch.setitem(sys.modules, library, None)  # so that importing it fails
+        patch.syspath_prepend(str(tmp_path / "missing"))  # which the process that reads looks through, too
         documents = opened(folder, tmp_path)
     assert documents.reading.read == ("b.odt", "good.txt")
     assert skipped(documents) == {

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.documents.folder import Listing, list_documents
+from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.parse_cache import CachedCorpus, CachedFile, ParseCache
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES
-from indexes.documents.reading import parse_document, read_contents, read_stamp
+from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
-from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.progress import StageProgress
 from schemas.records import Problem
@@ -55,16 +55,23 @@ class DocumentIndex:
 
 
 def open_documents(
-    folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress, seconds: float = math.inf
+    folder: Path,
+    cache: Path,
+    embedder: Embedder | None,
+    progress: StageProgress,
+    seconds: float = math.inf,
+    *,
+    follow_links: bool = False,
 ) -> DocumentIndex:
     """The index of a folder's documents (or of one document), up to date.
 
     Files that did not change are not read again, and no text is embedded twice. With a limit of `seconds` files are
     read for about as long, the newest first, and a large index from before is opened in the place of a new one. If
-    several processes open a folder, one builds the index and the others wait for it. Raises `MissingError` if there
-    is no such folder, `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be written.
+    several processes open a folder, one builds the index and the others wait for it. Links out of the folder are
+    followed only if `follow_links`. Raises `MissingError` if there is no such folder, `InvalidInputError` if nothing in
+    it can be read, and `RunError` if the cache cannot be written or the process that reads cannot be started.
     """
-    listing = list_documents(folder.resolve())
+    listing = list_documents(folder.resolve(), follow_links=follow_links)
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
     with ParseCache(home / "files.sqlite") as parse_cache:
         reading = _update_cache(parse_cache, listing, progress, seconds)
@@ -99,14 +106,14 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
     gone = tuple(name for name in cached if name not in files)
     parse_cache.remove_files(gone)
     found = _Outcomes(skipped=list(listing.skipped))
-    with progress("reading", len(files)) as tick:
+    with progress("reading", len(files)) as tick, ReadingProcess() as reader:
         for number, (name, path) in enumerate(files.items(), start=1):
             try:
                 is_late = time.monotonic() > end and len(files) - number >= FEW
                 if is_late and _must_wait(parse_cache, path, cached.get(name)):
                     found.waiting += 1
                     continue
-                notes = _update_file(parse_cache, name, path, cached.get(name))
+                notes = _update_file(parse_cache, reader, name, path, cached.get(name))
             except (MissingError, InvalidInputError) as error:
                 parse_cache.remove_files([name])
                 found.skipped.append(Problem(name, error.what))
@@ -127,7 +134,7 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
 
 def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -> bool:
     """Whether a file is left as it was where there is no more time: it changed, and there are documents to ask."""
-    return not (cached and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
+    return not (cached and cached.is_settled and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
 
 
 def _read_time(path: Path) -> float:
@@ -138,21 +145,24 @@ def _read_time(path: Path) -> float:
         return 0.0
 
 
-def _update_file(parse_cache: ParseCache, name: str, path: Path, cached: CachedFile | None) -> tuple[str, ...] | None:
+def _update_file(
+    parse_cache: ParseCache, reader: ReadingProcess, name: str, path: Path, cached: CachedFile | None
+) -> tuple[str, ...] | None:
     """Read a file into the cache and return the notes on it; None if it did not change.
 
     Raises `MissingError` or `InvalidInputError` if it cannot be read. Neither says where: the caller knows the file.
     """
-    if cached and read_stamp(path) == cached.stamp:
+    if cached and cached.is_settled and read_stamp(path) == cached.stamp:
         return None
     contents = read_contents(path)
+    version = CachedFile(contents.stamp, contents.digest, contents.is_settled)
     if cached and contents.digest == cached.digest:
-        parse_cache.update_stamp(name, contents.stamp)
+        parse_cache.update_stamp(name, version)
         return None
-    parsed = parse_document(path, name, contents.data, split_sentences)
+    parsed = reader.parse_document(path, name, contents.data)
     if contents.changed:
         parsed = replace(parsed, notes=(*parsed.notes, "changed while it was read; it will be read again"))
-    parse_cache.save_file(name, CachedFile(contents.stamp, contents.digest), parsed)
+    parse_cache.save_file(name, version, parsed)
     return parsed.notes
 
 

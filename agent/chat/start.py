@@ -28,6 +28,7 @@ class ChatRequest:
     chat: int | None = None  # go on with this one
     incognito: bool = False
     only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
 
 
 def start_chat(request: ChatRequest) -> bool:
@@ -48,7 +49,8 @@ def start_chat(request: ChatRequest) -> bool:
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
     before = None if words_first else models.find_embedder()
     in_haste = words_first and not request.only  # which names documents: they must all be known
-    index = open_source(source, before, READING_SECONDS if in_haste else math.inf)
+    seconds = READING_SECONDS if in_haste else math.inf
+    index = open_source(source, before, seconds, follow_links=request.follow_links)
     embedder = models.find_embedder()
     current = open_collection(str(source), index, embedder, words_first=words_first)
     only = require_scope(request.only or EVERYWHERE, current.collection)
@@ -59,7 +61,7 @@ def start_chat(request: ChatRequest) -> bool:
     assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     session.scope = only if request.only else None
-    with watch_documents(current, before), make_vectors_meanwhile(current, embedder):
+    with watch_documents(current, before, follow_links=request.follow_links), make_vectors_meanwhile(current, embedder):
         return run_chat(session, opener)
 
 
