@@ -319,8 +319,8 @@ def chat(
     """
     from agent.chat.start import ChatRequest, start_chat
 
-    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only)):
-        raise typer.Exit(6)
+    if code := start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only)):
+        raise typer.Exit(code)
 
 
 @app.command()

@@ -30,6 +30,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 
 INFO_FILE = "convagent-index.json"
+DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
@@ -91,6 +92,16 @@ class PassageIndex:
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
+
+    @cached_property
+    def dates(self) -> dict[int, str]:
+        """The dates of the passages that have one, by their numbers."""
+        path = self.directory / DATES_FILE
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=dict[int, str]) if path.exists() else {}
+        except (OSError, msgspec.DecodeError) as error:
+            remedy = "Build it again with `convagent index build`."
+            raise InvalidInputError(f"is a damaged index ({error})", where=str(path), remedy=remedy) from error
 
     def iterate_texts(self) -> Iterator[str]:
         """The searchable text of every passage, by its number."""

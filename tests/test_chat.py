@@ -240,9 +240,10 @@ def test_a_question_through_a_pipe(person: dict[str, str], example_index: Passag
     assert "non-toxic to cats" in result.stdout
     assert "[1] garden-" in result.stdout
     again = convagent(
-        person, "chat", "--continue", "-m", "none", "--embedder", "none", text="Which survive frost?\n/x\n"
+        person, "chat", "--continue", "-m", "none", "--embedder", "none", text="/x\nWhich survive frost?\n"
     )
-    assert again.returncode == 6  # there is no command /x
+    assert again.returncode == 2
+    assert "there is no command /x\n  /help lists them." in again.stdout
     assert "Which survive frost? (" in again.stdout
     assert "2  " in convagent(person, "chats", "frost").stdout
     assert "There are no conversations." in convagent(person, "chats", "submarine").stdout

@@ -116,7 +116,8 @@ def test_what_a_scope_names(scope: str, expected: list[str], collection: Collect
         ("/everywhere", ""),
         ("Search everywhere again, please.", ""),
         ("in all my documents", ""),
-        ("only in winter", None),
+        ("only in nowhere", "nowhere"),
+        ("only in euros", None),
         ("only in travel?", None),
         ("only on Sundays", None),
         ("Which hotel is only in travel?", None),
@@ -206,7 +207,10 @@ def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -
     assert "(only" not in shown
     assert "] bread.md:1" in shown
     shown_after(terminal, "/only work/*")
-    shown_after(terminal, "/new")
+    assert "I still search only in “work/*”; /everywhere ends that." in shown_after(terminal, "/new")
+    assert "(only in work/*)" in shown_after(terminal, QUESTION)
+    shown_after(terminal, "/everywhere")
+    assert "still" not in shown_after(terminal, "/new")
     assert "(only" not in shown_after(terminal, QUESTION)
 
 

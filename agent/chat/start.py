@@ -30,8 +30,8 @@ class ChatRequest:
     only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
 
 
-def start_chat(request: ChatRequest) -> bool:
-    """Open all that is needed, and talk. Whether everything went well (which matters where lines come through a pipe).
+def start_chat(request: ChatRequest) -> int:
+    """Open all that is needed, and talk. The exit code, which tells of lines that came through a pipe.
 
     Raises `UsageError` or `MissingError` for a conversation that cannot be continued, and what opening store,
     passages and models raises.

@@ -20,7 +20,7 @@ from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 3  # to be raised when files are cut differently: then all are read again
+FORMAT = 4  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
     "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, lacks_ocr INT, "

@@ -7,6 +7,7 @@ below "quoted".
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -36,9 +37,9 @@ def chunk_message(data: bytes, place: str, split: SentenceSplitter) -> Iterator[
     with explain_faults(KIND):
         message = message_from_bytes(data)
         blocks = [_describe_message(message), *_read_body(message)]
-        heading = _name_message(message)
+        heading, date = _name_message(message), _read_utc_date(message)
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place) for chunk in chunk_blocks(headed, split))
+    return (replace(chunk, place=place, date=date) for chunk in chunk_blocks(headed, split))
 
 
 def _name_message(message: Message) -> str:
@@ -62,8 +63,11 @@ def _describe_message(message: Message) -> Block:
 
 
 def _read_field(message: Message, name: str) -> str:
-    """A field of the header with its encoded words decoded, or ""."""
-    raw = str(message.get(name, ""))[:MAX_HEADER_CHARACTERS]
+    """A field of the header with its encoded words decoded, or "".
+
+    Bytes beyond ASCII, which RFC 6532 allows, are UTF-8, or else a guess.
+    """
+    raw = _decode_raw(next((value for key, value in message.raw_items() if key.lower() == name.lower()), ""))
     try:
         decoded = str(make_header(decode_header(raw)))
     except (LookupError, ValueError, MessageError):  # no such encoding, or other bytes than it has
@@ -71,18 +75,38 @@ def _read_field(message: Message, name: str) -> str:
     return " ".join(decoded.split())
 
 
+def _decode_raw(value: object) -> str:
+    """A field as it stands in the message, in which the parser keeps bytes beyond ASCII as surrogates."""
+    data = str(value)[:MAX_HEADER_CHARACTERS].encode("utf-8", "surrogateescape")
+    return decode_text(data)[0]
+
+
 def _read_people(message: Message, name: str) -> list[str]:
     """The names in a field, or where there is none the addresses."""
     return [person or address for person, address in getaddresses([_read_field(message, name)]) if person or address]
 
 
+def _read_date(message: Message) -> datetime | None:
+    """When it was sent, as its sender had it."""
+    try:
+        return parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
 def _format_date(message: Message) -> str:
     """The day as its sender had it: `2 March 2025`."""
+    date = _read_date(message)
+    return f"{date.day} {date:%B %Y}" if date else ""
+
+
+def _read_utc_date(message: Message) -> str:
+    """When it was sent, in UTC, by which messages from anywhere are in order: `2025-03-02T08:30:00+00:00`; or ""."""
+    date = _read_date(message)
     try:
-        date = parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
-    except (ValueError, TypeError, OverflowError):
+        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds") if date else ""
+    except OverflowError:  # in the first or the last year that there is
         return ""
-    return f"{date.day} {date:%B %Y}"
 
 
 def _list_parts(message: Message) -> list[Message]:
