@@ -50,8 +50,8 @@ FILES = {
             mail(BEN, "Mon, 5 Jan 2026 10:00:00 +0000", "Clubs", "We play chess in the town hall every Tuesday."),
         )
     ),
-    "meeting-2025-03-11.md": "# Meeting\n\nIt was decided to paint the gate blue.",
-    "meeting-2026-02-02.md": "# Meeting\n\nIt was decided to paint the gate red.",
+    "meeting-2025-03-11.md": "# Meeting\n\nThe club decided to paint the gate blue.",
+    "meeting-2026-02-02.md": "# Meeting\n\nThe club decided to paint the gate red.",
     "heating-2024.txt": "The heating needs 1.5 bar.",
     "heating.txt": "The heating was replaced, and needs 2 bar now.",
     "course.txt": "The last week of the course takes five days. The latest episode of the series is about whales.",
@@ -163,7 +163,7 @@ def test_dates_do_not_change_what_is_searched(index: PassageIndex) -> None:
     (passage,) = index.read(["meeting-2025-03-11.md:1-3"])
     assert (passage.title, passage.text, passage.date) == (
         "Meeting",
-        "It was decided to paint the gate blue.",
+        "The club decided to paint the gate blue.",
         "2025-03-11",
     )
 
@@ -279,7 +279,9 @@ def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collecti
 def test_the_date_of_a_source_is_shown_where_the_question_asks_about_time(shown: Callable[[str], str]) -> None:
     source = "] meeting-2026-02-02.md:1-3  Meeting"
     assert f"{source}  (2 February 2026)\n" in shown("What was decided about the gate at the latest meeting?")
-    assert f"{source}\n" in shown("Who decided to paint the gate red?")
+    said = shown("What was decided about painting the gate?")
+    assert "] meeting-" in said
+    assert "(2 February 2026)" not in said
 
 
 def test_a_touched_file_is_as_new_as_it_is(collection: Collection, folder: Path) -> None:

@@ -9,6 +9,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from agent.chat.collection import Collection, Document
 from agent.chat.selection.dated_items import DatedItem, mark_rows, select_items
 from agent.chat.selection.kinds import find_kinds, is_of_kind
 from agent.chat.selection.listing import find_wanted_days
+from indexes.documents.readers import has_reader
 from indexes.passage_index import Rows
 from indexes.text.analysis import extract_stems
 from schemas.errors import UsageError, list_with_limit
@@ -203,7 +205,7 @@ def _strip_quotes(text: str) -> str:
 
 def _is_like_a_path(text: str) -> bool:
     """Whether it can be nothing but a path or a glob, which may be misspelt."""
-    return " " not in text and bool(re.search(r"[/*]", text))
+    return " " not in text and (bool(re.search(r"[/*]", text)) or has_reader(Path(text)))
 
 
 def select_rows(scope: str, collection: Collection) -> Rows | None:

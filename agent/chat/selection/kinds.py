@@ -11,6 +11,7 @@ ENDINGS = {
     "nachricht": _MAIL,
     "nachrichten": _MAIL,
     "pdf": (".pdf",),
+    "pdfs": (".pdf",),  # which the stemmer leaves as it is
     "tabl": _TABLE,
     "tabell": _TABLE,
     "tabellen": _TABLE,

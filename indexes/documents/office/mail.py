@@ -29,6 +29,8 @@ MAX_HEADER_CHARACTERS = 5_000  # of a field; the rest is left out
 MAX_NAMES = 20  # people and attachments that are named
 MAX_PARTS = 1_000
 NO_TEXT_ENCODINGS = {"idna", "punycode"}  # of names of hosts; they take long with a long text
+_ENCODED_WORD = r"=\?[^?\s]{1,100}\?[bqBQ]\?[^?\n]*\?="
+_ENCODED_WORDS = re.compile(rf"{_ENCODED_WORD}(?:\s*{_ENCODED_WORD})*")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
@@ -68,11 +70,14 @@ def _read_field(message: Message, name: str) -> str:
     Bytes beyond ASCII, which RFC 6532 allows, are UTF-8, or else a guess.
     """
     raw = _decode_raw(next((value for key, value in message.raw_items() if key.lower() == name.lower()), ""))
+    return " ".join(_ENCODED_WORDS.sub(_decode_words, raw).split())
+
+
+def _decode_words(found: re.Match[str]) -> str:
     try:
-        decoded = str(make_header(decode_header(raw)))
+        return str(make_header(decode_header(found[0])))
     except (LookupError, ValueError, MessageError):  # no such encoding, or other bytes than it has
-        decoded = raw
-    return " ".join(decoded.split())
+        return found[0]
 
 
 def _decode_raw(value: object) -> str:
