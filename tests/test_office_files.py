@@ -202,7 +202,7 @@ def test_every_kind(name: str, data: bytes | str, expected: list[tuple[str, str,
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_header_of_a_mail_may_have_any_letters_as_they_are(encoding: str) -> None:
-    """RFC 6532 has UTF-8 in headers, older programs write what their machine has; encoded words may stand there, too."""
+    """RFC 6532 has UTF-8 in headers, older programs write what their machine has; encoded words stand there, too."""
     header = (
         "From: Jürgen Müller <j@x.example>\nTo: =?utf-8?q?Zo=C3=AB?= Weiß <z@x.example>\nSubject: Grüße\n"
         "Date: Mon, 3 Mar 2025 10:00:00 +0100\n\nHello.\n"

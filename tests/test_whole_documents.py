@@ -99,10 +99,41 @@ def test_two_documents_are_compared_by_a_summary_of_each(session: Session, quest
     assert "ferry is late" in response.text
 
 
-@pytest.mark.parametrize("question", ["Summarise the letters", "Summarise the tax return", "Summarise it"])
-def test_nothing_is_summarised_where_it_is_not_sure_what(session: Session, question: str) -> None:
-    files = {id.partition(":")[0] for id in ask(session, question).used}
-    assert len(files) != 1 or "Summarise it" in question
+NOTES = {
+    "harbour.md": "# Harbour\n\nThe boat lies in the harbour of Harnby. The boat was painted green in the spring.",
+    "shed.md": "# Shed\n\nThe key of the shed hangs behind the door. The paint for the fence stands on the shelf.",
+    "wege.md": "# Wege\n\nDie Boote liegen im Hafen, und die Wege dorthin sind nicht immer offen.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("Summarise the notes about the boat", "lies in the harbour"),  # by contents, as nothing is called so
+        ("Summarise the letter on the shed key", "behind the door"),
+        ("Summarise the shed", "behind the door"),
+        ("Sum up the notes about a boot, please", "Die Boote liegen"),  # which is German, and so are its stems
+    ],
+)
+def test_what_is_summarised_has_all_words_of_what_was_said(question: str, says: str, tmp_path: Path) -> None:
+    response = ask(open_session(tmp_path, NOTES), question)
+    assert says in response.text
+    assert len({id.partition(":")[0] for id in response.used}) == 1
+
+
+def test_it_is_asked_which_of_several_is_to_be_summarised(session: Session) -> None:
+    question = "Do you mean “letters/2024.txt”, “letters/2025.txt” or something else?"
+    assert ask(session, "Summarise the letters").text == question
+    assert "The stove was repaired in March." in ask(session, "the first one").text
+    assert ask(session, "Summarise the letter to Ida").text == question
+    assert "We came home at nine." in ask(session, "2025").text
+
+
+def test_it_is_said_where_there_is_nothing_to_summarise(session: Session) -> None:
+    said = ask(session, "Summarise the tax return").text
+    assert said.startswith("I have no document that is called “the tax return” or speaks of all of that")
+    assert "I have no document" not in ask(session, "What are the main points of the tax return?").text
+    assert "I have no document" not in ask(session, "Summarise it").text
 
 
 @needs_embedder

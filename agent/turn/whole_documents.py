@@ -26,6 +26,7 @@ class WholeAnswer:
 
     response: Response
     passages: tuple[Passage, ...]
+    to_write: tuple[Passage, ...] = ()  # what a model that writes may make it of instead; none where it is computed
 
 
 @dataclass(frozen=True)
