@@ -13,7 +13,7 @@ from rich.console import Console
 
 from agent.chat.collection import Collection
 from agent.chat.document_index import open_documents
-from agent.chat.scope import find_scope_request, select_documents, select_rows
+from agent.chat.scope import find_scope, find_scope_request, select_documents, select_rows
 from agent.chat.selection.date_requests import find_restriction
 from agent.chat.selection.dated_items import list_items
 from agent.chat.selection.days import find_periods
@@ -265,6 +265,7 @@ def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collecti
         "meeting-2025-03-11.md",
     }
     assert find_ids("last week", collection) == ["heating.txt:1", "mails/keys.eml:message", "mails/mast.eml:message"]
+    assert find_scope("the mails since 2025", collection) == "the mails since 2025"  # though they are all of mails/
     assert find_scope_request("just yesterday", collection) is None
     assert find_scope_request("only last week", collection) is None
     assert "only in “the mails of 2025”: 2 of my documents" in shown("only the mails of 2025")

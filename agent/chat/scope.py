@@ -113,7 +113,7 @@ def find_scope(where: str, collection: Collection) -> str | None:
     if where == EVERYWHERE:
         return where
     found = select_documents(where, collection)
-    if not found or set("*?[") & set(where):
+    if not found or set("*?[") & set(where) or _is_of_days(where, collection):
         return where if found else None
     documents = collection.list_documents()
     for folder in list_folders(found):
@@ -145,6 +145,10 @@ def _select_named(scope: str, collection: Collection) -> list[Document]:
     names = [plain, *([_strip_quotes(inner["after"] or inner["before"])] if inner else [])]
     ways: list[tuple[str, Selector]] = [(name, way) for way in (_select_by_path, _select_by_name) for name in names]
     return next((found for name, way in ways if (found := way(name, collection))), [])
+
+
+def _is_of_days(scope: str, collection: Collection) -> bool:
+    return not _select_named(scope, collection) and bool(_select_of_days(scope, collection))
 
 
 def _select_of_days(scope: str, collection: Collection) -> list[DatedItem]:

@@ -34,7 +34,7 @@ Ask, and go on asking. Commands:
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
-  /only GLOB         search only there (travel/, *.pdf)  /everywhere    search everything again
+  /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
 I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
