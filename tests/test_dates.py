@@ -171,19 +171,28 @@ def test_dates_do_not_change_what_is_searched(index: PassageIndex) -> None:
 @pytest.mark.parametrize(
     ("question", "opening", "says"),
     [
-        ("What is the latest mail from Anna about?", "mails/mast.eml (11 November 2026)", "The mast of the boat broke"),
-        ("what is the oldest mail from Anna Berg", "mails/boat.eml (3 March 2025)", "painted green"),
-        ("Show me the last mail", "mails/mast.eml (11 November 2026)", "broke in the storm"),
-        ("What's the latest message about chess?", "mails/club.mbox:message2 (5 January 2026)", "town hall"),
+        (
+            "What is the latest mail from Anna about?",
+            "The mast (10 November 2026, from Anna Berg)",
+            "The mast of the boat broke",
+        ),
+        ("what is the oldest mail from Anna Berg", "The boat (3 March 2025, from Anna Berg)", "painted green"),
+        ("Show me the last mail", "The mast (10 November 2026, from Anna Berg)", "broke in the storm"),
+        ("What's the latest message about chess?", "Clubs (5 January 2026, from Ben Roth)", "town hall"),
         ("Which is the newest document about heating?", "heating.txt (changed on 12 November 2026)", "2 bar now"),
         ("Which document about heating is the oldest?", "heating-2024.txt (2024)", "1.5 bar"),
-        ("Worum geht es in der neuesten Mail von Anna?", "mails/mast.eml (11 November 2026)", "The mast of the boat"),
+        (
+            "Worum geht es in der neuesten Mail von Anna?",
+            "The mast (10 November 2026, from Anna Berg)",
+            "The mast of the boat",
+        ),
     ],
 )
 def test_the_latest_of_a_kind(shown: Callable[[str], str], question: str, opening: str, says: str) -> None:
     said = shown(question)
-    assert opening in said
+    assert opening in said.split("\n")
     assert says in said
+    assert "from: " not in said
 
 
 @pytest.mark.parametrize(
@@ -234,6 +243,7 @@ def test_other_questions_are_asked_as_ever(shown: Callable[[str], str], question
         ("documents from last month", "I have no documents dated 1 October 2026 to 31 October 2026."),
         ("What changed last week?", "9 November 2026 to 15 November 2026: 1 of my 9 documents: heating.txt ("),
         ("Which documents are new since yesterday?", "I have no documents changed 21 November 2026 to 22"),
+        ("Which files changed in June 2026?", "/club.mbox (1 June 2026), "),  # once, though it has two messages
         ("Was hat sich letzte Woche geändert?", "1 of my 9 documents: heating.txt ("),
     ],
 )
@@ -306,4 +316,4 @@ def test_yesterday_by_the_clock_of_the_machine(tmp_path: Path) -> None:
         text="Which files are new since yesterday?\n",
         CONVAGENT_DATA=str(tmp_path / "data"),
     )
-    assert "1 of my 2 documents: new.txt (changed on" in done.stdout
+    assert "1 of my 2 documents: new.txt (" in done.stdout

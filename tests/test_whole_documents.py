@@ -134,6 +134,7 @@ def test_it_is_said_where_there_is_nothing_to_summarise(session: Session) -> Non
     assert said.startswith("I have no document that is called “the tax return” or speaks of all of that")
     assert "I have no document" not in ask(session, "What are the main points of the tax return?").text
     assert "I have no document" not in ask(session, "Summarise it").text
+    assert "I have no document" not in ask(session, "Summarise the mails").text
 
 
 @needs_embedder

@@ -68,7 +68,7 @@ def summarise(
     subject, chosen = asked["subject"], asked["chosen"]
     names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
     if len(names) != 1:
-        is_named = asked["of_document"] and _read_subject(subject.casefold())
+        is_named = asked["of_document"] and _read_subject(subject.casefold()) - _KINDS
         return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
     passages = documents.read(names[0])
     return _describe_table(names[0], passages) or _quote_central(passages, embed, tuning)
@@ -111,7 +111,7 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
         if titled:
             return named or titled
     about = [word for word in _keep_content_words(plain).split() if not stem_path(word) & _KINDS]
-    return _find_by_contents(" ".join(about), documents, search)
+    return _find_by_contents(" ".join(about), documents, search) if about else []
 
 
 def _find_by_contents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:

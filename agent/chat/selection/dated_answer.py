@@ -39,11 +39,22 @@ def answer_by_date(
     return ChatTurn(turn.utterance, found, within=restriction.words)
 
 
+def _is_header(sentence: Sentence, item: DatedItem) -> bool:
+    """Whether a sentence is the row that says who wrote when to whom, which the title has, too."""
+    return item.is_message and sentence.text.startswith(("from: ", "to: ", "date: ", "subject: "))
+
+
 def _present(overview: TurnResult, item: DatedItem) -> TurnResult:
-    """What an item says, below its name and date; of one that is too short for a summary the first sentence."""
-    if overview.response.used and not says_not_found(overview.response):
-        return replace(overview, responses=(replace(overview.response, direct=item.describe()),))
+    """What an item says, below its name and date; of one that is too short for a summary the first sentence.
+
+    A message is named by its title, which has its subject, date and sender.
+    """
     first = item.passages[0]
+    name = first.title if item.is_message else item.describe()
+    if overview.response.used and not says_not_found(overview.response):
+        said = tuple(each for each in overview.response.sentences if not _is_header(each, item))
+        response = replace(overview.response, sentences=said or overview.response.sentences, direct=name)
+        return replace(overview, responses=(response,))
     opening = Sentence(next(iter(split_sentences(first.text)), first.text), (first.id,))
-    response = Response((opening,), item.describe())
+    response = Response((opening,), name)
     return replace(overview, hits=(Hit(first.id, 1.0),), passages=item.passages, responses=(response,))

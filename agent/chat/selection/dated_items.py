@@ -41,6 +41,11 @@ class DatedItem:
         """That of the file below the folder."""
         return self.name.rpartition(":")[0] or self.name
 
+    @property
+    def is_message(self) -> bool:
+        """Whether it has the moment at which it was sent."""
+        return "T" in self.written
+
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
         index = self.collection.index
@@ -49,7 +54,7 @@ class DatedItem:
     @property
     def period(self) -> Period | None:
         """The days of its own date, else the day on which the file was changed; None where it is gone."""
-        if "T" in self.written:
+        if self.is_message:
             day = datetime.fromisoformat(self.written).astimezone().date()
             return Period(day, day)
         return (to_period(self.written) if self.written else None) or self.changed

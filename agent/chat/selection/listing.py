@@ -104,16 +104,26 @@ class Listing:
             return [item for item in found if item.passages[0].language == self.language]
         return order_by_date(found) if self.wanted.period else found
 
+    @property
+    def _is_by_date(self) -> bool:
+        return bool(self.wanted.period) and not self.wanted.by_change
+
+    def _name(self, item: DatedItem) -> str:
+        """An item with its date where that was asked for; else the file that it is of."""
+        if self._is_by_date:
+            return item.describe()
+        return f"{item.path} ({item.changed})" if self.wanted.by_change and item.changed else item.path
+
     def describe(self, collection: Collection) -> str:
         """The reply."""
         found = self.select(collection)
         if not found:
             return f"I have no {self.words}."
-        names = [item.describe() if self.wanted.period else item.name for item in found]
-        has_messages = any(item.name != item.path for item in found)
+        names = list(dict.fromkeys(map(self._name, found)))
+        has_messages = any(item.name != item.path for item in found) and self._is_by_date
         total = "" if has_messages else f" of my {len(collection.list_documents())} documents"
         listed = ", ".join(list_with_limit(names, MAX_LISTED, "and {} more"))
-        return f"{self.words[0].upper()}{self.words[1:]}: {len(found)}{total}: {listed}."
+        return f"{self.words[0].upper()}{self.words[1:]}: {len(names)}{total}: {listed}."
 
 
 def find_listing(utterance: str, collection: Collection, *, is_sure: bool = False) -> Listing | None:
