@@ -76,6 +76,7 @@ class PassageIndex:
                 raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+        self.dates = _read_dates(directory)  # of the passages that have one, by their numbers
         self.languages = list_languages(self.info.analyzer)
         register_analyzer(self._index, self.languages)
         self._searcher = self._index.searcher()
@@ -92,16 +93,6 @@ class PassageIndex:
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
-
-    @cached_property
-    def dates(self) -> dict[int, str]:
-        """The dates of the passages that have one, by their numbers."""
-        path = self.directory / DATES_FILE
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=dict[int, str]) if path.exists() else {}
-        except (OSError, msgspec.DecodeError) as error:
-            remedy = "Build it again with `convagent index build`."
-            raise InvalidInputError(f"is a damaged index ({error})", where=str(path), remedy=remedy) from error
 
     def iterate_texts(self) -> Iterator[str]:
         """The searchable text of every passage, by its number."""
@@ -216,6 +207,16 @@ def read_info(directory: Path) -> IndexInfo:
     except OSError as error:
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+
+
+def _read_dates(directory: Path) -> dict[int, str]:
+    """The dates of passages by their numbers; an index of passages that are no documents has none."""
+    try:
+        path = directory / DATES_FILE
+        return msgspec.json.decode(path.read_bytes(), type=dict[int, str]) if path.exists() else {}
+    except (OSError, msgspec.DecodeError) as error:
+        remedy = "Build it again with `convagent index build`."
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 from rich.console import Console
 
@@ -23,6 +24,9 @@ from agent.chat.store import Store
 from agent.chat.terminal import Terminal
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
+from schemas.errors import InvalidInputError
+from tests.conftest import PATIENCE
+from tests.serving import serving_source
 from tests.within import convagent
 
 TODAY = date(2026, 11, 22)  # a Sunday
@@ -317,3 +321,37 @@ def test_yesterday_by_the_clock_of_the_machine(tmp_path: Path) -> None:
         CONVAGENT_DATA=str(tmp_path / "data"),
     )
     assert "1 of my 2 documents: new.txt (" in done.stdout
+
+
+def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
+    shown("/only meeting*")
+    assert "mast" not in shown("What is the latest mail about?")
+    assert "1 of my 2 documents: meeting-2025-03-11.md" in shown("documents from March 2025")
+    assert "gate red" in shown("What is the newest note about?")
+    shown("/only club.mbox")
+    assert "town hall" in shown("Where do we play chess, according to the latest mail?")
+
+
+def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp_path: Path) -> None:
+    arguments = ("--model", "none", "--embedder", "none")
+    with (
+        serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
+        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+    ):
+        page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
+        while "data-working" in page.text:
+            page = client.get(page.url)
+        assert "<dt>Only</dt><dd>latest meeting: meeting-2026-02-02.md (2 February 2026)</dd>" in page.text
+        assert "meeting-2026-02-02.md:1-3 · 2 February 2026 · rank 1 of " in page.text
+        assert client.get(page.url).text.count("<dt>Only</dt>") == 1  # it is kept with the turn
+
+
+def test_damaged_dates_are_made_again(folder: Path, tmp_path: Path) -> None:
+    def open_index() -> PassageIndex:
+        return open_documents(folder, tmp_path, None, lambda _doing, _of: nullcontext(lambda _done: None)).index
+
+    index = open_index()
+    (index.directory / "dates.json").write_text("{")
+    with pytest.raises(InvalidInputError, match="is a damaged index"):
+        PassageIndex(index.directory)
+    assert open_index().dates == index.dates != {}
