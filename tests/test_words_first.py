@@ -199,7 +199,7 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
-    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none"))
+    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none")) == 0
     with pytest.raises(UsageError, match="unknown model"):
         start.start_chat(start.ChatRequest(folder, model="no-such-model", embedder="none"))
 
