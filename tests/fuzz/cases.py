@@ -233,7 +233,7 @@ def touche(case: Case) -> Iterator[Step]:
     out = case.place / "out"
     arguments = (
         "touche",
-        "-i",
+        "--input",
         given,
         "-o",
         out,
