@@ -333,8 +333,8 @@ def chat(
     """
     from agent.chat.start import ChatRequest, start_chat
 
-    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only, follow_links)):
-        raise typer.Exit(6)
+    if code := start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only, follow_links)):
+        raise typer.Exit(code)
 
 
 @app.command()

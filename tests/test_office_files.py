@@ -199,6 +199,19 @@ def test_every_kind(name: str, data: bytes | str, expected: list[tuple[str, str,
     assert (found, document.reason) == (expected, "")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_header_of_a_mail_may_have_any_letters_as_they_are(encoding: str) -> None:
+    """RFC 6532 has UTF-8 in headers, older programs write what their machine has; encoded words stand there, too."""
+    header = (
+        "From: Jürgen Müller <j@x.example>\nTo: =?utf-8?q?Zo=C3=AB?= Weiß <z@x.example>\nSubject: Grüße\n"
+        "Date: Mon, 3 Mar 2025 10:00:00 +0100\n\nHello.\n"
+    )
+    (passage,) = parse_document(Path("a.eml"), "a.eml", header.encode(encoding), split_sentences).passages
+    assert passage.title == "Grüße (3 March 2025, from Jürgen Müller)"
+    assert "from: Jürgen Müller; to: Zoë Weiß; date: 3 March 2025; subject: Grüße." in passage.text
+    assert passage.date == "2025-03-03T09:00:00+00:00"
+
+
 def test_what_is_sent_along_is_named_and_not_read() -> None:
     inner = make_message("Inner", "x@y.example", "z@y.example", "", "Secret words.")
     parts = make_message("Outer", "a@b.example", "c@d.example", "", "Hello.", "plan; final.pdf")

@@ -134,7 +134,7 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
 
 def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -> bool:
     """Whether a file is left as it was where there is no more time: it changed, and there are documents to ask."""
-    return not (cached and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
+    return not (cached and cached.is_settled and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
 
 
 def _read_time(path: Path) -> float:

@@ -15,6 +15,9 @@ from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 
+READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
+log = logging.getLogger("convagent")
+
 
 def resolve_source(docs: Path | None, index: Path | None) -> Path:
     """The folder or index to ask: the one that is named, else the index of `CONVAGENT_INDEX`, else `index`.
@@ -31,10 +34,6 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
         raise UsageError("nothing to ask was named", remedy=remedy)
     read_info(directory)
     return directory.resolve()
-
-
-READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
-log = logging.getLogger("convagent")
 
 
 def open_source(

@@ -31,8 +31,8 @@ class ChatRequest:
     follow_links: bool = False  # also those that lead out of the folder
 
 
-def start_chat(request: ChatRequest) -> bool:
-    """Open all that is needed, and talk. Whether everything went well (which matters where lines come through a pipe).
+def start_chat(request: ChatRequest) -> int:
+    """Open all that is needed, and talk. The exit code, which tells of lines that came through a pipe.
 
     Raises `UsageError` or `MissingError` for a conversation that cannot be continued, and what opening store,
     passages and models raises.

@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 
-from agent.chat.collection import Collection
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.document_index import ReadingReport, open_documents
 from indexes.documents.readers import has_reader
@@ -151,7 +150,7 @@ class DocumentWatcher:
             self.current.tell(f"changed documents could not be read: {error}")
         else:
             if before.is_empty or documents.index.directory != before.index.directory:
-                self.current.replace(Collection(before.source, documents.index))
+                self.current.replace(replace(before, index=documents.index, is_empty=False))
             self._tell_reading(documents.reading)
         finally:
             self.current.all_read.set()

@@ -21,7 +21,7 @@ from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 5  # to be raised when files are cut differently: then all are read again
+FORMAT = 6  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
     "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT, inode INT, settled INT, "

@@ -18,6 +18,7 @@ from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS
 from indexes.documents.readers import find_reader
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
+from indexes.text.dates import read_date
 from indexes.text.languages import find_document_language
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
@@ -151,6 +152,7 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
     times: Counter[str] = Counter()
     room = MAX_ID_CHARACTERS - len(name)
     uri = path.absolute().as_uri()
+    date = read_date(name) or read_date(document.title)
     for chunk in document.chunks:
         text = _clean_text(chunk.text)
         if not re.search(r"\w", text):
@@ -158,7 +160,8 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
         place = _number_place(shorten_place(chunk.place, room), times)
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
-        yield Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
+        found = Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
+        yield replace(found, date=chunk.date or date)
 
 
 def _number_place(place: str, times: Counter[str]) -> str:
