@@ -279,6 +279,19 @@ def index_info(
     reports.show_index(PassageIndex(index), index, as_json=as_json)
 
 
+@index_app.command("verify")
+def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Compare every file of an index, and every vector, with the checksums of its build. 5 as exit code: damaged.
+
+    Opening an index compares sizes alone, save of a small one and of vectors.
+
+    [bold]convagent index verify index[/]
+    """
+    from indexes.index_verification import verify_index
+
+    reports.show_verification(verify_index(index), index)
+
+
 @app.command()
 def search(
     index: Annotated[Path, typer.Argument(metavar="DIR", help="Index directory.")],
