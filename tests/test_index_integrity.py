@@ -118,9 +118,9 @@ def test_damage_to_a_large_index_ends_in_one_message(
 def test_a_damaged_index_ends_a_command_with_5(copy: Path) -> None:
     damage_byte(next(copy.glob("*.store")), 0)
     for command in (
-        ["search", copy, "bread", "--embedder", "none"],
-        ["index", "verify", copy],
-        ["index", "info", copy],
+        ["search", str(copy), "bread", "--embedder", "none"],
+        ["index", "verify", str(copy)],
+        ["index", "info", str(copy)],
     ):
         done = convagent(*command, cwd=copy.parent)
         assert done.returncode == 5

@@ -23,7 +23,7 @@ from agent.turn.interface_sentences import choose_sentences
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
-from schemas.errors import ConvagentError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError
 from schemas.records import Call, Response, TurnResult
 
 HELP = """\
@@ -101,13 +101,15 @@ class Terminal:
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
             answered = self.session.ask(utterance, observer)
-        if self.session.turns[-1].kind not in ANSWERED:
+        if self.session.turns[-1].kind in ANSWERED:
+            self._show_answer(answered)
+            self._hint_at_language(utterance)
+            if self.session.turns[-1].kind == "question":
+                self._offer_to_remember(utterance)
+        else:
             self._show_reply(answered)
-            return
-        self._show_answer(answered)
-        self._hint_at_language(utterance)
-        if self.session.turns[-1].kind == "question":
-            self._offer_to_remember(utterance)
+        if self.session.problem:
+            raise RunError(f"the answer is not kept: {self.session.problem}")
 
     def _hint_at_language(self, utterance: str) -> None:
         """Say once how documents in another language than English are found, where a question is in one."""
@@ -224,6 +226,8 @@ class Terminal:
         return statements[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
+        if self.session.problem:  # there is no room for a statement either
+            return
         found = find_self_disclosures(utterance, self.session.store.list_statements())
         self.offers = found or self.offers
         if len(found) == 1:
@@ -277,7 +281,7 @@ class Terminal:
 
 
 def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
-    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`).
+    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`), for its owner alone.
 
     Raises `UsageError` for another ending, or a file that exists already.
     """
@@ -291,7 +295,7 @@ def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool)
         if topics
         else to_markdown(turns, store.read_source(chat)).encode()
     )
-    write_atomically(path, [data])
+    write_atomically(path, [data], private=True)
 
 
 def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:

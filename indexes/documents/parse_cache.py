@@ -17,6 +17,7 @@ from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.database import open_database
+from indexes.storage.private_files import make_private_directory, make_private_file
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
@@ -42,7 +43,8 @@ class ParseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(0o700, parents=True, exist_ok=True)  # these are a person's own texts
+            make_private_directory(path.parent)
+            make_private_file(path)  # these are a person's own texts
             self._database = _open_or_recreate(path)
             self._remove_incomplete_files()
         except (OSError, sqlite3.Error) as error:
@@ -146,6 +148,7 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).unlink()
+        make_private_file(path)
         return _open_current(path)
 
 

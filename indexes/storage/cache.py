@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from indexes.storage.database import open_database
+from indexes.storage.private_files import make_private_directory, make_private_file
 
 MAX_BYTES = 1 << 30
 WAIT_SECONDS = 30.0  # for another process that is writing
@@ -28,8 +29,8 @@ class Cache:
         self._database: sqlite3.Connection | None = None
         try:
             if path:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path.touch(mode=0o600)  # the user's questions are private
+                make_private_directory(path.parent)
+                make_private_file(path)  # the user's questions are private
             # IMMEDIATE: a transaction that starts to write later is refused, not made to wait
             self._database = open_database(path, WAIT_SECONDS, "IMMEDIATE", [_TABLE])
         except (OSError, sqlite3.Error) as error:
