@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
 from agent.chat.current_collection import CurrentCollection
+from agent.chat.escaping import defuse_citations
 from agent.chat.export import mark_citations, mark_nearby, mark_sentences, separate_pieces, to_markdown, to_topics
 from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
@@ -18,7 +19,7 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
 from agent.chat.store import Store
-from agent.terminal.output import to_plain_text
+from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.analysis import ENGLISH
@@ -154,7 +155,7 @@ class Terminal:
         if scope := self.session.current_scope:
             self._say(f"(only in {scope})", "dim")
         if answered.response.direct:
-            self._say(answered.response.direct, "bold")
+            self._say(defuse_citations(answered.response.direct), "bold")
         self._say(
             mark_citations(self.session.turns[-1]) or choose_sentences([self.session.turns[-1].utterance]).nothing
         )
@@ -170,8 +171,8 @@ class Terminal:
 
     def _list_sources(self, sources: Sequence[Source]) -> None:
         for source in sources:
-            title = f"  {source.passage.title}" if source.passage.title else ""
-            self._say(f"  [{source.number}] {source.passage.id}{title}{self._mark_change(source)}", "green")
+            named = "  ".join(filter(None, (to_one_line(source.passage.id), to_one_line(source.passage.title))))
+            self._say(f"  [{source.number}] {named}{self._mark_change(source)}", "green")
 
     def _show_sources(self, _argument: str) -> None:
         cited = [source for source in self.sources if source.cited]
@@ -189,7 +190,8 @@ class Terminal:
             listed = f"there are: {', '.join(found)}" if found else "the last answer has none"
             raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
         source = found[argument.strip("[]")]
-        self._say(f"{source.passage.id}  {source.passage.title}{self._mark_change(source)}", "green")
+        named = f"{to_one_line(source.passage.id)}  {to_one_line(source.passage.title)}"
+        self._say(f"{named}{self._mark_change(source)}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
@@ -322,7 +324,9 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),
-            to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn)]))),
+            to_plain_text(
+                " ".join(filter(None, [defuse_citations(turn.answered.response.direct), mark_citations(turn)]))
+            ),
             sep="\n",
         )
         terminal.sources = shown_sources(turn.answered) or terminal.sources
