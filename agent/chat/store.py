@@ -152,6 +152,8 @@ class Store:
                 return
             with closing(self._connect()) as database, database:
                 yield database
+        except UnicodeDecodeError as error:
+            raise RunError("cannot be used: it is damaged", where=str(self._path), remedy=MOVE_AWAY) from error
         except OverflowError as error:
             raise MissingError("there is no such number", remedy="`convagent chats` lists conversations.") from error
         except sqlite3.Error as error:
@@ -206,7 +208,12 @@ class Store:
             ).fetchall()
         if not found:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
-        return tuple(_decode_turn(text, answered) for text, answered in found)
+        try:
+            return tuple(_decode_turn(text, answered) for text, answered in found)
+        except (msgspec.DecodeError, TypeError, ValueError, RecursionError) as error:
+            what = f"is damaged: conversation {chat} cannot be read ({error})"
+            remedy = f"`convagent chats --forget {chat}` deletes it; the others stay."
+            raise RunError(what, where=str(self._path), remedy=remedy) from error
 
     def list_chats(self, words: str = "") -> tuple[ChatSummary, ...]:
         """Conversations in which all of some words were said, the latest first; all of them without words."""

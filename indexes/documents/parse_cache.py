@@ -89,7 +89,11 @@ class ParseCache:
     def load_file(self, name: str) -> ParsedDocument:
         """What was read from a file; an empty document if it is not in the cache."""
         row = self._database.execute("SELECT parsed FROM files WHERE name = ?", (name,)).fetchone()
-        return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
+        try:
+            return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
+        except (msgspec.DecodeError, TypeError, ValueError) as error:
+            what = f"is damaged: what was read of {name} cannot be read ({error})"
+            raise RunError(what, where=str(self.path), remedy="Delete it: it is made anew.") from error
 
     def list_skipped(self) -> dict[str, str]:
         """The files without passages, with the reasons."""
