@@ -24,6 +24,9 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     if docs:
         return docs.resolve()
     directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
+    if not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
+        remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
+        raise UsageError("nothing to ask was named", remedy=remedy)
     read_info(directory)
     return directory.resolve()
 
