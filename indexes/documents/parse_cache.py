@@ -47,7 +47,7 @@ class ParseCache:
             make_private_file(path)  # these are a person's own texts
             self._database = _open_or_recreate(path)
             self._remove_incomplete_files()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise _unusable_error(path, error) from error
 
     def __enter__(self) -> "ParseCache":
@@ -56,7 +56,7 @@ class ParseCache:
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         """Close the cache. An error of SQLite, such as a full disk, becomes a `RunError`."""
         self._database.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, sqlite3.Error | UnicodeDecodeError):
             raise _unusable_error(self.path, error) from error
 
     def _remove_incomplete_files(self) -> None:
@@ -148,7 +148,7 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
         return _open_current(path)
     except sqlite3.OperationalError:  # locked for too long, or not writable: it is not damaged
         raise
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).unlink()

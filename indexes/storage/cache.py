@@ -45,7 +45,7 @@ class Cache:
             try:
                 found = dict(self._select_rows(self._database, keys)) if self._database else {}
                 return {key: _unseal(value) for key, value in found.items() if _is_sealed(key, value)}
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._give_up(error)
                 return {}
 
@@ -58,7 +58,7 @@ class Cache:
                     with self._database:
                         self._make_room(self._database)
                         self._database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", sealed)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._give_up(error)
 
     def close(self) -> None:
