@@ -52,6 +52,9 @@ EmbedderOption = Annotated[
 Documents = Annotated[
     Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
 ]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Read also what links in the folder lead to elsewhere.")
+]
 Only = Annotated[
     str | None,
     typer.Option("--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it."),
@@ -331,6 +334,7 @@ def chat(
     go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
     number: Annotated[int | None, typer.Option("--chat", min=1, help="Go on with this conversation.")] = None,
     incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Ask your own documents, offline, and see where each sentence of the answer is from.
 
@@ -342,8 +346,8 @@ def chat(
     """
     from agent.chat.start import ChatRequest, start_chat
 
-    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only)):
-        raise typer.Exit(6)
+    if code := start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only, follow_links)):
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -387,6 +391,7 @@ def serve(
         bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Ask in a browser, or through /v1/chat/completions. Only this machine can reach it; Ctrl-C ends it.
 
@@ -399,7 +404,7 @@ def serve(
 
     source = resolve_source(docs, index)
     serve(
-        ServerRequest(source, model, embedder, host, port, incognito, only or ""),
+        ServerRequest(source, model, embedder, host, port, incognito, only or "", follow_links),
         reports.report_server_start(open_browser=open_browser),
     )
 

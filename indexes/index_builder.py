@@ -14,7 +14,15 @@ import msgspec
 import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import FORMAT, INFO_FILE, build_schema, build_searchable_text, is_english, register_analyzer
+from indexes.passage_index import (
+    DATES_FILE,
+    FORMAT,
+    INFO_FILE,
+    build_schema,
+    build_searchable_text,
+    is_english,
+    register_analyzer,
+)
 from indexes.processors import logical_cores
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
@@ -118,6 +126,7 @@ def _write_passages(
     register_analyzer(index, corpus.languages)
     stemmed = not is_english(corpus.languages)
     written, hashed = _Written(), hashlib.blake2b(digest_size=16)
+    dates: dict[int, str] = {}  # only documents have them
     with _IdWriter(directory) as ids, SeenIds(directory / SEEN_IDS_FILE) as seen_ids, _open_writer(index) as writer:
         for block in _split_into_blocks(corpus):
             for path, line, found in _check_block(block, seen_ids):
@@ -125,6 +134,7 @@ def _write_passages(
                     encoded = _encode_passage(found)
                     hashed.update(encoded + b"\n")
                     writer.add_document(_to_document(found, encoded, ids.count, stemmed=stemmed))
+                    dates |= {ids.count: found.date} if found.date else {}
                     ids.write_id(found.id)
                     on_passage(found)
                 elif not skip_problems:
@@ -135,6 +145,8 @@ def _write_passages(
                     if written.skipped <= MAX_PROBLEMS_KEPT:
                         written.problems.append(Problem(f"{path}:{line}", found))
             progress()
+    if dates:
+        (directory / DATES_FILE).write_bytes(msgspec.json.encode(dates))
     written.count, written.contents = ids.count, hashed.hexdigest()
     return written
 
@@ -198,10 +210,12 @@ def _to_document(passage: Passage, encoded: bytes, number: int, *, stemmed: bool
 
 
 def _encode_passage(passage: Passage) -> bytes:
-    """As JSON. Of one in English the language is left out, so that an index of passages is as it always was."""
+    """As JSON. English and no date are left out, so that an index of passages is as it always was."""
     fields = msgspec.to_builtins(passage)
     if passage.language == ENGLISH:
         del fields["language"]
+    if not passage.date:
+        del fields["date"]
     return msgspec.json.encode(fields)
 
 

@@ -39,6 +39,7 @@ INFO_FILE = "convagent-index.json"
 FORMAT = 1  # of the files of an index
 REBUILD = "Build it again with `convagent index build`."
 MAX_LISTED = 3  # damaged files in an error
+DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
@@ -87,6 +88,7 @@ class PassageIndex:
             self._searcher = self._index.searcher()
             if self._searcher.num_docs != len(self):
                 raise ValueError("its passages are not all there")
+            self.dates = _read_dates(directory)  # of the passages that have one, by their numbers
 
     def _explain_damage(self) -> AbstractContextManager[None]:
         """As the function of this name has it."""
@@ -290,6 +292,13 @@ def _open_tantivy(directory: Path) -> Any:
             raise
         what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
         raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
+
+
+def _read_dates(directory: Path) -> dict[int, str]:
+    """The dates of passages by their numbers; an index of passages that are no documents has none."""
+    path = directory / DATES_FILE
+    dates: dict[int, str] = decode(path.read_bytes(), dict[int, str]) if path.exists() else {}
+    return dates
 
 
 def separate_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:

@@ -179,7 +179,8 @@ def test_a_terminal_shows_no_citation_but_ours(text: str, hostile_index: Passage
 def test_a_source_cannot_look_like_two(hostile_index: PassageIndex) -> None:
     assistant = open_assistant("hostile", hostile_index, "none", None)
     terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, Console(file=io.StringIO()))
-    terminal.sources = shown_sources(answer_with("Quinces keep."))
+    answered = answer_with("Quinces keep.")
+    terminal.session.turns, terminal.sources = (ChatTurn("Do they?", answered),), shown_sources(answered)
     assert [line for line in shown_after(terminal, "/sources").splitlines() if line.startswith("  [2]")] == []
 
 

@@ -1,13 +1,34 @@
 """A kept conversation as a file: Markdown to read, or iKAT topics to test with."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
 from agent.chat.escaping import defuse_citations, escape_markdown, to_code_span
-from agent.chat.store import ChatTurn
+from agent.chat.store import ChatTurn, Store
 from agent.tracks.ikat_2023 import Topic, TopicTurn
+from indexes.storage.files import check_writable, write_atomically
+from schemas.errors import UsageError
 from schemas.records import Response, Sentence, Statement
+
+
+def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
+    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`), for its owner alone.
+
+    Raises `UsageError` for another ending, or a file that exists already.
+    """
+    if path.suffix not in (".md", ".json"):
+        raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
+    check_writable(path, overwrite)
+    turns = store.read_turns(chat)
+    topics = path.suffix == ".json"
+    data = (
+        to_topics(turns, store.list_statements(), chat)
+        if topics
+        else to_markdown(turns, store.read_source(chat)).encode()
+    )
+    write_atomically(path, [data], private=True)
 
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:

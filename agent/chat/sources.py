@@ -1,5 +1,7 @@
 """What a conversation asks: an index, or a folder of documents, whose index is brought up to date first."""
 
+import logging
+import math
 import os
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
+
+READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
+log = logging.getLogger("convagent")
 
 
 def resolve_source(docs: Path | None, index: Path | None) -> Path:
@@ -31,13 +36,19 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     return directory.resolve()
 
 
-def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
+def open_source(
+    source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
+) -> PassageIndex:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
-    Raises what `PassageIndex` and `open_documents` raise.
+    Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `PassageIndex` and
+    `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, find_cache_directory(), embedder, stage_progress)
+    cache = find_cache_directory()
+    documents = open_documents(source, cache, embedder, stage_progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
+    if documents.is_behind:
+        log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
     return documents.index

@@ -24,6 +24,7 @@ from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences, to_markdown, to_topics
 from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
+from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.small_talk import ANSWERED
@@ -285,7 +286,11 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    ANSWERED=ANSWERED, shown_sources=shown_sources, is_web_address=is_web_address, mark_sentences=mark_sentences
+    ANSWERED=ANSWERED,
+    shown_sources=shown_sources,
+    describe_date=describe_date,
+    is_web_address=is_web_address,
+    mark_sentences=mark_sentences,
 )
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
 

@@ -47,7 +47,8 @@ def show_embedding_done(passages: int, path: Path) -> None:
 def show_documents(report: "ReadingReport") -> None:
     """What was read of a person's folder, and what was left out or odd, with the reasons: the first `LISTED` each."""
     gone = f", {len(report.gone)} gone" if report.gone else ""
-    log.info("%d documents read, %d as they were%s", len(report.read), len(report.unchanged), gone)
+    waiting = f", {report.waiting} still to be read" if report.waiting else ""
+    log.info("%d documents read, %d as they were%s%s", len(report.read), len(report.unchanged), gone, waiting)
     for label, problems in (("left out", report.skipped), ("note", report.notes)):
         for line in list_with_limit(problems, LISTED):
             log.warning("  %s: %s", label, line)
