@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from indexes.passage_index import PassageIndex
@@ -41,9 +40,9 @@ def server(
         yield running
 
 
-def forget(address: str) -> None:
+def forget(server: Server) -> None:
     """All conversations and statements."""
-    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
+    with server.open_client() as client:
         page = client.get("/").text
         for chat in set(re.findall(r"/chats/(\d+)", page)):
             client.post(f"/chats/{chat}/delete")
@@ -71,13 +70,13 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, server: Server) -> Iterator["Page"]:
     """The page of a new conversation; afterwards: nothing in the console, and no request to elsewhere."""
     browser.get("about:blank")
-    forget(server.address)
+    forget(server)
     for log in ("browser", "performance"):
         browser.get_log(log)  # what an earlier page left there
     opened = Page(browser, server.address)
     opened.size(*DESKTOP)
     opened.prefers("light")
-    browser.get(server.address)
+    browser.get(f"{server.address}?token={server.token}")
     yield opened
     assert browser.get_log("browser") == []
     sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
