@@ -60,16 +60,20 @@ def environment(data: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serving(index: Path, data: Path, *arguments: str) -> Iterator[Server]:
-    """A server over an index, with a person's data in a folder of its own."""
-    with serving_source("--index", index, data, *arguments) as server:
+def serving(index: Path, data: Path, *arguments: str, files: int | None = None) -> Iterator[Server]:
+    """A server over an index, with a person's data in a folder of its own; it may open so many files."""
+    with serving_source("--index", index, data, *arguments, files=files) as server:
         yield server
 
 
 @contextmanager
-def serving_source(option: str, source: Path, data: Path, *arguments: str) -> Iterator[Server]:
+def serving_source(
+    option: str, source: Path, data: Path, *arguments: str, files: int | None = None
+) -> Iterator[Server]:
     """A server over what `--index` or `--docs` names."""
     called = command(option, source, "--port", "0", *arguments)
+    if files:
+        called = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *called]
     with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         said = ""
