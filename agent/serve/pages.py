@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent.chat.cancellation import AnswerCancelledError
+from agent.chat.citations import shown_sources
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
@@ -90,6 +91,7 @@ class Pages:
             Route("/chats/{chat:number}", self.show_chat),
             Route("/chats/{chat:number}/conversation.md", self.download_markdown),
             Route("/chats/{chat:number}/topics.json", self.download_topics),
+            Route("/chats/{chat:number}/turns/{turn:number}/sources", self.show_sources),
             Route("/chats/{chat:number}/delete", self.delete_chat, methods=["POST"]),
             Route("/statements", self.add_statement, methods=["POST"]),
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
@@ -157,6 +159,23 @@ class Pages:
 
     def show_chat(self, request: Request) -> Response:
         return self._render_chat(request, request.path_params["chat"])
+
+    def show_sources(self, request: Request) -> Response:
+        """The sources of an answer from the place `?from=` on, where it has more than are shown at once."""
+        chat, number = request.path_params["chat"], request.path_params["turn"]
+        turns = self._store_of(request).read_turns(chat)
+        if not 0 < number <= len(turns):
+            raise MissingError(f"this conversation has no turn {number}")
+        values = {
+            "chat": chat,
+            "number": number,
+            "turn": turns[number - 1],
+            "sources": shown_sources(turns[number - 1].answered),
+            "first": read_number(request.query_params.get("from", "")) or 0,
+            "latest": False,
+            "collection": self.assistant.collection,
+        }
+        return render_page("sources_page.html", values)
 
     def download_markdown(self, request: Request) -> Response:
         chat = request.path_params["chat"]

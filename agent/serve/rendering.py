@@ -19,6 +19,7 @@ from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
 
 HERE = Path(__file__).parent
+SOURCES_SHOWN = 10  # of an answer at once
 NOT_KEPT = {"Cache-Control": "no-store"}
 
 
@@ -94,6 +95,10 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    ANSWERED=ANSWERED, shown_sources=shown_sources, is_web_address=is_web_address, mark_sentences=mark_sentences
+    ANSWERED=ANSWERED,
+    SOURCES_SHOWN=SOURCES_SHOWN,
+    shown_sources=shown_sources,
+    is_web_address=is_web_address,
+    mark_sentences=mark_sentences,
 )
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)

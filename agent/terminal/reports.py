@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from indexes.passage_index import PassageIndex
     from schemas.records import Hit, Passage, Problem
 
+OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
 
 
@@ -273,12 +274,16 @@ def _write_redirection(address: str) -> str:
     import atexit
     import os
     import tempfile
+    import threading
 
     descriptor, name = tempfile.mkstemp(suffix=".html", prefix="convagent-")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(
             f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Go on</a>'
         )
+    gone = threading.Timer(OPENING_SECONDS, Path(name).unlink, (True,))  # also where the process is killed later
+    gone.daemon = True
+    gone.start()
     atexit.register(Path(name).unlink, missing_ok=True)
     return Path(name).as_uri()
 
