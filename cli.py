@@ -13,7 +13,8 @@ app = typer.Typer(
     name="convagent",
     cls=ErrorReportingGroup,
     help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
-    "searches passages, and answers from what it read. Nothing leaves the machine.",
+    "searches passages, and answers from what it read. Nothing leaves the machine but to a model that you name by "
+    "its address.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

@@ -18,6 +18,7 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
 from agent.chat.store import Store
+from agent.models.destinations import describe_destination
 from agent.terminal.output import to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.storage.files import check_writable, write_atomically
@@ -257,7 +258,8 @@ class Terminal:
         if argument:
             before, self.session.assistant = self.session.assistant, self.opener(argument)
             before.tools.llm.close()
-        self._say(f"answering with {self.session.assistant.model}", "dim")
+        model = self.session.assistant.model
+        self._say(f"answering with {model}. {describe_destination(model, None)}", "dim")
 
     def _export_chat(self, argument: str) -> None:
         if self.session.chat is None:
@@ -314,6 +316,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     console.print(
         to_plain_text(session.assistant.source, "bold"),
         to_plain_text(" /help for help, Ctrl-D to leave", "dim"),
+        to_plain_text(f" {describe_destination(session.assistant.model, None)}", "dim"),
     )
     for turn in session.turns:
         console.print(

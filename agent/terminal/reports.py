@@ -264,12 +264,12 @@ def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]
         for warning in start.warnings:
             log.warning("%s", warning)
         if open_browser:
-            typer.launch(_write_redirection(start.address_with_token) if start.token else start.address)
+            typer.launch(write_redirection(start.address_with_token) if start.token else start.address)
 
     return on_start
 
 
-def _write_redirection(address: str) -> str:
+def write_redirection(address: str) -> str:
     """A page for this user alone that leads to an address, gone at the end; where it is."""
     import atexit
     import os
