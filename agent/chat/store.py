@@ -72,6 +72,7 @@ class ChatTurn:
     answered: TurnResult
     kind: TurnKind = "question"
     scope: str = ""  # what the conversation was kept to, as `agent.chat.scope` has it; "" for everything
+    within: str = ""  # the documents of some date that this question alone was asked of, in words; "" for none
 
 
 class _TurnMark(msgspec.Struct, omit_defaults=True):
@@ -79,6 +80,7 @@ class _TurnMark(msgspec.Struct, omit_defaults=True):
 
     kind: TurnKind = "question"
     scope: str = ""
+    within: str = ""
 
 
 def open_store(*, incognito: bool) -> "Store":
@@ -164,14 +166,21 @@ class Store:
             return int(found.lastrowid or 0)
 
     def add_turn(
-        self, chat: int, utterance: str, answered: TurnResult, kind: TurnKind = "question", scope: str = ""
+        self,
+        chat: int,
+        utterance: str,
+        answered: TurnResult,
+        kind: TurnKind = "question",
+        scope: str = "",
+        within: str = "",
     ) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
+        kept = _encode_turn(answered, _TurnMark(kind, scope, within))
         with self._open() as database:
             added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
                 "FROM chats WHERE id = ? AND user = ?",
-                (utterance, answered.response.text, _encode_turn(answered, _TurnMark(kind, scope)), chat, self._user),
+                (utterance, answered.response.text, kept, chat, self._user),
             ).rowcount
         if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
@@ -278,7 +287,7 @@ def _encode_turn(answered: TurnResult, mark: _TurnMark) -> bytes:
 
 def _decode_turn(utterance: str, kept: bytes) -> ChatTurn:
     mark = msgspec.json.decode(kept, type=_TurnMark)
-    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), mark.kind, mark.scope)
+    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), mark.kind, mark.scope, mark.within)
 
 
 def _normalise_statement(text: str) -> str:

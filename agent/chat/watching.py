@@ -5,7 +5,7 @@ One thread waits for the operating system to report changes, or looks for them w
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 
-from agent.chat.collection import Collection
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.document_index import ReadingReport, open_documents
 from indexes.documents.readers import has_reader
@@ -24,8 +23,9 @@ from schemas.records import Problem
 
 QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
+SHOWN_SECONDS = 1.0  # between two looks at how far reading is
 POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not reported
-LISTED = 3  # files left out that are named in one message
+LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
 NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
 Changes = set[tuple[Any, str]]  # kinds of change and paths, as `watchfiles` reports them
@@ -36,9 +36,11 @@ class _WatchEndedError(Exception):
 
 
 @contextmanager
-def watch_documents(current: CurrentCollection, embedder: Embedder | None) -> Iterator["DocumentWatcher"]:
+def watch_documents(
+    current: CurrentCollection, embedder: Embedder | None, *, follow_links: bool = False
+) -> Iterator["DocumentWatcher"]:
     """Keep a folder's collection up to date until the block ends. An index that is no folder's is left as it is."""
-    watcher = DocumentWatcher(current, embedder, Path(current.collection.source))
+    watcher = DocumentWatcher(current, embedder, Path(current.collection.source), follow_links)
     if not current.collection.is_folder:
         yield watcher
         return
@@ -58,6 +60,7 @@ class DocumentWatcher:
     current: CurrentCollection
     embedder: Embedder | None
     source: Path  # the folder, or a single document
+    follow_links: bool = False  # also those that lead out of the folder
     ended: threading.Event = field(default_factory=threading.Event)
     _folder: Path = field(init=False)
     has_begun: threading.Event = field(default_factory=threading.Event)  # once all changes from now on are noticed
@@ -74,6 +77,7 @@ class DocumentWatcher:
             self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
             reason = self.follow_until_ended(polling=True)
         if reason:
+            self.refresh()  # at the start not all may have been read
             self.current.tell(f"{reason}: I notice changed documents only when I am started again.")
 
     def follow_until_ended(self, *, polling: bool) -> str:
@@ -132,8 +136,10 @@ class DocumentWatcher:
     def refresh(self) -> None:
         """Read what changed, and let the next question be asked of it. What came of it is told."""
         before = self.current.collection
+        self.current.all_read.clear()
         try:
-            documents = open_documents(self.source, find_cache_directory(), self.embedder, self._count_until_ended)
+            cache, count = find_cache_directory(), self._count_until_ended
+            documents = open_documents(self.source, cache, self.embedder, count, follow_links=self.follow_links)
         except _WatchEndedError:
             return
         except (MissingError, InvalidInputError) as error:
@@ -144,14 +150,18 @@ class DocumentWatcher:
             self.current.tell(f"changed documents could not be read: {error}")
         else:
             if before.is_empty or documents.index.directory != before.index.directory:
-                self.current.replace(Collection(before.source, documents.index))
+                self.current.replace(replace(before, index=documents.index, is_empty=False))
             self._tell_reading(documents.reading)
+        finally:
+            self.current.all_read.set()
 
     def _tell_reading(self, reading: ReadingReport) -> None:
         """Tell what was read this time and what is gone, with the files that are newly left out."""
-        counted = {"read again": len(reading.read), "gone": len(reading.gone)}
-        if parts := [f"{_count_documents(count)} {what}" for what, count in counted.items() if count]:
-            self.current.tell(", ".join(parts))
+        unknown = set(reading.new)
+        again = [name for name in reading.read if name not in unknown]
+        told = {"new": reading.new, "read again": again, "gone": reading.gone}
+        if parts := [f"{what}: {_name_documents(names)}" for what, names in told.items() if names]:
+            self.current.tell("; ".join(parts))
         left_out = frozenset(reading.skipped)
         new = sorted(left_out - (left_out if self._left_out is None else self._left_out), key=str)
         for line in list_with_limit(new, LISTED):
@@ -159,14 +169,26 @@ class DocumentWatcher:
         self._left_out = left_out
 
     @contextmanager
-    def _count_until_ended(self, _stage: str, _total: int) -> Iterator[Callable[[int], None]]:
-        """A `StageProgress` that shows nothing, and gives up once the program ends."""
+    def _count_until_ended(self, stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress` that is shown beside the question where it takes long, and gives up once the program ends.
 
-        def tick(_done: int) -> None:
+        Every file is ticked: only some of it is shown, for drawing takes time.
+        """
+        began = shown = time.monotonic()
+
+        def tick(done: int) -> None:
+            nonlocal shown
             if self.ended.is_set():
                 raise _WatchEndedError
+            if time.monotonic() - shown > SHOWN_SECONDS:
+                shown = time.monotonic()
+                self.current.show_progress(f"I am still {stage}: {done} of {total} documents")
 
-        yield tick
+        try:
+            yield tick
+        finally:
+            if shown > began:
+                self.current.show_progress("")
 
 
 def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:
@@ -180,8 +202,8 @@ def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:
             yield
 
 
-def _count_documents(count: int) -> str:
-    return f"{count} {'document' if count == 1 else 'documents'}"
+def _name_documents(names: Sequence[str]) -> str:
+    return ", ".join(list_with_limit(names, LISTED, "and {} more"))
 
 
 def explain_polling(folder: Path) -> str:

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences
+from agent.chat.selection.dated_items import describe_date
 from agent.chat.small_talk import ANSWERED
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
@@ -97,6 +98,7 @@ TEMPLATES = Environment(
 TEMPLATES.globals.update(
     ANSWERED=ANSWERED,
     SOURCES_SHOWN=SOURCES_SHOWN,
+    describe_date=describe_date,
     shown_sources=shown_sources,
     is_web_address=is_web_address,
     mark_sentences=mark_sentences,

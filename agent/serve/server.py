@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import socket
 import sys
@@ -21,14 +22,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
-from agent.chat.sources import open_source
+from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
-from agent.models.embedding.index_vectors import cache_vectors
-from agent.models.embedding.registry import open_embedder
 from agent.serve.access_log import AccessLog, check_log
 from agent.serve.completions import Completions, RequestError, error_response
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
@@ -60,6 +60,7 @@ class ServerRequest:
     port: int = 8080  # 0 takes a free one
     incognito: bool = False
     only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
     needs_token: bool = True
     new_token: bool = False
     users: Path | None = None  # a file of users, in place of the one token
@@ -80,30 +81,44 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
     if request.access_log:
         check_log(request.access_log)
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
-        embedder = open_embedder(request.embedder)
-        if embedder and not request.incognito:
-            embedder = cache_vectors(embedder)
-        current = open_collection(str(request.source), open_source(request.source, None), embedder, words_first=True)
+        models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
+        seconds = math.inf if request.only else READING_SECONDS
+        index = open_source(request.source, None, seconds, follow_links=request.follow_links)
+        embedder = models.find_embedder()
+        current = open_collection(str(request.source), index, embedder, words_first=True)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant_over(current, request.model, embedder, only)
-        is_shared = bool(origin) or not is_loopback(request.host)
-        destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
-        is_secure = origin.startswith("https:")
-        cookie = make_cookie_name(listening.getsockname()[1], is_secure=is_secure)
-        policy = GuardPolicy(SignIn(access, cookie, is_secure), names, origin)
-        app: ASGIApp = make_app(Pages(assistant, store, queue, request.incognito, destination), policy)
-        if request.access_log:
-            app = AccessLog(app, request.access_log)
-        url = to_url(request.host, listening)
-        warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
-        start = ServerStart(f"{origin}/" if origin else url, url, token, destination, warnings)
+        assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
+        shown = origin or to_url(request.host, listening).rstrip("/")
+        start = _describe_start(request, shown, to_url(request.host, listening), token)
+        pages = Pages(assistant, store, queue, request.incognito, start.destination)
+        app = _guard_app(pages, request, GuardPolicy(_make_sign_in(access, shown, listening), names, origin))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
-        with watch_documents(current, None), make_vectors_meanwhile(current, embedder), passed_on:
+        watching = watch_documents(current, None, follow_links=request.follow_links)
+        with watching, make_vectors_meanwhile(current, embedder), passed_on:
             on_start(start)
             run_server(app, listening)
     if queue.is_hanging():
         _leave_at_once()
+
+
+def _describe_start(request: ServerRequest, shown: str, listens: str, token: str) -> ServerStart:
+    """What is told of a server that is shown under one address and listens on another."""
+    is_shared = bool(request.public_url) or not is_loopback(request.host)
+    destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
+    warnings = list_warnings(request.host, shown if request.public_url else "", needs_token=request.needs_token)
+    return ServerStart(f"{shown}/", listens, token, destination, warnings)
+
+
+def _make_sign_in(access: Access, shown: str, listening: socket.socket) -> SignIn:
+    is_secure = shown.startswith("https:")
+    return SignIn(access, make_cookie_name(listening.getsockname()[1], is_secure=is_secure), is_secure)
+
+
+def _guard_app(pages: Pages, request: ServerRequest, policy: GuardPolicy) -> ASGIApp:
+    """All that is served, behind the guard, and noted where that is asked for."""
+    app = make_app(pages, policy)
+    return AccessLog(app, request.access_log) if request.access_log else app
 
 
 def open_access(request: ServerRequest) -> tuple[Access, str]:

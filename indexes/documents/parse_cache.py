@@ -15,16 +15,17 @@ import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.ocr import is_ocr_installed
+from indexes.documents.readers import compute_readers_digest
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 3  # to be raised when files are cut differently: then all are read again
+FORMAT = 6  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
-    "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, lacks_ocr INT, "
-    "language TEXT, parsed BLOB)"
+    "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT, inode INT, settled INT, "
+    "digest TEXT, reason TEXT, lacks_ocr INT, broken_by TEXT, language TEXT, parsed BLOB)"
 )
 
 
@@ -34,6 +35,7 @@ class CachedFile:
 
     stamp: FileStamp
     digest: str  # SHA-256 of its bytes
+    is_settled: bool = True  # whether the same stamp means the same bytes; else the digest is compared
 
 
 class ParseCache:
@@ -58,27 +60,33 @@ class ParseCache:
             raise _unusable_error(self.path, error) from error
 
     def _remove_incomplete_files(self) -> None:
-        """Have files read again if pictures in them could not be read and now can."""
-        (waiting,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE lacks_ocr)").fetchone()
-        if waiting and is_ocr_installed():
+        """Have files read again if pictures in them could not be read and now can, or if they broke other readers."""
+        if self._exists("lacks_ocr") and is_ocr_installed():
             self._database.execute("DELETE FROM files WHERE lacks_ocr")
+        if self._exists("broken_by != ''"):
+            self._database.execute("DELETE FROM files WHERE broken_by NOT IN ('', ?)", (compute_readers_digest(),))
+
+    def _exists(self, condition: str) -> bool:
+        (found,) = self._database.execute(f"SELECT EXISTS (SELECT 1 FROM files WHERE {condition})").fetchone()  # noqa: S608
+        return bool(found)
 
     def list_files(self) -> dict[str, CachedFile]:
         """Every file in the cache, by name."""
-        rows = self._database.execute("SELECT name, size, mtime_ns, digest FROM files ORDER BY name")
-        return {name: CachedFile(FileStamp(size, mtime_ns), digest) for name, size, mtime_ns, digest in rows}
+        columns = "name, digest, settled, size, mtime_ns, ctime_ns, inode"
+        rows = self._database.execute(f"SELECT {columns} FROM files ORDER BY name")  # noqa: S608
+        return {name: CachedFile(FileStamp(*stamp), digest, bool(settled)) for name, digest, settled, *stamp in rows}
 
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
         """Save what was read from a file, at once."""
-        size, mtime_ns = version.stamp.size, version.stamp.mtime_ns
-        found = (parsed.reason, parsed.lacks_ocr, parsed.language, msgspec.json.encode(parsed))
-        row = (name, size, mtime_ns, version.digest, *found)
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        broken_by = compute_readers_digest() if parsed.broke_reader else ""
+        found = (parsed.reason, parsed.lacks_ocr, broken_by, parsed.language, msgspec.json.encode(parsed))
+        row = (name, *_list_stamp(version), version.digest, *found)
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def update_stamp(self, name: str, stamp: FileStamp) -> None:
-        """Note that a file was written again with the same bytes."""
-        row = (stamp.size, stamp.mtime_ns, name)
-        self._database.execute("UPDATE files SET size = ?, mtime_ns = ? WHERE name = ?", row)
+    def update_stamp(self, name: str, version: CachedFile) -> None:
+        """Note that a file was written again with the same bytes, or is known to have them."""
+        columns = "size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, settled = ?"
+        self._database.execute(f"UPDATE files SET {columns} WHERE name = ?", (*_list_stamp(version), name))  # noqa: S608
 
     def remove_files(self, names: Iterable[str]) -> None:
         """Remove files from the cache; names that are not in it are ignored."""
@@ -92,6 +100,11 @@ class ParseCache:
     def list_skipped(self) -> dict[str, str]:
         """The files without passages, with the reasons."""
         return dict(self._database.execute("SELECT name, reason FROM files WHERE reason != '' ORDER BY name"))
+
+    def holds_documents(self) -> bool:
+        """Whether any file has passages."""
+        (found,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE reason = '')").fetchone()
+        return bool(found)
 
     def list_documents(self) -> dict[str, str]:
         """The files with passages, with the digests of their bytes."""
@@ -123,12 +136,21 @@ class CachedCorpus(Corpus):
     def __init__(self, cache: ParseCache, folder: Path) -> None:
         super().__init__((folder,), 0, languages=cache.list_languages())
         self._cache = cache
+        self.documents, self.documents_read = tuple(cache.list_documents()), 0
 
     def __iter__(self) -> Iterator[Item]:
         """File, number of the passage in it (from 1), and passage."""
-        for name in self._cache.list_documents():
+        for done, name in enumerate(self.documents):
+            self.documents_read = done
             for number, passage in enumerate(self._cache.load_file(name).passages, start=1):
                 yield self.files[0] / name, number, passage
+        self.documents_read = len(self.documents)
+
+
+def _list_stamp(version: CachedFile) -> tuple[int, ...]:
+    """As the columns are: size, times, inode, and whether the stamp is settled."""
+    stamp = version.stamp
+    return stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode, version.is_settled
 
 
 def _unusable_error(path: Path, error: Exception) -> RunError:
