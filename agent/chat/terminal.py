@@ -339,12 +339,8 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     session.assistant.current.tell = terminal.news.append
     _show_progress_below(prompt, session.assistant.current)
-    console.print(
-        to_plain_text(session.assistant.source, "bold"),
-        to_plain_text(
-            f" /help for help, Ctrl-D to leave. {describe_destination(session.assistant.model, None)}", "dim"
-        ),
-    )
+    header = f" /help for help, Ctrl-D to leave. {describe_destination(session.assistant.model, None)}"
+    console.print(to_plain_text(session.assistant.source, "bold"), to_plain_text(header, "dim"))
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),
