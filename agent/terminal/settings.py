@@ -17,7 +17,7 @@ _verbosity = {"quiet": False, "verbose": 0}
 
 
 class _PlainFormatter(logging.Formatter):
-    """Keeps control characters and keys from the terminal: messages quote files and servers. A link of ours is shown."""
+    """Keeps control characters and keys from the terminal: messages quote files and servers, and name our own links."""
 
     def format(self, record: logging.LogRecord) -> str:
         return hide_keys(strip_control_characters(super().format(record)))
