@@ -7,8 +7,9 @@ there is none, and the question is answered from passages like any other.
 from collections.abc import Sequence
 
 from agent.turn.conclusions.tables.columns import HEADER_WORDS
-from agent.turn.conclusions.tables.counting import add_money, add_named, count_rows, list_rows
+from agent.turn.conclusions.tables.counting import add_amounts, add_money, add_named, count_rows, list_rows
 from agent.turn.conclusions.tables.extremes import find_extreme
+from agent.turn.conclusions.tables.follow_ups import continue_question
 from agent.turn.conclusions.tables.matching import Matched, TableWords, list_words, match_words, says_name
 from agent.turn.conclusions.tables.question import TableQuestion, read_table_question
 from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_tables
@@ -23,6 +24,7 @@ _COMPUTE = {
     "count": count_rows,
     "list": list_rows,
     "money": add_money,
+    "amount": add_amounts,
     "sum": add_named,
     "most": find_extreme,
     "least": find_extreme,
@@ -31,9 +33,11 @@ _COMPUTE = {
 }
 
 
-def compute_over_tables(utterance: str, documents: WholeDocuments) -> WholeAnswer | None:
-    """The answer that a table of a folder has as a whole; None where none is sure."""
-    question = read_table_question(utterance)
+def compute_over_tables(
+    utterance: str, documents: WholeDocuments, earlier: Sequence[str] = ()
+) -> WholeAnswer | None:
+    """The answer that a table of a folder has as a whole; None where none is sure. `earlier`: what was asked before."""
+    question = read_table_question(utterance) or continue_question(utterance, earlier, documents)
     if question is None:
         return None
     try:

@@ -90,10 +90,12 @@ def _is_money(column: str, table: Table) -> bool:
     )
 
 
-def can_be_added(column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row]) -> bool:
+def can_be_added(
+    column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row], *, is_of_payments: bool = True
+) -> bool:
     """Whether the sum of a column means something: no rates, balances and positions, and nothing that tells rows apart.
 
-    A price beside a quantity is that of one.
+    A price beside a quantity is that of one. Whether something is paid tells rows apart where it is asked for payments.
     """
     stems = set(split_words(column))
     if stems & _NO_SUM or set(numbers[0].shown_unit.casefold().split()) & _RATES or any(n.value < 0 for n in numbers):
@@ -103,7 +105,8 @@ def can_be_added(column: str, numbers: Sequence[Number], table: Table, rows: Seq
         return False
     if _may_be_reading(column, numbers, table):
         return False
-    states = [other for other in table.columns if set(split_words(other)) & _KINDS_OF_ROW and " by" not in other]
+    kinds = _KINDS_OF_ROW if is_of_payments else _KINDS_OF_ROW - _stems("paid")
+    states = [other for other in table.columns if set(split_words(other)) & kinds and " by" not in other]
     return have_same_unit(column, table, rows) and all(_count_values(state, rows) == 1 for state in states)
 
 

@@ -15,6 +15,7 @@ from agent.turn.conclusions.tables.rows import Row
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
 from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words
 
+_PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
 MAX_ADDENDS = 6  # of a sum that is written out
 
 
@@ -79,16 +80,25 @@ def add_named(selected: Selected) -> Selected:
     return _add(column, numbers, selected)
 
 
+def add_amounts(selected: Selected) -> Selected:
+    """The sum of the column that is asked for by its name: "how much honey"."""
+    if not list_number_columns(selected):
+        raise UnsureError("what is added")
+    return add_named(selected)
+
+
 def list_number_columns(selected: Selected) -> list[str]:
     """The columns that a question names and that hold numbers."""
-    named = [column for item in selected.matched.of_kind("column") for column in item.columns]
+    named = [column for item in selected.matched.of_kind("column", "has") for column in item.columns]
     return [column for column in dict.fromkeys(named) if any(read_column(column, [row]) for row in selected.rows)]
 
 
 def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected:
     """The sum of a column. A total in the table must say the same where all rows are added."""
     total = sum((number.value for number in numbers), Decimal(0))
-    if not can_be_added(column, numbers, selected.table, selected.rows) or not _agrees(total, column, selected):
+    is_of_payments = not _PAYING.isdisjoint(split_words(selected.question.rest))
+    is_sound = can_be_added(column, numbers, selected.table, selected.rows, is_of_payments=is_of_payments)
+    if not is_sound or not _agrees(total, column, selected):
         raise UnsureError("whether the sum means anything")
     unit = name_unit(column, numbers, selected.table, selected.rows) or _name_counted(column, numbers)
     whole = write_amount(f"{total:,.{max(number.decimals for number in numbers)}f}", unit, numbers[0])

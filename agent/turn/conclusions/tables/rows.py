@@ -183,7 +183,8 @@ def _build_table(document: str, lines: Sequence[_Line], *, is_whole: bool) -> Ta
     doubtful = any(line.is_unclear for line in lines) or len(sections) > 1
     doubtful = doubtful or any(len(row.text) > MAX_ROW_CHARACTERS for row in rows)
     around = f"{document}: {first.passage.title}: {first.prefix}"
-    name = file_name if is_whole else heading
+    sheet = first.passage.title.partition(": ")[2]
+    name = f"{file_name} {sheet}".strip() if is_whole else heading
     columns = tuple(dict.fromkeys(name for row in rows for name in row.cells))
     return _set_totals_apart(Table(document, name, around, columns, rows, is_doubtful=doubtful))
 

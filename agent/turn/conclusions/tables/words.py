@@ -7,6 +7,8 @@ from agent.turn.conclusions.amounts import UNIT
 from indexes.text.analysis import extract_stems, word_set
 
 _WORD = re.compile(r"[^\W_]+|[€£$]")
+# What a cell of a column says that tells yes from no.
+YES, NO = word_set("yes y ja true x ✓ ✔ done"), word_set("no n nein false none keine keiner n/a - – — / ✗ ✘")
 CURRENCIES = word_set("eur euro usd dollar gbp pound chf franc € £ $")
 # Words of which one stands for another: what was spent is in a table of expenses.
 _GROUPS = (
