@@ -1,5 +1,6 @@
 """How many rows there are of what a question asks for, and the sums of their numbers."""
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -11,11 +12,16 @@ from agent.turn.conclusions.tables.columns import (
     name_unit,
     read_column,
 )
+from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.rows import Row
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
 from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words
 
 _PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
+_IN_ALL = re.compile(
+    r"\b(?:in all|altogether|in total|insgesamt|zusammen|en tout|au total|en total|in totale|in totaal|bij elkaar)\b",
+    re.IGNORECASE,
+)
 MAX_ADDENDS = 6  # of a sum that is written out
 
 
@@ -28,6 +34,8 @@ def count_rows(selected: Selected) -> Selected:
         return _add_quantities(selected)
     if head.kind == "column" and (numbers := read_column(find_one(head.columns), selected.rows)):
         return _add(find_one(head.columns), numbers, selected)
+    if find_quantities(selected.table) and head.kind == "name" and _IN_ALL.search(selected.question.rest):
+        return _add_quantities(selected)
     if find_quantities(selected.table) and head.kind != "row":
         raise UnsureError("whether rows or pieces are counted")
     return list_rows(selected)
@@ -43,7 +51,10 @@ def list_rows(selected: Selected) -> Selected:
     for column in (name for name in selected.table.columns if split_words(name) == split_words("name")):
         check_distinct(column, selected.rows)
     count, total = len(selected.rows), len(selected.table.rows)
-    return selected.conclude(f"{count} of {total} rows" if count < total else f"{total} rows")
+    phrases = LANGUAGES[selected.question.language]
+    return selected.conclude(
+        phrases.some_rows.format(count, total) if count < total else phrases.all_rows.format(total)
+    )
 
 
 def check_distinct(column: str, rows: Sequence[Row]) -> None:
@@ -105,7 +116,7 @@ def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected
     if len(numbers) == 1:
         return selected.conclude(whole, column)
     if len(numbers) > MAX_ADDENDS:
-        return selected.conclude(f"Sum of {len(numbers)} rows: {whole}", column)
+        return selected.conclude(LANGUAGES[selected.question.language].sum_of.format(len(numbers), whole), column)
     addends = " + ".join(f"{number.value:,.{number.decimals}f}" for number in numbers)
     return selected.conclude(f"{addends} = {whole}", column)
 

@@ -94,6 +94,8 @@ def _list_labels(selected: Selected, row: Row, column: str) -> Iterator[str]:
     )
     for name in ordered:
         cell = row.cells.get(name, "")
+        if cell and name != column and set(split_words(name)) <= asked:
+            yield cell
         is_name = any(letter.isalpha() for letter in cell) and split_words(cell) not in given
         if name != column and is_name and not read_dates_of(name, [row]) and not read_column(name, [row]):
             yield cell

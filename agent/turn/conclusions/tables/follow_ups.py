@@ -1,4 +1,4 @@
-"""Questions of a table that go on with the one before: "And at Bike Barn?" after "How much did we spend on repairs?"."""
+"""Questions of a table that go on with the one before: "How much did the repairs cost?", "And at Bike Barn?"."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,14 +19,14 @@ def continue_question(utterance: str, earlier: Sequence[str], documents: WholeDo
     if before is None:
         return None
     tables = map(TableWords, list_tables(documents))
-    found = {rest for words_of in tables if (rest := _exchange(before.rest, other, words_of))}
+    found = {rest for words_of in tables if (rest := _exchange(before, other, words_of))}
     return replace(before, rest=found.pop()) if len(found) == 1 else None
 
 
-def _exchange(rest: str, other: str, words_of: TableWords) -> str:
+def _exchange(question: TableQuestion, other: str, words_of: TableWords) -> str:
     """The words of a question with other values or another period; empty where a table does not have them all."""
-    before, _ = match_words(list_words(rest), words_of)
-    after, _ = match_words(list_words(other), words_of)
+    before, _ = match_words(list_words(question.rest), words_of, question.language)
+    after, _ = match_words(list_words(other), words_of, question.language)
     if before is None or after is None or not _is_exchangeable(after):
         return ""
     kept = [words for item, words in _list_items(before) if not any(_excludes(new, item) for new in after.items)]

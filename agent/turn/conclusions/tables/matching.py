@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.turn.conclusions.tables.cells import read_number
+from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.periods import Period, read_period
 from agent.turn.conclusions.tables.rows import Table
 from agent.turn.conclusions.tables.words import (
@@ -21,14 +22,15 @@ from agent.turn.conclusions.tables.words import (
     name_the_same,
     split_words,
 )
-from indexes.text.analysis import word_set
+from indexes.text.analysis import ENGLISH, word_set
 
 MAX_PHRASE = 6  # words of a value or of a column's name
 _WORD = re.compile(r"[^\W_]+|[€£$]")
 _ARTICLES = word_set("a an any the")
 # Words that say nothing of which rows are meant; "I" and "my" are looked at by `is_about_speaker`.
 _BREAKS = word_set(
-    "of in on for at by from to are is was were do does did have has had been be as during within that which who there came come comes"
+    "of in on for at by from to are is was were do does did have has had been be as during within that which who there "
+    "came come comes take takes took"
 )
 _VERBS = word_set("live lives lived sell sold buy bought spend spent pay paid cost")  # that end the first phrase
 _NEUTRAL = (
@@ -68,6 +70,7 @@ class Matched:
 
     items: tuple[Item, ...]
     words: tuple[str, ...]
+    neutral: frozenset[str] = frozenset()  # words of another language that say nothing of which rows are meant
 
     def of_kind(self, *kinds: str) -> list[Item]:
         """The items of some kinds, in order."""
@@ -79,7 +82,7 @@ class Matched:
         found: Item | None = None
         at = 0
         for item in self.items:
-            if self.words[at].casefold() in _BREAKS | _VERBS and found:
+            if self.words[at].casefold() in _BREAKS | _VERBS | self.neutral and found:
                 return found
             if item.kind in ("has", "lacks", "period") and found:
                 return found
@@ -137,17 +140,21 @@ def list_words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
 
 
-def match_words(words: tuple[str, ...], words_of: TableWords) -> tuple[Matched | None, list[str]]:
+def match_words(
+    words: tuple[str, ...], words_of: TableWords, language: str = ENGLISH
+) -> tuple[Matched | None, list[str]]:
     """What the words of a question are to a table, and the words that it does not account for."""
-    items, unknown, at = list[Item](), list[str](), 0
+    items, unknown, at, neutral = list[Item](), list[str](), 0, LANGUAGES[language].neutral
     while at < len(words):
         item = _match_next(words[at:], words_of)
+        if words[at].casefold() in neutral and (item is None or item.size == 1):
+            item = Item("neutral", 1)
         if item is None:
             unknown.append(words[at])
         else:
             items.append(item)
         at += item.size if item else 1
-    return (None if unknown else Matched(tuple(items), words)), unknown
+    return (None if unknown else Matched(tuple(items), words, neutral)), unknown
 
 
 def _match_next(words: Sequence[str], words_of: TableWords) -> Item | None:

@@ -1,4 +1,4 @@
-"""What a question asks of a table: a count, a sum, a list, or which row has the most of something. English.
+"""What a question asks of a table: a count, a sum, a list, or which row has the most of something.
 
 Only the form is recognised here; whether a table can answer is told by its words (`matching.py`).
 """
@@ -6,6 +6,9 @@ Only the form is recognised here; whether a table can answer is told by its word
 import re
 from dataclasses import dataclass
 from typing import Literal
+
+from agent.turn.conclusions.tables.languages import read_foreign_question
+from indexes.text.analysis import ENGLISH
 
 Aim = Literal["count", "money", "amount", "sum", "list", "most", "least", "newest", "oldest"]
 _ASIDE = r"(?:(?:and|so|ok(?:ay)?|please|hi|hello|well|then|now),?\s+)*"
@@ -17,7 +20,8 @@ _FORMS: tuple[tuple[Aim, str], ...] = (
     ("count", rf"{_ASIDE}(?:{_SHOW})?(?:for )?how many (?P<rest>.+)"),
     (
         "money",
-        rf"{_ASIDE}how much (?:money )?(?P<rest>(?:did|do|have|has|had) .*\b(?:spend|spent|pay|paid|earn|earned|cost)\b.*)",
+        rf"{_ASIDE}how much (?:money )?"
+        r"(?P<rest>(?:did|do|have|has|had) .*\b(?:spend|spent|pay|paid|earn|earned|cost)\b.*)",
     ),
     ("money", rf"{_ASIDE}what (?P<rest>(?:did|have|has) .*\b(?:spend|spent|pay|paid|cost)\b.*)"),
     (
@@ -67,6 +71,7 @@ class TableQuestion:
     aim: Aim
     rest: str
     measure: str = ""  # of a superlative: "money", "date" or "weight"; empty where a column must be named
+    language: str = ENGLISH
 
 
 def read_table_question(utterance: str) -> TableQuestion | None:
@@ -74,7 +79,13 @@ def read_table_question(utterance: str) -> TableQuestion | None:
     text = " ".join(utterance.split()).rstrip(" ?!.")
     if re.search(r"[?!;]|\.\s", text):
         return None
-    return _read_superlative(text) or _read_form(_TIMES.sub("how many entries", text))
+    found = _read_superlative(text) or _read_form(_TIMES.sub("how many entries", text))
+    return found or _read_foreign(text)
+
+
+def _read_foreign(text: str) -> TableQuestion | None:
+    found = read_foreign_question(text)
+    return TableQuestion(found.aim, found.rest, found.measure, found.language) if found else None
 
 
 def _read_form(text: str) -> TableQuestion | None:

@@ -47,6 +47,11 @@ class Table:
     totals: tuple[Row, ...] = ()
     is_doubtful: bool = False  # whether a row may be missing
 
+    @property
+    def language(self) -> str:
+        """The language of its document."""
+        return self.rows[0].passage.language
+
 
 @dataclass(frozen=True, slots=True)
 class _Line:

@@ -14,7 +14,7 @@ from agent.turn.conclusions.tables.words import NO, YES, split_words
 _DOUBTFUL = re.compile(
     r"\?|\b(?:not|no|none|unknown|pending|tbd|missing|lost|kein\w*|unbekannt|yet|maybe)\b", re.IGNORECASE
 )
-_PEOPLE = frozenset(split_words("who person employee member user owner by paid spent buyer wer"))
+_PEOPLE = frozenset(split_words("who person employee member user owner by paid spent buyer wer qui quién chi wie"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,17 @@ class Selected:
         meant = {column, *(head.columns if head else ()), *(one for item in values for one in item.columns)}
         name = set(split_words(self.table.name))
         meant |= {one for one in self.table.columns if set(split_words(one)) <= name}
+        meant |= _find_key(self.table)
         if any(meant.isdisjoint(item.columns) for item in self.matched.of_kind("column")):
             raise UnsureError("what is said of a column")
         return replace(self, direct=direct)
+
+
+def _find_key(table: Table) -> set[str]:
+    """The first column, where it has another value in each row: what it is called is what a row is."""
+    column = table.columns[0]
+    values = {split_words(row.cells.get(column, "")) for row in table.rows}
+    return {column} if len(values) == len(table.rows) and () not in values else set()
 
 
 class UnsureError(Exception):

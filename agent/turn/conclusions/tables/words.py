@@ -13,7 +13,8 @@ CURRENCIES = word_set("eur euro usd dollar gbp pound chf franc € £ $")
 # Words of which one stands for another: what was spent is in a table of expenses.
 _GROUPS = (
     "spend spent spending spendings expense expenses expenditure cost costs costing pay paid pays payment payments "
-    "purchase purchases shopping buy buys bought buying",
+    "purchase purchases shopping buy buys bought buying ausgabe ausgaben kosten kost einkauf einkäufe "
+    "dépense dépenses frais gasto gastos spesa spese uitgave uitgaven",
     "sell sold sells sale sales selling",
     "work works worked working hours timesheet timesheets shift shifts",
     "earn earned earns income earnings revenue",
