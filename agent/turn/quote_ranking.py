@@ -15,6 +15,7 @@ from agent.turn.answerability import judge_foreign_words
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.answer_spans import drop_column_names
+from agent.turn.spans.compounds import COMPOUNDING, find_compounds
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
 from agent.turn.spans.names import find_codes
@@ -165,6 +166,8 @@ def _share_words_in(language: str, words: Sequence[frozenset[str]], query: Query
     """Of the stems in a language: those of the utterance count twice as much as those of the conversation."""
     own = frozenset(stem_words(query.utterance, language))
     context = frozenset(stem_words(query.standalone, language)) - own
+    if language in COMPOUNDING:
+        words = [stems | find_compounds(own | context, stems) for stems in words]
     pairs = zip(share_rare_words(words, own), share_rare_words(words, context), strict=True)
     return [said + implied / 2 for said, implied in pairs]
 
