@@ -23,7 +23,7 @@ from schemas.records import Passage, Query
 
 SAME_THING = 0.55  # cosine of two words, from which one may stand for the other: "dump", "waste"
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
-FOREIGN_SHARE = 0.4  # of a question's words, from which a quote in its language may answer it
+FOREIGN_SHARE = 0.35  # of a question's words, from which a quote in its language may answer it
 FOREIGN_COSINE = 0.7  # from which fewer do
 PATH_MARK = re.compile(r"[/._-]")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")

@@ -22,7 +22,7 @@ def find_compounds(wanted: Iterable[str], held: frozenset[str]) -> frozenset[str
 
 def ends_another(word: str, others: Iterable[str]) -> bool:
     """Whether a word is what another is a kind of: "Rohrbruch" of "Wasserrohrbruch"."""
-    return any(_have_part(other, word) and other.endswith(word) for other in others)
+    return len(word) >= MIN_PIECE and any(other.endswith(word) and len(other) > len(word) + 1 for other in others)
 
 
 def has_part_in_common(word: str, others: Iterable[str]) -> bool:
