@@ -23,6 +23,8 @@ from agent.turn.spans.question_words import stem_words
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
+from indexes.text.analysis import ENGLISH
+from indexes.text.languages import find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
@@ -59,11 +61,27 @@ def rank_quotes(
         scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
     answerable = judge_foreign_words(quotes, cosines, query, answerable)
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
+    language = _find_foreign_language(quotes, query.utterance)
     scored = [
-        replace(quote, score=score - penalty * quote.rank - tuning.answer.doubt_penalty * quote.doubtful)
+        replace(
+            quote,
+            score=score
+            - penalty * quote.rank
+            - tuning.answer.doubt_penalty * quote.doubtful
+            - tuning.answer.foreign_penalty * (language not in ("", quote.language)),
+        )
         for quote, score in zip(quotes, scores, strict=True)
     ]
     return sorted(scored, key=lambda quote: -quote.score), answerable
+
+
+def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
+    """The language of a question that is surely not in English; else "".
+
+    The embedded model knows English alone: how near a text in a third language is says nothing.
+    """
+    language = find_question_language(utterance, tuple(sorted({quote.language for quote in quotes})))
+    return "" if language == ENGLISH else language
 
 
 def compare_meaning(
