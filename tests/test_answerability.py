@@ -4,8 +4,8 @@ import pytest
 
 from agent.turn.answerability import has_what_is_asked, speaks_of
 from agent.turn.quotes import find_quotes
+from agent.turn.spans.asked_thing import find_asked_thing
 from agent.turn.spans.compounds import has_part_in_common, is_made_of
-from agent.turn.spans.subject import find_subject
 from schemas.records import Passage
 from schemas.tuning import AnswerTuning
 
@@ -59,7 +59,7 @@ def test_what_has_no_amount_is_no_answer_to_how_much(question: str, text: str, e
 
 
 @pytest.mark.parametrize(
-    ("question", "subject"),
+    ("question", "thing"),
     [
         ("What does a lost bicycle cost?", "bicycle"),
         ("How big is the bathtub?", "bathtub"),
@@ -71,10 +71,12 @@ def test_what_has_no_amount_is_no_answer_to_how_much(question: str, text: str, e
         ("How long are our belongings covered by it?", ""),
         ("How much is it?", ""),
         ("Who feeds the cat?", ""),
+        ("How do I get red wine out of a carpet?", "carpet"),
+        ("How do I get the float of the pump loose?", ""),
     ],
 )
-def test_what_an_amount_is_asked_of(question: str, subject: str) -> None:
-    assert find_subject(question) == subject
+def test_what_an_amount_is_asked_of(question: str, thing: str) -> None:
+    assert find_asked_thing(question) == thing
 
 
 @pytest.mark.parametrize(

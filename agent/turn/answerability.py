@@ -11,17 +11,17 @@ from functools import lru_cache
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.amounts_and_dates import MONEY, MONTH, WEEKDAY, YEAR
+from agent.turn.spans.asked_thing import find_asked_thing
 from agent.turn.spans.compounds import COMPOUNDING, ends_another, has_part_in_common, is_made_of, list_written_words
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
-from agent.turn.spans.subject import find_subject
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import find_question_language
 from indexes.text.units import split_units
 from schemas.records import Passage, Query
 
-SAME_THING = 0.55  # cosine of two words, from which one may stand for the other: "dump", "waste"
+SAME_THING = 0.5  # cosine of two words, from which one may stand for the other: "dump", "waste"
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
 FOREIGN_SHARE = 0.35  # of a question's words, from which a quote in its language may answer it
 FOREIGN_COSINE = 0.7  # from which fewer do
@@ -52,28 +52,28 @@ _SAID_OTHERWISE = (  # what a sentence can tell without the word
 
 
 def may_answer(question: str, quote: Quote, passages: Sequence[Passage], embed: Embed | None) -> bool:
-    """Whether a quote has what is asked for, its document speaks of what the question names, and it of its subject."""
+    """Whether a quote has what is asked for, its document speaks of what the question names, and it of the thing."""
     speaks = has_what_is_asked(question, quote, passages) and speaks_of(question, quote, passages)
-    return speaks and mentions_subject(question, quote, passages, embed)
+    return speaks and mentions_asked_thing(question, quote, passages, embed)
 
 
-def mentions_subject(question: str, quote: Quote, passages: Sequence[Passage], embed: Embed | None) -> bool:
+def mentions_asked_thing(question: str, quote: Quote, passages: Sequence[Passage], embed: Embed | None) -> bool:
     """Whether a quote, what it stands under or beside, has the noun that an amount, a time or a place is asked of.
 
     Also as a part of a longer word, or by a word that means nearly the same. Without an embedding model that cannot be
     told, and nothing is judged.
     """
-    subject = find_subject(question)
-    if not subject or embed is None:
+    thing = find_asked_thing(question)
+    if not thing or embed is None:
         return True
     passage = passages[quote.rank]
     beside = (unit.text for unit in split_units(passage) if abs(unit.place - quote.place) <= 1)
     text = " ".join([PATH_MARK.sub(" ", passage.id), passage.title, quote.headed, *quote.texts, *beside])
-    stems, held = (_stem_both(words, quote.language) for words in (subject, text))
+    stems, held = (_stem_both(words, quote.language) for words in (thing, text))
     written = sorted(list_written_words(text))
-    if not stems or stems & held or has_part_in_common(subject, written):
+    if not stems or stems & held or has_part_in_common(thing, written):
         return True
-    vectors = embed([subject, *written])
+    vectors = embed([thing, *written])
     return bool((vectors[1:] @ vectors[0]).max() >= SAME_THING)
 
 

@@ -17,6 +17,7 @@ _FORMS = tuple(
         rf"\bhow {_ADJECTIVE} (?:is|are|was|were) {_PHRASE}$",
         rf"\bwhat(?: is| was| are| were|['’]s) {_DETERMINER} (?:[\w-]+ ){{1,3}}(?:of|for) {_DEFINITE}$",
         rf"\b(?:when|where|wann|wo) (?:is|are|was|were|ist|sind|war|waren) {_DEFINITE}$",
+        rf"\bhow (?:do|can|should) (?:i|we|you) .*\b{_DETERMINER} (?P<phrase>[\w-]+)$",
         rf"\bwas (?:kostet|kosten|kostete) {_PHRASE}$",
         rf"\bwie (?:hoch|groß|alt|teuer|lang|breit|schwer) (?:ist|sind|war|waren) {_PHRASE}$",
         rf"\bwie heißt {_DEFINITE}$",
@@ -34,7 +35,7 @@ _STATE = re.compile(
 )
 
 
-def find_subject(question: str) -> str:
+def find_asked_thing(question: str) -> str:
     """The noun, in small letters; empty where the form of the question does not tell it."""
     text = " ".join(question.split()).rstrip(" ?!.")
     for form in _FORMS:
