@@ -1,5 +1,7 @@
 """What a conversation asks: an index, or a folder of documents, whose index is brought up to date first."""
 
+import logging
+import math
 import os
 from pathlib import Path
 
@@ -24,17 +26,27 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     if docs:
         return docs.resolve()
     directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
+    if not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
+        remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
+        raise UsageError("nothing to ask was named", remedy=remedy)
     read_info(directory)
     return directory.resolve()
 
 
-def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
+READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
+log = logging.getLogger("convagent")
+
+
+def open_source(source: Path, embedder: Embedder | None, seconds: float = math.inf) -> PassageIndex:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
-    Raises what `PassageIndex` and `open_documents` raise.
+    Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `PassageIndex` and
+    `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, find_cache_directory(), embedder, stage_progress)
+    documents = open_documents(source, find_cache_directory(), embedder, stage_progress, seconds)
     show_documents(documents.reading)
+    if documents.is_behind:
+        log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
     return documents.index
