@@ -450,6 +450,9 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> WholeDocuments:
         ("Which repair has the highest price?", "Bottom bracket: 64."),
         ("How much did we pay for repairs?", ""),  # some are not paid
         ("How many repairs are not red?", ""),
+        ("What did the red bike cost?", ""),  # it was repaired twice
+        ("What did the repairs of the red bike cost?", "35 + 64 = 99."),
+        ("How many bikes are not paid?", ""),
         ("How many books are not by Tarvainen?", ""),
     ],
 )
@@ -497,6 +500,7 @@ def test_a_sheet_is_called_by_its_own_name(tmp_path: Path) -> None:
     book.save(tmp_path / "docs" / "bikes.xlsx")
     documents = WholeDocuments(index(tmp_path, {}))
     assert compute("How much did I spend on repairs?", documents) == "35 + 64 = 99."
+    assert compute("How much did the bikes cost?", documents) == ""
 
 
 FOREIGN = {

@@ -15,13 +15,14 @@ from agent.turn.conclusions.tables.columns import (
 from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.rows import Row
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
-from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words
+from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words, stem_of
 
 _PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
 _IN_ALL = re.compile(
     r"\b(?:in all|altogether|in total|insgesamt|zusammen|en tout|au total|en total|in totale|in totaal|bij elkaar)\b",
     re.IGNORECASE,
 )
+_COST = stem_of("cost")
 MAX_ADDENDS = 6  # of a sum that is written out
 
 
@@ -79,6 +80,9 @@ def add_money(selected: Selected) -> Selected | None:
     is_of_spending = any(GROUP_OF.get(stem) == SPENDING for stem in names)
     if not is_of_spending and not set(names) & set(split_words(selected.question.rest)):
         return None
+    head = selected.matched.head
+    if _COST in split_words(selected.question.rest) and head and head.kind == "column":
+        check_distinct(find_one(head.columns), selected.table.rows)  # "the bike" of which there were several repairs
     return add_named(selected)
 
 

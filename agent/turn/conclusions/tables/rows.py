@@ -24,6 +24,7 @@ _TOTAL = re.compile(
     r"(?:grand |sub-?|running )?(?:totals?|sum|average|mean|balance)\b|(?:zwischen)?summe\b|gesamt\b|insgesamt\b",
     re.IGNORECASE,
 )
+_NAMELESS_SHEET = re.compile(r"(?:(?:sheet|tabelle|blatt|feuil|hoja|foglio|blad)\s*\d*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,8 @@ def _build_table(document: str, lines: Sequence[_Line], *, is_whole: bool) -> Ta
     doubtful = doubtful or any(len(row.text) > MAX_ROW_CHARACTERS for row in rows)
     around = f"{document}: {first.passage.title}: {first.prefix}"
     sheet = first.passage.title.partition(": ")[2]
-    name = f"{file_name} {sheet}".strip() if is_whole else heading
+    whole = file_name if _NAMELESS_SHEET.fullmatch(sheet) else sheet
+    name = whole if is_whole else heading
     columns = tuple(dict.fromkeys(name for row in rows for name in row.cells))
     return _set_totals_apart(Table(document, name, around, columns, rows, is_doubtful=doubtful))
 
