@@ -15,6 +15,9 @@ from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 
+READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
+log = logging.getLogger("convagent")
+
 
 def resolve_source(docs: Path | None, index: Path | None) -> Path:
     """The folder or index to ask: the one that is named, else the index of `CONVAGENT_INDEX`, else `index`.
@@ -33,11 +36,9 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     return directory.resolve()
 
 
-READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
-log = logging.getLogger("convagent")
-
-
-def open_source(source: Path, embedder: Embedder | None, seconds: float = math.inf) -> PassageIndex:
+def open_source(
+    source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
+) -> PassageIndex:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
     Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `PassageIndex` and
@@ -45,7 +46,8 @@ def open_source(source: Path, embedder: Embedder | None, seconds: float = math.i
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, find_cache_directory(), embedder, stage_progress, seconds)
+    cache = find_cache_directory()
+    documents = open_documents(source, cache, embedder, stage_progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
     if documents.is_behind:
         log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
