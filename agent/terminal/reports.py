@@ -296,6 +296,11 @@ def show_new_user(name: str, token: str, path: Path) -> None:
     log.info("Opened once with ?token=TOKEN at the end of the server's address, it signs a browser in.")
 
 
+def show_forgotten(name: str, chats: int, statements: int) -> None:
+    """What of a user was deleted."""
+    log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
+
+
 def show_users(names: "Sequence[str]") -> None:
     """The names of users, one a line."""
     for name in names:
