@@ -299,6 +299,19 @@ def index_info(
     reports.show_index(PassageIndex(index), index, as_json=as_json)
 
 
+@index_app.command("verify")
+def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Compare every file of an index, and every vector, with the checksums of its build. 5 as exit code: damaged.
+
+    Opening an index compares sizes alone, save of a small one and of vectors.
+
+    [bold]convagent index verify index[/]
+    """
+    from indexes.index_verification import verify_index
+
+    reports.show_verification(verify_index(index), index)
+
+
 @app.command()
 def search(
     index: Annotated[Path, typer.Argument(metavar="DIR", help="Index directory.")],
@@ -796,18 +809,46 @@ def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:use
 def doctor(
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
+    privacy: Annotated[
+        bool, typer.Option("--privacy", help="Instead: what is kept of you, where, and how to delete it.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """What was chosen for this machine, and whether all is there. 4 as exit code: it cannot be used.
 
     [bold]convagent doctor[/] loads no model.
     [bold]convagent doctor --model model.gguf --json[/]
+    [bold]convagent doctor --privacy[/] lists every file that keeps something of you.
     """
+    if privacy:
+        from agent.terminal.privacy_report import show_privacy
+
+        show_privacy(as_json=as_json)
+        return
     from agent.terminal.doctor import examine_machine
     from agent.terminal.doctor_report import show_doctor
 
     facts = examine_machine(model, embedder, settings.read_settings_file())
     show_doctor(facts, as_json=as_json)
+
+
+@app.command()
+def forget(
+    everything: Annotated[bool, typer.Option("--everything", help="All that is kept of you.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete all that is kept of you on this machine: conversations, statements, what was read and asked.
+
+    [bold]convagent forget --everything[/] shows what there is, and asks first.
+    [bold]convagent doctor --privacy[/] only shows it.
+    """
+    from agent.terminal.privacy_report import forget_all
+    from schemas.errors import UsageError
+
+    if not everything:
+        remedy = "Give --everything, or delete one conversation: convagent chats --forget NUMBER."
+        raise UsageError("what is to be forgotten?", remedy=remedy)
+    forget_all(sure=yes)
 
 
 @app.command()

@@ -310,3 +310,5 @@ class IndexInfo:
     seconds: float
     made_by: str
     segmentation: str = ""  # how documents were cut into passages; "" where they were not
+    format: int = 0  # of the directory's files; 0 in those that were built before there were checksums
+    contents: str = ""  # a digest of all passages in their order, ids included; vectors are bound to it

@@ -22,7 +22,8 @@ from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
-from schemas.errors import InvalidInputError, MissingError, list_with_limit
+from indexes.storage.private_files import make_private_directory, make_private_tree, take_from_others
+from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
 from schemas.progress import StageProgress
 from schemas.records import Problem
 
@@ -73,6 +74,7 @@ def open_documents(
     """
     listing = list_documents(folder.resolve(), follow_links=follow_links)
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
+    _make_home(home)
     with ParseCache(home / "files.sqlite") as parse_cache:
         reading = _update_cache(parse_cache, listing, progress, seconds)
         if not parse_cache.list_documents():
@@ -80,6 +82,17 @@ def open_documents(
         older = _find_large_index(parse_cache, home) if seconds < math.inf else None
         index = older or _open_or_build_index(parse_cache, home, listing.root, progress)
     return DocumentIndex(_add_vectors(index, embedder, progress), reading, bool(older or reading.waiting))
+
+
+def _make_home(home: Path) -> None:
+    """The directory of what is made from a folder: nobody else's, as everything in it, which is a person's own text."""
+    try:
+        for directory in (home.parent, home):
+            make_private_directory(directory)
+            take_from_others(directory)
+    except OSError as error:
+        remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
+        raise RunError(f"cannot be made ({error.strerror})", where=str(home), remedy=remedy) from error
 
 
 @dataclass(slots=True)
@@ -198,6 +211,7 @@ def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progre
         corpus = CachedCorpus(parse_cache, root)
         with progress("indexing", len(corpus.documents)) as tick:
             build_index(corpus, directory, skip_problems=False, progress=lambda: tick(corpus.documents_read))
+        make_private_tree(directory)
         others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
         for old in others[:-MAX_INDEXES]:
             shutil.rmtree(old, ignore_errors=True)
@@ -209,6 +223,7 @@ def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: Stage
     if embedder is None or has_vectors(index, embedder):
         return index
     embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
+    make_private_tree(index.directory)
     return PassageIndex(index.directory)
 
 

@@ -38,7 +38,7 @@ from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
 from indexes.passage_index import PassageIndex, Rows
 from indexes.ranking.vectors import Embedder
-from schemas.errors import UsageError
+from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
@@ -253,13 +253,18 @@ def open_assistant_over(
 
 @dataclass(slots=True)
 class Session:
-    """A conversation in progress. It is in the store from its first answer on; a turn that is stopped is not kept."""
+    """A conversation in progress. It is in the store from its first answer on; a turn that is stopped is not kept.
+
+    A turn that cannot be kept is answered all the same: `problem` then says why, and the next one tries again.
+    """
 
     assistant: Assistant
     store: Store
     chat: int | None = None
     turns: tuple[ChatTurn, ...] = ()
     scope: str | None = None  # what the next question is kept to; None: as before, or as the assistant begins
+    problem: ConvagentError | None = None  # why the last answer could not be kept
+    unkept: tuple[ChatTurn, ...] = ()  # the last turns, where they are still to be kept
 
     @classmethod
     def resume(cls, assistant: Assistant, store: Store, chat: int) -> "Session":
@@ -273,11 +278,24 @@ class Session:
         """
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
         said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer, self.current_scope)
-        if self.chat is None:
-            self.chat = self.store.start_chat(self.assistant.source)
-        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind, said.scope, said.within)
         self.turns, self.scope = (*self.turns, said), said.scope
+        self._keep(said)
         return said.answered
+
+    def _keep(self, said: ChatTurn) -> None:
+        """Keep a turn, after those before it that could not be kept. Where that fails, `problem` has the error."""
+        self.unkept, self.problem = (*self.unkept, said), None
+        try:
+            if self.chat is None:
+                self.chat = self.store.start_chat(self.assistant.source)
+            while self.unkept:
+                turn = self.unkept[0]
+                self.store.add_turn(self.chat, turn.utterance, turn.answered, turn.kind, turn.scope, turn.within)
+                self.unkept = self.unkept[1:]
+        except ConvagentError as error:
+            self.problem = error
+            if isinstance(error, MissingError):  # the conversation was deleted meanwhile
+                self.unkept = ()
 
     @property
     def current_scope(self) -> str:

@@ -11,21 +11,20 @@ from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
 from agent.chat.current_collection import CurrentCollection
-from agent.chat.export import mark_citations, mark_nearby, mark_sentences, separate_pieces, to_markdown, to_topics
+from agent.chat.escaping import defuse_citations
+from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
 from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
 from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
-from agent.chat.store import Store
 from agent.models.destinations import describe_destination
-from agent.terminal.output import to_plain_text
+from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
-from indexes.storage.files import check_writable, write_atomically
 from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
-from schemas.errors import ConvagentError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError
 from schemas.records import Call, Response, TurnResult
 
 HELP = """\
@@ -105,13 +104,15 @@ class Terminal:
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
             answered = self.session.ask(utterance, observer)
-        if self.session.turns[-1].kind not in ANSWERED:
+        if self.session.turns[-1].kind in ANSWERED:
+            self._show_answer(answered)
+            self._hint_at_language(utterance)
+            if self.session.turns[-1].kind == "question":
+                self._offer_to_remember(utterance)
+        else:
             self._show_reply(answered)
-            return
-        self._show_answer(answered)
-        self._hint_at_language(utterance)
-        if self.session.turns[-1].kind == "question":
-            self._offer_to_remember(utterance)
+        if self.session.problem:
+            raise RunError(f"the answer is not kept: {self.session.problem}")
 
     def _hint_at_language(self, utterance: str) -> None:
         """Say once how documents in another language than English are found, where a question is in one."""
@@ -158,7 +159,7 @@ class Terminal:
         if within := self.session.turns[-1].within:
             self._say(f"(only {within})", "dim")
         if answered.response.direct:
-            self._say(answered.response.direct, "bold")
+            self._say(defuse_citations(answered.response.direct), "bold")
         self._say(
             mark_citations(self.session.turns[-1]) or choose_sentences([self.session.turns[-1].utterance]).nothing
         )
@@ -174,9 +175,8 @@ class Terminal:
 
     def _list_sources(self, sources: Sequence[Source]) -> None:
         for source in sources:
-            title = f"  {source.passage.title}" if source.passage.title else ""
             marks = f"{self._mark_date(source)}{self._mark_change(source)}"
-            self._say(f"  [{source.number}] {source.passage.id}{title}{marks}", "green")
+            self._say(f"  [{source.number}] {_name_source(source)}{marks}", "green")
 
     def _show_sources(self, _argument: str) -> None:
         cited = [source for source in self.sources if source.cited]
@@ -200,9 +200,7 @@ class Terminal:
             raise UsageError(f"no source {argument!r} ({_list_numbers(self.sources)})", remedy="/open 1")
         source = found[argument.strip("[]")]
         near = "" if source.cited else "  (came near the last answer, which does not cite it)"
-        self._say(
-            f"[{source.number}] {source.passage.id}  {source.passage.title}{near}{self._mark_change(source)}", "green"
-        )
+        self._say(f"[{source.number}] {_name_source(source)}{near}{self._mark_change(source)}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
@@ -239,6 +237,8 @@ class Terminal:
         return statements[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
+        if self.session.problem:  # there is no room for a statement either
+            return
         found = find_self_disclosures(utterance, self.session.store.list_statements())
         self.offers = found or self.offers
         if len(found) == 1:
@@ -296,22 +296,8 @@ class Terminal:
         self.console.print(to_plain_text(text, style))
 
 
-def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
-    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`).
-
-    Raises `UsageError` for another ending, or a file that exists already.
-    """
-    if path.suffix not in (".md", ".json"):
-        raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
-    check_writable(path, overwrite)
-    turns = store.read_turns(chat)
-    topics = path.suffix == ".json"
-    data = (
-        to_topics(turns, store.list_statements(), chat)
-        if topics
-        else to_markdown(turns, store.read_source(chat)).encode()
-    )
-    write_atomically(path, [data])
+def _name_source(source: Source) -> str:
+    return "  ".join(filter(None, (to_one_line(source.passage.id), to_one_line(source.passage.title))))
 
 
 def _list_numbers(sources: Sequence[Source]) -> str:
@@ -344,7 +330,9 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),
-            to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn)]))),
+            to_plain_text(
+                " ".join(filter(None, [defuse_citations(turn.answered.response.direct), mark_citations(turn)]))
+            ),
             sep="\n",
         )
         terminal.sources = shown_sources(turn.answered) or terminal.sources

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -40,6 +41,8 @@ MAX_FOLDERS = 50  # to choose from
 MAX_PENDING = 100  # questions of a user whose page can still be opened, answered or not
 MAX_STATEMENT = 500  # characters
 CHATS_SHOWN = 50  # conversations of the list at once
+NOT_KEPT = "This answer is not kept, and is gone when you leave this page. "
+T = TypeVar("T")
 log = logging.getLogger("convagent")
 
 
@@ -66,7 +69,7 @@ class PendingQuestion:
     user: str
     question: str
     chat: int | None
-    job: QueuedQuestion[int]  # its result is the conversation with the answer
+    job: QueuedQuestion[Session]  # its result is the conversation with the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +119,12 @@ class Pages:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, store: Store, chat: int | None, question: str, scope: str | None, observer: Observer) -> int:
-        """Answer a question; the conversation that the answer is kept in."""
+    def _answer(self, store: Store, chat: int | None, question: str, scope: str | None, observer: Observer) -> Session:
+        """Answer a question; the conversation with the answer."""
         turns = store.read_turns(chat) if chat is not None else ()
         session = Session(self.assistant, store, chat, turns, scope)
         session.ask(question, observer)
-        return session.chat or 0
+        return session
 
     def show_pending(self, request: Request) -> Response:
         """The steps of an answer while it is made; then the conversation, or what went wrong."""
@@ -130,7 +133,10 @@ class Pages:
             return self._render_chat(request, pending.chat, pending=pending)
         if problem := _find_problem(pending.job):
             return self._render_chat(request, pending.chat, question=pending.question, problem=problem)
-        return RedirectResponse(f"/chats/{pending.job.future.result()}#latest", 303)
+        session = pending.job.future.result()
+        if session.problem:  # it is in no conversation that could be read again
+            return self._render_chat(request, session.chat, problem=session.problem, unkept=session.turns)
+        return RedirectResponse(f"/chats/{session.chat}#latest", 303)
 
     def show_steps(self, request: Request) -> Response:
         """The steps alone, for a page that asks for them again and again."""
@@ -236,15 +242,16 @@ class Pages:
         pending: PendingQuestion | None = None,
         question: str = "",
         problem: BaseException | None = None,
+        unkept: tuple[ChatTurn, ...] = (),
     ) -> Response:
-        """A conversation, or the start of one."""
+        """A conversation, or the start of one. Turns that could not be kept are shown as they are."""
         store, collection = self._store_of(request), self.assistant.collection
-        turns = store.read_turns(chat) if chat is not None else ()
-        statements = store.list_statements()
+        turns = unkept or (store.read_turns(chat) if chat is not None else ())
+        statements = _read(store.list_statements, required=not unkept)
         values = {
             "chat": chat,
             "turns": turns,
-            "source": store.read_source(chat) if chat is not None else self.assistant.source,
+            "source": self.assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": self.assistant,
             "collection": collection,
             "progress": self.assistant.current.progress,
@@ -255,20 +262,21 @@ class Pages:
             "destination": self.destination,
             "user": request.state.user,
             "statements": statements,
-            "offers": _find_offers(turns, statements) if pending is None else (),
+            "offers": _find_offers(turns, statements) if pending is None and not unkept else (),
             "question": question,
-            "problem": explain_error(problem) if problem else "",
+            "problem": (NOT_KEPT if unkept else "") + (explain_error(problem) if problem else ""),
             "about_failed": request.url.path.startswith("/statements"),
             "here": f"/chats/{chat}" if chat is not None else "/",
         }
-        values |= self._describe_pending(pending) | _list_chats(request, store)
-        return render_page("page.html", values, choose_status(problem), choose_headers(problem))
+        values |= self._describe_pending(pending) | _list_chats(request, store, required=not unkept)
+        status = 200 if unkept else choose_status(problem)
+        return render_page("page.html", values, status, choose_headers(problem))
 
 
-def _list_chats(request: Request, store: Store) -> dict[str, object]:
+def _list_chats(request: Request, store: Store, *, required: bool) -> dict[str, object]:
     """The list of conversations: those with the words of `?q=`, from the place `?from=` on."""
     words, first = request.query_params.get("q", ""), read_number(request.query_params.get("from", "")) or 0
-    found = store.list_chats(words, first, CHATS_SHOWN + 1)
+    found = _read(lambda: store.list_chats(words, first, CHATS_SHOWN + 1), required=required)
     older = first + CHATS_SHOWN if len(found) > CHATS_SHOWN else 0
     return {"words": words, "chats": found[:CHATS_SHOWN], "first": first, "older": older}
 
@@ -279,7 +287,17 @@ def _find_offers(turns: Sequence[ChatTurn], known: Sequence[Statement]) -> tuple
     return find_self_disclosures(said[0], known) if said else ()
 
 
-def _find_problem(job: QueuedQuestion[int]) -> BaseException | None:
+def _read(read: Callable[[], tuple[T, ...]], *, required: bool) -> tuple[T, ...]:
+    """What is read of the store. Where that fails and it is not required, nothing."""
+    try:
+        return read()
+    except ConvagentError:
+        if required:
+            raise
+        return ()
+
+
+def _find_problem(job: QueuedQuestion[Any]) -> BaseException | None:
     return AnswerCancelledError("the answer was stopped") if job.future.cancelled() else job.future.exception()
 
 

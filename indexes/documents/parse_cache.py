@@ -18,6 +18,7 @@ from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.readers import compute_readers_digest
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.database import open_database
+from indexes.storage.private_files import make_private_directory, make_private_file
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
@@ -44,10 +45,11 @@ class ParseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(0o700, parents=True, exist_ok=True)  # these are a person's own texts
+            make_private_directory(path.parent)
+            make_private_file(path)  # these are a person's own texts
             self._database = _open_or_recreate(path)
             self._remove_incomplete_files()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise _unusable_error(path, error) from error
 
     def __enter__(self) -> "ParseCache":
@@ -56,7 +58,7 @@ class ParseCache:
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         """Close the cache. An error of SQLite, such as a full disk, becomes a `RunError`."""
         self._database.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, sqlite3.Error | UnicodeDecodeError):
             raise _unusable_error(self.path, error) from error
 
     def _remove_incomplete_files(self) -> None:
@@ -95,7 +97,11 @@ class ParseCache:
     def load_file(self, name: str) -> ParsedDocument:
         """What was read from a file; an empty document if it is not in the cache."""
         row = self._database.execute("SELECT parsed FROM files WHERE name = ?", (name,)).fetchone()
-        return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
+        try:
+            return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
+        except (msgspec.DecodeError, TypeError, ValueError) as error:
+            what = f"is damaged: what was read of {name} cannot be read ({error})"
+            raise RunError(what, where=str(self.path), remedy="Delete it: it is made anew.") from error
 
     def list_skipped(self) -> dict[str, str]:
         """The files without passages, with the reasons."""
@@ -164,10 +170,11 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
         return _open_current(path)
     except sqlite3.OperationalError:  # locked for too long, or not writable: it is not damaged
         raise
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).unlink()
+        make_private_file(path)
         return _open_current(path)
 
 

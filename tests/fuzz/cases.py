@@ -23,7 +23,7 @@ from tests.fuzz.mutators import LINE_WAYS, PACKED, Mutator, broken, packed, rest
 from tests.fuzz.reading import GuardedReader
 from tests.fuzz.seeds import EDITIONS, ENDINGS, Seeds, plant
 
-READ_EVERY = 5  # of all cases, one is a hostile document given to its reader
+READ_EVERY = 20  # of all cases, one is a hostile document given to its reader
 CLEAN = (0, 2, 4, 5)
 MOST_SAID = 20_000  # characters of an error: more is no help
 SHORT_RUN = ("-k", "5", "--context-passages", "2")
@@ -233,7 +233,7 @@ def touche(case: Case) -> Iterator[Step]:
     out = case.place / "out"
     arguments = (
         "touche",
-        "-i",
+        "--input",
         given,
         "-o",
         out,
