@@ -1,5 +1,6 @@
 """What commands print of their results: runs, indexes, models, measures, problems, kept conversations."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -266,13 +267,16 @@ def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -
 
 
 def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]":
-    """A function to call once the server listens: it logs the address, where what is asked goes, and who can reach it.
+    """A function to call once the server listens: it says the address, where what is asked goes, and who can reach it.
 
     The browser is not given the address, which other users would see among the processes, but a file that leads there.
     """
 
     def on_start(start: "ServerStart") -> None:
-        log.info("convagent answers at %s (Ctrl-C ends it). %s", start.address_with_token, start.destination)
+        if log.isEnabledFor(logging.INFO):  # not as a line of the log, where tokens are hidden
+            typer.echo(
+                f"convagent answers at {start.address_with_token} (Ctrl-C ends it). {start.destination}", err=True
+            )
         if start.listens != start.address:
             log.info("it listens on %s (a proxy shows it at the address above)", start.listens)
         for warning in start.warnings:
