@@ -1,5 +1,6 @@
 """What commands print of their results: runs, indexes, models, measures, problems, kept conversations."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -266,13 +267,16 @@ def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -
 
 
 def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]":
-    """A function to call once the server listens: it logs the address, where what is asked goes, and who can reach it.
+    """A function to call once the server listens: it says the address, where what is asked goes, and who can reach it.
 
     The browser is not given the address, which other users would see among the processes, but a file that leads there.
     """
 
     def on_start(start: "ServerStart") -> None:
-        log.info("convagent answers at %s (Ctrl-C ends it). %s", start.address_with_token, start.destination)
+        if log.isEnabledFor(logging.INFO):  # not as a line of the log, where tokens are hidden
+            typer.echo(
+                f"convagent answers at {start.address_with_token} (Ctrl-C ends it). {start.destination}", err=True
+            )
         if start.listens != start.address:
             log.info("it listens on %s (a proxy shows it at the address above)", start.listens)
         for warning in start.warnings:
@@ -307,6 +311,11 @@ def show_new_user(name: str, token: str, path: Path) -> None:
     log.info("%s: %s may ask. The token is shown this once; only a hash of it is kept:", path, name)
     typer.echo(token)
     log.info("Opened once with ?token=TOKEN at the end of the server's address, it signs a browser in.")
+
+
+def show_forgotten(name: str, chats: int, statements: int) -> None:
+    """What of a user was deleted."""
+    log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
 
 
 def show_users(names: "Sequence[str]") -> None:
