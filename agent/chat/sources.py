@@ -12,6 +12,7 @@ from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
+from schemas.progress import StageProgress
 
 
 def resolve_source(docs: Path | None, index: Path | None) -> Path:
@@ -28,13 +29,13 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     return directory.resolve()
 
 
-def open_source(source: Path, embedder: Embedder | None) -> PassageIndex:
+def open_source(source: Path, embedder: Embedder | None, progress: StageProgress = stage_progress) -> PassageIndex:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
     Raises what `PassageIndex` and `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return PassageIndex(source)
-    documents = open_documents(source, find_cache_directory(), embedder, stage_progress)
+    documents = open_documents(source, find_cache_directory(), embedder, progress)
     show_documents(documents.reading)
     return documents.index

@@ -249,6 +249,11 @@ def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -
     log.info("%s: %d topics", path, topics)
 
 
+def report_mcp_start(url: str, token: str) -> None:
+    """Where the server listens, and what its clients have to send. It is said on stderr, however quiet it is to be."""
+    typer.echo(f"convagent: listening at {url}; Ctrl-C ends it\nAuthorization: Bearer {token}", err=True)
+
+
 def report_server_start(*, open_browser: bool) -> "Callable[[str], None]":
     """A function to call with the server's address once it listens: it logs the address, and who can reach it."""
 
