@@ -88,14 +88,14 @@ async def run_call(work: Callable[[CallProgress], T], report: Report, limiter: a
 
     Raises `ConvagentError`, whatever goes wrong.
     """
-    progress = CallProgress()
+    progress, finished = CallProgress(), anyio.Event()
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_report_changes, progress, report)
+            tasks.start_soon(_report_changes, progress, report, finished)
             found = await anyio.to_thread.run_sync(
                 partial(_work, work, progress), abandon_on_cancel=True, limiter=limiter
             )
-            tasks.cancel_scope.cancel()
+            finished.set()
     finally:
         progress.token.cancel()
     if isinstance(found, ConvagentError):
@@ -115,11 +115,12 @@ def _work(work: Callable[[CallProgress], T], progress: CallProgress) -> T | Conv
         return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
 
 
-async def _report_changes(progress: CallProgress, report: Report) -> None:
-    """Tell of progress whenever there was some, until it is cancelled. What is told grows, as the protocol wants."""
+async def _report_changes(progress: CallProgress, report: Report, finished: anyio.Event) -> None:
+    """Tell of progress whenever there was some, until all is done. What is told grows, as the protocol wants it."""
     told = 0.0
-    while True:
-        await anyio.sleep(POLL_SECONDS)
+    while not finished.is_set():
+        with anyio.move_on_after(POLL_SECONDS):
+            await finished.wait()
         if (done := progress.done) > told:
             told = done
             await report(done, progress.total, progress.message)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from agent.mcp.protocol_streams import IncomingLines, ProtocolStreams, keep_for_
 from schemas.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
+    from anyio import CancelScope
     from mcp.server.lowlevel.server import Server
 
 EXTRA = "mcp"
@@ -42,7 +44,11 @@ def serve_on_stdio(request: LibraryRequest) -> None:
         server = load_server(library)
         import anyio
 
-        anyio.run(_run_on_stdio, server, streams)
+        handler = signal.getsignal(signal.SIGTERM)
+        is_terminated = anyio.run(_serve_until_terminated, server, streams)
+        signal.signal(signal.SIGTERM, handler)
+        if is_terminated:
+            signal.raise_signal(signal.SIGTERM)  # what it comes to is the command line's affair
 
 
 def serve_on_port(request: LibraryRequest, port: int, on_start: Callable[[str, str], object]) -> None:
@@ -82,10 +88,27 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-async def _run_on_stdio(server: "Server[Any]", streams: ProtocolStreams) -> None:
+async def _serve_until_terminated(server: "Server[Any]", streams: ProtocolStreams) -> bool:
+    """Serve until the client goes away or SIGTERM comes; whether it came. A signal ends tasks, it breaks none."""
+    import anyio
+
+    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_serve_client, server, streams, tasks.cancel_scope)
+            async for _ in signals:
+                tasks.cancel_scope.cancel()
+                return True
+    return False
+
+
+async def _serve_client(server: "Server[Any]", streams: ProtocolStreams, scope: "CancelScope") -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
     lines, output = cast("Any", IncomingLines(streams.input)), anyio.wrap_file(streams.output)
-    async with stdio_server(lines, output) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    try:
+        async with stdio_server(lines, output) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    except* BrokenPipeError:  # the client is gone
+        pass
+    scope.cancel()
