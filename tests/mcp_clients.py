@@ -79,6 +79,17 @@ def on_stdio(data: Path, *arguments: str | Path) -> StdioServerParameters:
     return StdioServerParameters(command=program, args=rest, env=environment(data))
 
 
+@asynccontextmanager
+async def connect(url: str, authorization: str) -> AsyncIterator[Any]:
+    """A transport for the SDK's client, to a server that listens."""
+    headers = {"Authorization": authorization}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
+
+
 @dataclass(frozen=True, slots=True)
 class PortServer:
     """A server that listens."""
@@ -87,15 +98,9 @@ class PortServer:
     token: str
     process: "subprocess.Popen[str]"
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Any]:
+    def connect(self) -> Any:
         """A transport for the SDK's client."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as client,
-            streamable_http_client(self.url, http_client=client) as streams,
-        ):
-            yield streams
+        return connect(self.url, f"Bearer {self.token}")
 
 
 @contextmanager

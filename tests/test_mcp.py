@@ -3,8 +3,8 @@
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,23 @@ import anyio
 import httpx
 import jsonschema
 import msgspec
+import pexpect
 import psutil
 import pytest
+import uvicorn
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from agent.chat.cancellation import CancellationToken
 from agent.chat.document_index import open_documents
 from agent.mcp.calls import CallProgress
 from agent.mcp.conversations import MAX_CONVERSATIONS, MAX_TURNS, Conversations
+from agent.mcp.http import HOST, PATH, configure_uvicorn, make_app
 from agent.mcp.library import Library, LibraryRequest
 from agent.mcp.records import to_document_uri
-from agent.mcp.resources import PAGE
+from agent.mcp.resources import MAX_TEXT, PAGE
 from agent.mcp.server import PROMPT, make_server
+from agent.serve.listening import open_socket, to_url
 from agent.terminal.progress import stage_progress
 from indexes.documents.passage_ids import escape_name
 from indexes.passage_index import PassageIndex
@@ -39,6 +44,8 @@ from tests.mcp_clients import (
     Reports,
     call,
     command,
+    connect,
+    environment,
     on_port,
     on_stdio,
     read_text,
@@ -216,6 +223,28 @@ def test_documents_are_resources_page_by_page_whatever_their_names(notes: Path) 
     assert texts == {to_document_uri(escape_name(f"sub/{name}")): text for name, text in odd.items()}
 
 
+def test_the_documents_of_an_index_can_be_read(example_index: PassageIndex) -> None:
+    async def conversation(client: Client) -> str:
+        listed = (await client.list_resources()).resources
+        return await read_text(client, next(resource.uri for resource in listed if resource.name == "garden-04"))
+
+    with closing(open_library(example_index.directory)) as opened:
+        text = talk(conversation, make_server(opened))
+    assert "Coral bells" in text
+
+
+def test_a_document_is_cut_where_it_is_very_long(notes: Path) -> None:
+    (notes / "long.txt").write_text("\n\n".join(f"Paragraph {number} is about the alder." for number in range(40_000)))
+
+    async def conversation(client: Client) -> str:
+        return await read_text(client, "convagent://documents/long.txt")
+
+    with closing(open_library(notes)) as opened:
+        text = talk(conversation, make_server(opened))
+    assert len(text) < MAX_TEXT + 100
+    assert text.endswith("[The rest is left out: search_passages finds it.]")
+
+
 # The same ranking as the command line
 
 
@@ -358,18 +387,35 @@ class Gate:
         await anyio.to_thread.run_sync(self.reached.wait, PATIENCE)
 
 
-async def cancel_when_reached(client: Client, gate: Gate, tool: str, **arguments: Any) -> None:
-    """Call a tool, cancel the call once it is at the gate, and open the gate."""
+@pytest.fixture
+def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once the server knows that a call was cancelled."""
+    known, cancel = threading.Event(), CancellationToken.cancel
+
+    def note(token: CancellationToken) -> None:
+        cancel(token)
+        known.set()
+
+    monkeypatch.setattr(CancellationToken, "cancel", note)
+    return known
+
+
+async def cancel_when_reached(
+    client: Client, gate: Gate, cancelled: threading.Event, tool: str, **arguments: Any
+) -> None:
+    """Call a tool, cancel the call once it is at the gate, and open the gate when the server knows."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: client.call_tool(tool, arguments))
         await gate.wait()
         tasks.cancel_scope.cancel()
-    await client.list_tools()  # what was sent before has arrived
+    await anyio.to_thread.run_sync(cancelled.wait, PATIENCE)
     gate.open.set()
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_cancelled_call_reads_no_further_document(mode: str, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_call_reads_no_further_document(
+    mode: str, notes: Path, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from agent.chat import document_index
     from indexes.documents import reading
 
@@ -378,7 +424,7 @@ def test_a_cancelled_call_reads_no_further_document(mode: str, notes: Path, monk
     monkeypatch.setattr(document_index, "parse_document", gate)
 
     async def conversation(client: Client) -> int:
-        await cancel_when_reached(client, gate, "search_passages", query="alder")
+        await cancel_when_reached(client, gate, cancelled, "search_passages", query="alder")
         with CallProgress().take_turn(opened._documents, ""):
             read = gate.times
         result = await client.call_tool("search_passages", {"query": "alder", "k": 30})
@@ -390,8 +436,11 @@ def test_a_cancelled_call_reads_no_further_document(mode: str, notes: Path, monk
     assert gate.times == 30, "the next call goes on where the cancelled one stopped"
 
 
+@pytest.mark.parametrize("way", ["in memory", "over HTTP"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_cancelled_question_is_not_answered(mode: str, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_question_is_not_answered(
+    mode: str, way: str, library: Library, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from agent.turn import answer_generation
 
     find, steps = Gate(HybridRetriever.find), list[str]()
@@ -405,15 +454,28 @@ def test_a_cancelled_question_is_not_answered(mode: str, library: Library, monke
     monkeypatch.setattr(answer_generation, "is_writer", note)
 
     async def conversation(client: Client) -> Any:
-        await cancel_when_reached(client, find, "ask", question=JAM)
+        await cancel_when_reached(client, find, cancelled, "ask", question=JAM)
         assistant = library.open_assistant(CallProgress())
         with assistant.lock:  # the cancelled question has let go of it
             answered = list(steps)
         return answered, await client.call_tool("ask", {"question": JAM})
 
-    answered, result = talk(conversation, make_server(library), mode=mode)
+    server = make_server(library)
+    answered, result = talk(conversation, server if way == "in memory" else connect_in_process(server), mode=mode)
     assert answered == []
     assert "two years" in result.structured_content["answer"]
+
+
+@asynccontextmanager
+async def connect_in_process(server: Any) -> AsyncIterator[Any]:
+    """A transport over HTTP to a server that listens in this process."""
+    runner = uvicorn.Server(configure_uvicorn(make_app(server, "token")))
+    with open_socket(HOST, 0) as listening:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runner.serve, [listening])
+            async with connect(f"{to_url(HOST, listening)}{PATH}", "Bearer token") as streams:
+                yield streams
+            runner.should_exit = True
 
 
 # Failures
@@ -618,6 +680,19 @@ def test_what_cannot_be_served_is_told_at_once_on_stderr(
     done = run("mcp", *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
+
+
+def test_the_home_directory_is_found_without_a_shell(data: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_notes(notes, 1)
+    monkeypatch.setenv("HOME", str(notes.parent))
+    found = call(on_stdio(data, "--docs", "~/notes", *NO_MODELS), "search_passages", query="alder")
+    assert found_ids(found) == ["note-000.txt:1-3"]
+
+
+def test_at_a_terminal_it_says_what_it_waits_for(data: Path) -> None:
+    program, *arguments = command("--docs", DOCUMENTS)
+    with pexpect.spawn(program, arguments, env=environment(data), timeout=PATIENCE) as terminal:
+        terminal.expect("Waiting for a client on stdin")
 
 
 def test_without_the_extra_it_says_what_to_install(data: Path) -> None:

@@ -66,10 +66,11 @@ def run_on_port(server: Server[Any], port: int, on_start: Callable[[str, str], o
     token = choose_token()
     with open_socket(HOST, port) as listening, suppress(KeyboardInterrupt, SystemExit):  # as in agent/serve/server.py
         on_start(f"{to_url(HOST, listening)}{PATH}", token)
-        uvicorn.Server(_configure_uvicorn(make_app(server, token))).run(sockets=[listening])
+        uvicorn.Server(configure_uvicorn(make_app(server, token))).run(sockets=[listening])
 
 
-def _configure_uvicorn(app: RequestGuard) -> uvicorn.Config:
+def configure_uvicorn(app: RequestGuard) -> uvicorn.Config:
+    """How the app is served: nothing is logged, and nothing is believed of proxies."""
     return uvicorn.Config(
         app,
         http="h11",

@@ -7,6 +7,7 @@ from agent.mcp.tools import find_passage, list_titles
 from schemas.errors import MissingError, UsageError
 
 PAGE = 100  # documents of one reply
+MAX_TEXT = 1_000_000  # characters of a document that one reply has
 
 
 def list_page(library: Library, cursor: str | None, progress: CallProgress) -> tuple[list[ListedDocument], str | None]:
@@ -21,11 +22,13 @@ def list_page(library: Library, cursor: str | None, progress: CallProgress) -> t
 
 def read_text(library: Library, uri: str, progress: CallProgress) -> str:
     """The text of a document or passage by its address. Raises `MissingError` where there is none."""
+    from agent.turn.whole_documents import WholeDocuments
+
     collection = library.open_documents(progress).collection
     if (id := parse_uri(uri, PASSAGES)) is not None:
         return find_passage(id, collection).text
-    path = parse_uri(uri, DOCUMENTS)
-    documents = collection.open_documents(None)
-    if path is None or documents is None or path not in documents.names:
+    path, documents = parse_uri(uri, DOCUMENTS), WholeDocuments(collection.index)
+    if path is None or collection.is_empty or path not in documents.names:
         raise MissingError(f"there is no resource {uri!r}", remedy="resources/list names the documents.")
-    return "\n\n".join(passage.text for passage in documents.read(path))
+    text = "\n\n".join(passage.text for passage in documents.read(path))
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n\n[The rest is left out: search_passages finds it.]"

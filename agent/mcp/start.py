@@ -1,8 +1,10 @@
 """`convagent mcp`: checks what can be checked at once, and serves until its client goes away or Ctrl-C."""
 
 import gc
+import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 EXTRA = "mcp"
 DEFAULT_INDEX = Path("index")
 INFO_FILE = "convagent-index.json"
+log = logging.getLogger("convagent")
 
 
 def choose_source(docs: Path | None, index: Path | None) -> Path:
@@ -28,6 +31,7 @@ def choose_source(docs: Path | None, index: Path | None) -> Path:
     """
     if docs and index:
         raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
+    docs = docs and docs.expanduser()  # in a client's settings, no shell does
     if docs and not docs.exists():
         raise MissingError("no such file or folder", where=str(docs), remedy="--docs takes a folder of documents.")
     directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
@@ -39,6 +43,8 @@ def choose_source(docs: Path | None, index: Path | None) -> Path:
 
 def serve_on_stdio(request: LibraryRequest) -> None:
     """Serve the program that started this one, until it closes stdin. Nothing but the protocol is on stdout."""
+    if sys.stdin.isatty():
+        log.info("Waiting for a client on stdin; clients start this command themselves. --http listens on a port.")
     streams = keep_for_protocol()
     with closing(Library(request)) as library:
         server = load_server(library)
