@@ -593,8 +593,18 @@ def test_a_client_starts_the_server_itself(mode: str, data: Path) -> None:
 @needs_embedder
 @pytest.mark.model
 def test_a_client_is_answered_with_the_bundled_models(data: Path) -> None:
-    answered = call(on_stdio(data, "--docs", DOCUMENTS), "ask", question=JAM)
-    assert JAM_PASSAGE in [citation["id"] for citation in answered.structured_content["citations"]]
+    """Vectors included, and with nothing else on stdout: llama.cpp converts and loads both models here."""
+    with RawServer(data, *command("--docs", DOCUMENTS)[1:]) as server:
+        server.initialize()
+        server.call(1, "ask", question=JAM)
+        server.call(2, "search_passages", query=JAM, wait=True)
+        answered = server.read_reply(1)["result"]["structuredContent"]
+        if 2 not in replied(server):
+            server.read_reply(2)
+        assert server.end()[0] == 0
+        found = next(reply for reply in server.check_output() if reply.get("id") == 2)["result"]["structuredContent"]
+    assert JAM_PASSAGE in [citation["id"] for citation in answered["citations"]]
+    assert (found["searched_by"], found["passages"][0]["passage"]["id"]) == ("words and meaning", JAM_PASSAGE)
 
 
 def test_listing_the_tools_loads_neither_model_nor_index(data: Path) -> None:
