@@ -8,7 +8,7 @@ NO_AMX := $(shell for flag in -mno-amx-tile -mno-amx-int8 -mno-amx-bf16; do \
 	echo | $(CC) $$flag -E - >/dev/null 2>&1 && printf '%s ' $$flag; done)
 export CMAKE_ARGS ?= -DCMAKE_C_FLAGS="$(NO_AMX)" -DCMAKE_CXX_FLAGS="$(NO_AMX)"
 
-.PHONY: demo test soak check schemas docs clean
+.PHONY: demo test soak check schemas docs man clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -16,6 +16,7 @@ demo: $(READY)
 	$(BIN)/convagent answer examples/topics.json --index demo/index -o demo/run.json
 	$(BIN)/convagent validate demo/run.json --topics examples/topics.json --collection any
 	$(BIN)/convagent show demo/run.trace.jsonl --topic 1
+	@echo "The program is $(BIN)/convagent; \`. $(BIN)/activate\` makes it convagent in this shell."
 
 test: $(READY)
 	$(BIN)/python -m pytest
@@ -35,6 +36,9 @@ schemas: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -c 'import cli, pathlib; from agent.terminal.cli_reference import write_reference; write_reference(cli.app, pathlib.Path("docs/cli.md"))'
+
+man: $(READY)
+	$(BIN)/python -c 'import cli, pathlib; from agent.terminal.man_page import write_man_page; write_man_page(cli.app, pathlib.Path("docs/man"))'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'

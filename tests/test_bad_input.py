@@ -110,7 +110,7 @@ GOOD_UTTERANCES = {
 def test_odd_text_goes_from_end_to_end(case: str, example_index: PassageIndex, tmp_path: Path) -> None:
     text = GOOD_UTTERANCES[case]
     topics = written(tmp_path / "topics.json", with_utterance(text))
-    assert answered(example_index, topics).out.endswith(": valid (1 turns)\n")
+    assert answered(example_index, topics).out.endswith(": valid (1 turn)\n")
     trace = read_trace(tmp_path / "out.trace.jsonl")
     assert [line.answered.query.utterance for line in trace.lines()] == [text]
     shown = call("show", trace.path)
@@ -165,7 +165,7 @@ def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
     assert call("index", "build", passages, "-o", tmp_path / "index").code == 0
     topics = written(tmp_path / "topics.json", with_utterance("How long does rice bread keep?"))
     ended = answered(PassageIndex(tmp_path / "index"), topics)
-    assert ended.out.endswith(": valid (1 turns)\n"), ended.err or ended.out or ended.crash
+    assert ended.out.endswith(": valid (1 turn)\n"), ended.err or ended.out or ended.crash
 
 
 BAD_PASSAGES = {
@@ -255,7 +255,7 @@ BAD_XML = {
 def test_bad_xml_is_named(case: str, tmp_path: Path) -> None:
     written(tmp_path / "topics.xml", BAD_XML[case])
     written(tmp_path / "portal.json", {"arguments": [{"id": "a", "premises": [{"text": "Bread."}]}]})
-    ended = call("touche", "-i", tmp_path, "-o", tmp_path / "out")
+    ended = call("touche", "--input", tmp_path, "-o", tmp_path / "out")
     assert (ended.code, ended.crash) == (5, "")
     assert "topics.xml: is no XML that can be read" in ended.err
     assert not (tmp_path / "out").exists()
@@ -279,7 +279,7 @@ def test_arguments_that_would_end_the_process_are_named(row: str, tmp_path: Path
     written(tmp_path / "topics.xml", "<topics><topic><number>1</number><title>Bread?</title></topic></topics>")
     good = json.dumps({"id": "a", "premises": [{"text": "Bread."}]})
     written(tmp_path / "portal.json", f'{{"arguments": [{good}, {{"id": "b", "premises": {row}}}]}}')
-    ended = call("touche", "-i", tmp_path, "-o", tmp_path / "out")
+    ended = call("touche", "--input", tmp_path, "-o", tmp_path / "out")
     assert (ended.code, ended.crash) == (5, "")
     assert "portal.json:" in ended.err
     assert "broken JSON" in ended.err

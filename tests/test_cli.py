@@ -210,3 +210,34 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_the_version(tmp_path: Path) -> None:
     assert convagent("--version", cwd=tmp_path).stdout.startswith("convagent 0.1")
+
+
+def test_how_much_is_told_may_stand_after_the_command(tmp_path: Path) -> None:
+    for arguments in (["-q", "index", "build"], ["index", "build", "--quiet"], ["index", "-q", "build"]):
+        built = quick(*arguments, EXAMPLES / "passages.jsonl", "-o", "-".join(arguments), cwd=tmp_path)
+        assert (built.returncode, built.stderr) == (0, ""), arguments
+
+
+def test_bare_chat_says_what_it_can_be_asked_over(tmp_path: Path) -> None:
+    ended = quick("chat", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "nothing to ask was named\n  Name your documents, as in --docs ~/notes" in ended.stderr
+
+
+def test_a_trace_without_a_run_can_be_resumed(tmp_path: Path) -> None:
+    """As a killed run leaves it: the way on is named."""
+    (tmp_path / "run.trace.jsonl").write_text("")
+    ended = quick("answer", EXAMPLES / "topics.json", "-o", "run.json", cwd=tmp_path)
+    assert "is of a run that was not finished\n  --resume goes on where it ends" in ended.stderr
+
+
+def test_a_run_in_the_place_of_its_trace_is_told_where_the_trace_is(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    ended = quick("show", "run.json", cwd=tmp_path)
+    assert ended.returncode == 5
+    assert "A run's trace stands beside it: RUN.trace.jsonl." in ended.stderr
+
+
+def test_layers_may_be_told_after_the_command(tmp_path: Path) -> None:
+    ended = convagent("doctor", "--gpu-layers", "many", cwd=tmp_path)
+    assert (ended.returncode, "--gpu-layers many is neither auto nor a number" in ended.stdout) == (4, True)

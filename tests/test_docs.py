@@ -10,6 +10,7 @@ import pytest
 import cli
 from agent.models import learned
 from agent.terminal.cli_reference import render_reference
+from agent.terminal.man_page import write_man_page
 from tests.conftest import EXAMPLES, ROOT, needs_embedder, needs_model, own_settings_left_out
 
 README = ROOT / "README.md"
@@ -60,6 +61,15 @@ def test_the_readme_is_short() -> None:
 
 def test_the_reference_of_commands_is_what_the_program_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text() == render_reference(cli.app), "run `make docs`"
+
+
+def test_the_manual_page_and_the_completions_are_what_the_program_says(tmp_path: Path) -> None:
+    write_man_page(cli.app, tmp_path)
+    for made in tmp_path.iterdir():
+        assert (ROOT / "docs" / "man" / made.name).read_text() == made.read_text(), "run `make man`"
+    page = (tmp_path / "convagent.1").read_text()
+    assert all(f".SS convagent {command}\n" in page for command in ("answer", "index build", "model pull"))
+    assert "\\fB\\-i, \\-\\-index <path>\\fR" in page
 
 
 @pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=page_name)

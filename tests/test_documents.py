@@ -44,8 +44,8 @@ def opened(folder: Path, tmp_path: Path, meanwhile: Meanwhile | None = None) -> 
     """The documents, without vectors. `meanwhile` is done when the files are known and none is read yet."""
 
     @contextmanager
-    def progress(_doing: str, _total: int) -> Iterator[Callable[[int], None]]:
-        if meanwhile:
+    def progress(doing: str, _total: int) -> Iterator[Callable[[int], None]]:
+        if meanwhile and doing == "reading":
             meanwhile()
         yield lambda _done: None
 

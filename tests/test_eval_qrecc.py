@@ -161,7 +161,7 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
         ("{", RUN, "truth.json: is not JSON"),
         ([], RUN, "truth.json: holds no turn"),
         (RUN, RUN, "truth.json: is not a valid qrecc truth file"),
-        (TRUTH[:1] * 2, RUN[:1], "truth.json: has turns twice: 1 problems\n  turn 1_1: stands 2 times\n  Keep one row"),
+        (TRUTH[:1] * 2, RUN[:1], "truth.json: has turns twice: 1 problem\n  turn 1_1: stands 2 times\n  Keep one row"),
         (
             [{name: value for name, value in TRUTH[0].items() if name != "Truth_answer"}],
             RUN,
@@ -175,8 +175,8 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
             load_edition("ikat-2024").run.example,
             "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval",
         ),
-        (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problems\n  turn 1_1: stands 2 times\n  Is it"),
-        (TRUTH[:2], RUN, "run.json: has wrong turns: 1 problems\n  turn 2_1: is not in the truth\n  Is it"),
+        (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problem\n  turn 1_1: stands 2 times\n  Is it"),
+        (TRUTH[:2], RUN, "run.json: has wrong turns: 1 problem\n  turn 2_1: is not in the truth\n  Is it"),
     ],
 )
 def test_files_that_do_not_fit(tmp_path: Path, truth: Any, run: Any, said: str) -> None:

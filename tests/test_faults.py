@@ -57,7 +57,7 @@ COMMANDS = {
     "rank": Command(
         "rank {here}/dialogues.xml -i {here}/index --embedder none -o {out}/run.trec --overwrite", "run.trec"
     ),
-    "touche": Command("touche -i {here}/touche -o {out} --on-error skip --overwrite", "run.txt"),
+    "touche": Command("touche --input {here}/touche -o {out} --on-error skip --overwrite", "run.txt"),
 }
 EVERY = pytest.mark.parametrize(
     "command",

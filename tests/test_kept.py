@@ -5,13 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import llama_cpp
 import pytest
 
 from agent.models.bundled import find_bundled_gguf, requantise, requantised_path
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
 from agent.models.embedding.registry import open_embedder
-from agent.models.hardware import physical_cores, threads_to_use
+from agent.models.hardware import layers_to_offload, physical_cores, threads_to_use
 from agent.models.registry import open_model
+from agent.models.weights import describe_processor
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.files import hash_file
 from schemas.errors import RunError, UsageError
@@ -134,3 +136,28 @@ def test_threads_are_the_physical_cores_unless_set(monkeypatch: pytest.MonkeyPat
     assert threads_to_use() == physical_cores()
     monkeypatch.setenv("CONVAGENT_THREADS", "3")
     assert threads_to_use() == 3
+
+
+@pytest.mark.parametrize("wanted", ["-1", "all", "1.5", "1000", "²"])
+def test_a_number_of_layers_that_cannot_be_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_GPU_LAYERS", wanted)
+    with pytest.raises(UsageError, match=r"--gpu-layers .* is neither auto nor a number up to 999"):
+        layers_to_offload()
+
+
+def test_layers_are_offloaded_where_llama_cpp_can(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it was built for is llama.cpp's own word; here it is asked as it is, and as if it had an accelerator."""
+    monkeypatch.delenv("CONVAGENT_GPU_LAYERS", raising=False)
+    can = llama_cpp.llama_supports_gpu_offload()
+    assert (layers_to_offload() > 0) == can
+    assert ("layers offloaded" in describe_processor()) == can
+    monkeypatch.setattr(llama_cpp, "llama_supports_gpu_offload", lambda: True)
+    assert layers_to_offload() == 999
+    assert describe_processor().endswith(", 999 layers offloaded")
+    monkeypatch.setenv("CONVAGENT_GPU_LAYERS", "12")
+    assert layers_to_offload() == 12
+    monkeypatch.setattr(llama_cpp, "llama_supports_gpu_offload", lambda: False)
+    assert layers_to_offload() == 0
+    assert "--gpu-layers 12: this llama.cpp was built for no accelerator" in caplog.text

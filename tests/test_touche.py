@@ -295,7 +295,7 @@ def test_every_part_can_be_switched_and_then_counts(part: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("part", ["conclusion", "short", "quality"])
 def test_every_part_has_its_flag(part: str, tmp_path: Path) -> None:
-    made = CliRunner().invoke(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path / "out"), f"--{part}"])
+    made = CliRunner().invoke(app, ["touche", "--input", str(FIXTURE), "-o", str(tmp_path / "out"), f"--{part}"])
     assert made.exit_code == 0, made.output
     expected = ranking(replace(RankingOptions(), **{part: True}), tmp_path / "index").hits
     assert read_ranking(tmp_path / "out" / "run.txt").hits == expected
@@ -378,7 +378,7 @@ def test_labels_without_anything_good_are_refused(tmp_path: Path) -> None:
 
 def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
     call = CliRunner().invoke
-    made = call(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path), "-k", "10", "--run-name", "ours"])
+    made = call(app, ["touche", "--input", str(FIXTURE), "-o", str(tmp_path), "-k", "10", "--run-name", "ours"])
     assert made.exit_code == 0, made.output
     assert "54 passages" in made.stderr
     assert "6 topics, 60 lines" in made.stderr
@@ -398,11 +398,11 @@ def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
     [scores] = json.loads(told.stdout)
     assert scores["mean"][RELEVANCE] > 0.65
     assert scores["mean"][QUALITY] > 0.5
-    again = call(app, ["touche", "-i", str(FIXTURE), "-o", str(tmp_path)])
+    again = call(app, ["touche", "--input", str(FIXTURE), "-o", str(tmp_path)])
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
 
 
 def test_a_topic_for_which_nothing_is_found_is_told(tmp_path: Path) -> None:
     odd = given(tmp_path / "in", argument("a"), topics=topics(ONE.replace("Why", "Xyzzy"), ONE.replace("1", "2")))
-    said = CliRunner().invoke(app, ["touche", "-i", str(odd), "-o", str(tmp_path / "out")])
+    said = CliRunner().invoke(app, ["touche", "--input", str(odd), "-o", str(tmp_path / "out")])
     assert "topic 1: nothing found, it is not in the run" in said.stderr

@@ -1,5 +1,7 @@
 """Asking at once: documents are searched by words while their vectors are made."""
 
+import io
+import os
 import re
 import sys
 import threading
@@ -10,16 +12,23 @@ import httpx
 import pexpect
 import pytest
 
+from agent.chat import start
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant_over, open_collection
+from agent.chat.sources import open_source
 from agent.chat.store import Store
 from agent.chat.watching import watch_documents
+from agent.models.embedding.index_vectors import cache_vectors
+from agent.models.protocol import LanguageModel, Listener
+from agent.models.registry import open_model
 from agent.terminal.progress import stage_progress
+from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import CosineStage
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
+from schemas.errors import UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, own_settings_left_out
 from tests.serving import serving_source
 from tests.test_watching import KEEPS, wait_until
@@ -125,7 +134,7 @@ def test_documents_that_change_meanwhile_get_their_vectors(tmp_path: Path, count
         assert "twelve days" in Session(assistant, Store(None)).ask(KEEPS).response.text
         counting.may_go_on.set()
         wait_until(lambda: count_vectors(current) == 22)
-    assert told == ["2 documents read again"]
+    assert told == ["new: jam.md; read again: bread.md"]
 
 
 def test_through_a_pipe_vectors_come_first(tmp_path: Path) -> None:
@@ -172,3 +181,113 @@ def test_the_terminal_shows_progress_below_the_prompt_and_ends_at_once(tmp_path:
         assert child.exitstatus == 0
     finally:
         child.close(force=True)
+
+
+def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, is_open = write_notes(tmp_path / "notes", 3), threading.Event()
+
+    def open_and_tell(model: str, listen: Listener) -> LanguageModel:
+        opened = open_model(model, listen)
+        is_open.set()
+        return opened
+
+    def read_when_open(source: Path, embedder: Embedder | None, seconds: float) -> PassageIndex:
+        assert is_open.wait(PATIENCE)
+        return open_source(source, embedder, seconds)
+
+    monkeypatch.setattr("agent.chat.session.open_model", open_and_tell)
+    monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
+    monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
+    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none"))
+    with pytest.raises(UsageError, match="unknown model"):
+        start.start_chat(start.ChatRequest(folder, model="no-such-model", embedder="none"))
+
+
+def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.chat.watching.SHOWN_SECONDS", 0.0)
+    monkeypatch.setattr("agent.chat.document_index.FEW", 15)
+    folder = write_notes(tmp_path / "notes", 20)
+    for path in folder.glob("*.txt"):
+        os.utime(path, (1, 1))
+    first = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
+    assert "bread.md" in first.reading.read
+    assert (len(first.reading.read), first.reading.waiting, first.is_behind) == (16, 5, True)
+    current = open_collection(str(folder), first.index, None, words_first=True)
+    told: list[str] = []
+    shown: list[str] = []
+    current.tell, current.on_progress = told.append, shown.append
+    assert "nine days" in Session(open_assistant_over(current, "none", None), Store(None)).ask(KEEPS).response.text
+    with watch_documents(current, None):
+        wait_until(lambda: len(current.collection.index) == 21 and told)
+    assert len(told) == 1
+    assert told[0].startswith("new: ")
+    assert told[0].endswith(", and 2 more")
+    assert "I am still reading: 5 of 21 documents" in shown
+    assert shown[-1] == ""
+    again = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
+    assert (again.reading.waiting, again.is_behind) == (0, False)
+
+
+def test_a_large_index_from_before_is_asked_until_the_new_one_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_notes(tmp_path / "notes", 20)
+    before = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
+    assert not before.is_behind
+    (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
+    small = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
+    assert not small.is_behind
+    (folder / "bread.md").write_text("The bread keeps for thirteen days.\n")
+    monkeypatch.setattr("agent.chat.document_index.LARGE", 20)
+    large = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
+    assert (large.is_behind, large.index.directory) == (True, small.index.directory)
+    current = open_collection(str(folder), large.index, None, words_first=True)
+    with watch_documents(current, None):
+        session = Session(open_assistant_over(current, "none", None), Store(None))
+        wait_until(lambda: "thirteen days" in session.ask(KEEPS).response.text)
+
+
+def test_vectors_wait_until_all_documents_are_read(tmp_path: Path, counting: CountingEmbedder) -> None:
+    current = open_by_words(write_notes(tmp_path / "notes", 20), counting)
+    current.all_read.clear()
+    with make_vectors_meanwhile(current, counting):
+        wait_until(lambda: current.progress)
+        assert counting.texts == []
+        current.all_read.set()
+        wait_until(lambda: count_vectors(current) == 21)
+
+
+def test_passages_that_questions_found_get_their_vectors_first(tmp_path: Path, counting: CountingEmbedder) -> None:
+    current = open_by_words(write_notes(tmp_path / "notes", 100), counting)
+    chat = Session(open_assistant_over(current, "none", None), Store(None))
+    counting.may_go_on.clear()
+    with make_vectors_meanwhile(current, counting):
+        wait_until(lambda: current.progress)
+        chat.ask("What is in plot 99?")
+        counting.may_go_on.set()
+        wait_until(lambda: count_vectors(current) == 101)
+    (place,) = (place for place, text in enumerate(counting.texts) if "Plot 99 " in text)
+    assert place < 20  # of 101 in the order of their files
+    assert len(counting.texts) == 101
+
+
+def test_of_too_many_passages_those_found_get_vectors_after_the_first_answer(
+    tmp_path: Path, counting: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.chat.background_vectors.MAX_UNASKED", 10)
+    embedder = cache_vectors(counting)
+    current = open_by_words(write_notes(tmp_path / "notes", 30), embedder)
+    chat = Session(open_assistant_over(current, "none", None), Store(None))
+    with make_vectors_meanwhile(current, embedder):
+        chat.ask("What is in plot 7?")
+        wait_until(lambda: not current.searchable.lacks_vectors)
+        found = len(counting.texts)
+        assert 0 < found <= 31
+        assert count_vectors(current) == 0
+        current.searchable.retriever.find([("plot 7", 1.0)], [("plot 7", 1.0)], 5)
+    assert counting.texts[found:] == ["plot 7"]
+    with make_vectors_meanwhile(open_by_words(tmp_path / "notes", embedder), embedder):
+        pass  # ends although nobody asked

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from indexes.ranking.hybrid import HybridRetriever
 from indexes.ranking.vectors import Embedder
 from schemas.records import Plan
 
+MAX_WANTED = 200  # passages: those of some questions
 Listener = Callable[[str], object]
 log = logging.getLogger("convagent")
 
@@ -39,10 +41,12 @@ class CurrentCollection:
         self._embedder, self._plan, self._words_first = embedder, plan, words_first
         self._turn = threading.Lock()  # of those who replace
         self.tell: Listener = log.info  # is told in a few words what became of the documents
+        self.wanted: deque[str] = deque(maxlen=MAX_WANTED)  # passages whose vectors are likely to be used first
         self.progress = ""  # of what is made meanwhile
         self.on_progress: Listener = bool  # is told of each change of it
-        self.replaced, self.idle = threading.Event(), threading.Event()
+        self.replaced, self.idle, self.all_read = threading.Event(), threading.Event(), threading.Event()
         self.idle.set()
+        self.all_read.set()  # unless somebody is reading documents, before which vectors are not worth making
         self.replace(collection)
 
     @property

@@ -6,7 +6,9 @@ another name is built. So two processes may open a folder at once, and an interr
 """
 
 import hashlib
+import math
 import shutil
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.progress import StageProgress
 from schemas.records import Problem
 
+FEW = 50  # files that nobody waits for long: they are always read
+LARGE = 20_000  # passages, whose index takes more than a moment to build
 MAX_INDEXES = 3  # kept of one folder: somebody else may still have the one before open
 MAX_REASONS = 5  # reasons in the error that nothing could be read
 
@@ -33,10 +37,12 @@ class ReadingReport:
     """What came of reading a folder. Files are named by their paths below it."""
 
     read: tuple[str, ...]  # read this time
+    new: tuple[str, ...]  # those of them that had not been read before
     unchanged: tuple[str, ...]  # read before, and not changed since
     gone: tuple[str, ...]  # read before, and no longer there
     skipped: tuple[Problem, ...]  # left out, with the reasons
     notes: tuple[Problem, ...]  # oddities of the files read this time
+    waiting: int = 0  # new and changed files that there was no time for: they are as they were
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +51,28 @@ class DocumentIndex:
 
     index: PassageIndex
     reading: ReadingReport
+    is_behind: bool = False  # whether it is not of all documents as they are now, for want of time
 
 
-def open_documents(folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress) -> DocumentIndex:
+def open_documents(
+    folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress, seconds: float = math.inf
+) -> DocumentIndex:
     """The index of a folder's documents (or of one document), up to date.
 
-    Files that did not change are not read again, and no text is embedded twice. If several processes open a folder,
-    one builds the index and the others wait for it. Raises `MissingError` if there is no such folder,
-    `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be written.
+    Files that did not change are not read again, and no text is embedded twice. With a limit of `seconds` files are
+    read for about as long, the newest first, and a large index from before is opened in the place of a new one. If
+    several processes open a folder, one builds the index and the others wait for it. Raises `MissingError` if there
+    is no such folder, `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be written.
     """
     listing = list_documents(folder.resolve())
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
     with ParseCache(home / "files.sqlite") as parse_cache:
-        reading = _update_cache(parse_cache, listing, progress)
+        reading = _update_cache(parse_cache, listing, progress, seconds)
         if not parse_cache.list_documents():
             raise _make_unreadable_error(folder, reading)
-        index = _open_or_build_index(parse_cache, home, listing.root)
-    return DocumentIndex(_add_vectors(index, embedder, progress), reading)
+        older = _find_large_index(parse_cache, home) if seconds < math.inf else None
+        index = older or _open_or_build_index(parse_cache, home, listing.root, progress)
+    return DocumentIndex(_add_vectors(index, embedder, progress), reading, bool(older or reading.waiting))
 
 
 @dataclass(slots=True)
@@ -72,18 +83,29 @@ class _Outcomes:
     unchanged: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
+    waiting: int = 0
 
 
-def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProgress) -> ReadingReport:
-    """Read new and changed files into the cache, one by one, and remove those that are gone."""
+def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProgress, seconds: float) -> ReadingReport:
+    """Read new and changed files into the cache, one by one, and remove those that are gone.
+
+    After so many seconds from the first, whose reader was loaded by then, the others wait, unless they are few.
+    """
+    end = math.inf
     cached = parse_cache.list_files()
     files = {escape_name(name): listing.root / name for name in listing.names}
+    if seconds < math.inf:
+        files = dict(sorted(files.items(), key=lambda file: -_read_time(file[1])))
     gone = tuple(name for name in cached if name not in files)
     parse_cache.remove_files(gone)
     found = _Outcomes(skipped=list(listing.skipped))
     with progress("reading", len(files)) as tick:
         for number, (name, path) in enumerate(files.items(), start=1):
             try:
+                is_late = time.monotonic() > end and len(files) - number >= FEW
+                if is_late and _must_wait(parse_cache, path, cached.get(name)):
+                    found.waiting += 1
+                    continue
                 notes = _update_file(parse_cache, name, path, cached.get(name))
             except (MissingError, InvalidInputError) as error:
                 parse_cache.remove_files([name])
@@ -92,13 +114,28 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
                 (found.unchanged if notes is None else found.read).append(name)
                 found.notes += [Problem(name, note) for note in notes or ()]
             tick(number)
+            end = min(end, time.monotonic() + seconds) if found.read else end
     reasons = parse_cache.list_skipped()
     skipped = sorted(
         [*found.skipped, *(Problem(name, reason) for name, reason in reasons.items())],
         key=lambda problem: problem.where,
     )
     read, unchanged = (tuple(name for name in names if name not in reasons) for names in (found.read, found.unchanged))
-    return ReadingReport(read, unchanged, gone, tuple(skipped), tuple(found.notes))
+    new = tuple(name for name in read if name not in cached)
+    return ReadingReport(read, new, unchanged, gone, tuple(skipped), tuple(found.notes), found.waiting)
+
+
+def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -> bool:
+    """Whether a file is left as it was where there is no more time: it changed, and there are documents to ask."""
+    return not (cached and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
+
+
+def _read_time(path: Path) -> float:
+    """When a file was last changed; 0 where it is not there."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _update_file(parse_cache: ParseCache, name: str, path: Path, cached: CachedFile | None) -> tuple[str, ...] | None:
@@ -126,7 +163,19 @@ def _make_unreadable_error(folder: Path, reading: ReadingReport) -> InvalidInput
     return InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
 
 
-def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path) -> PassageIndex:
+def _find_large_index(parse_cache: ParseCache, home: Path) -> PassageIndex | None:
+    """The newest index of this folder, if it is large and another one is due."""
+    others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
+    if not others or (home / f"index-{parse_cache.compute_state()}").exists():
+        return None
+    try:
+        newest = PassageIndex(others[-1])
+    except (MissingError, InvalidInputError):
+        return None
+    return newest if len(newest) > LARGE else None
+
+
+def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progress: StageProgress) -> PassageIndex:
     """The index of what is in the cache. It is built if there is none, or only a damaged one."""
     with parse_cache.lock_out_writers():
         directory = home / f"index-{parse_cache.compute_state()}"
@@ -136,7 +185,9 @@ def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path) -> Pas
             shutil.rmtree(directory, ignore_errors=True)
         for left in home.glob(".index-*"):  # by a process that was ended while it built one
             shutil.rmtree(left, ignore_errors=True)
-        build_index(CachedCorpus(parse_cache, root), directory, skip_problems=False, progress=lambda: None)
+        corpus = CachedCorpus(parse_cache, root)
+        with progress("indexing", len(corpus.documents)) as tick:
+            build_index(corpus, directory, skip_problems=False, progress=lambda: tick(corpus.documents_read))
         others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
         for old in others[:-MAX_INDEXES]:
             shutil.rmtree(old, ignore_errors=True)

@@ -26,7 +26,7 @@ from agent.chat.small_talk import (
 )
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.protocol import Conversation
+from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.turn.answer_generation import is_writer
 from agent.turn.extractive_answer import says_not_found
@@ -79,6 +79,20 @@ class CallForwarder:
             yield
         finally:
             self.observer = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A language model, and what forwards its calls."""
+
+    llm: LanguageModel
+    calls: CallForwarder
+
+
+def open_and_forward(model: str) -> OpenedModel:
+    """The model of that name, with its calls forwarded to whoever waits. Raises what `open_model` raises."""
+    calls = CallForwarder()
+    return OpenedModel(open_model(model, calls), calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +193,10 @@ class Assistant:
             tools = replace(
                 self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show
             )
-            return answer_turn_or_fall_back(turn, history, ptkb, tools)
+            result = answer_turn_or_fall_back(turn, history, ptkb, tools)
+            if searchable.lacks_vectors:
+                self.current.wanted.extend(hit.id for hit in result.hits)
+            return result
 
 
 def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
@@ -206,13 +223,20 @@ def open_collection(
 
 
 def open_assistant_over(
-    current: CurrentCollection, model: str, embedder: Embedder | None, scope: str = EVERYWHERE
+    current: CurrentCollection,
+    model: str,
+    embedder: Embedder | None,
+    scope: str = EVERYWHERE,
+    opened: OpenedModel | None = None,
 ) -> Assistant:
-    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises."""
-    calls = CallForwarder()
-    searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
-    tools = Tools(open_model(model, calls), searcher.search, searcher.read, PLAN, embedder)
-    return Assistant(current, model, scope, tools, calls)
+    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises.
+
+    The model of that name may have been opened before.
+    """
+    opened = opened or open_and_forward(model)
+    searcher = Searcher.over(current.searchable.retriever, PLAN, opened.calls)
+    tools = Tools(opened.llm, searcher.search, searcher.read, PLAN, embedder)
+    return Assistant(current, model, scope, tools, opened.calls)
 
 
 @dataclass(slots=True)

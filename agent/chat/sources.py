@@ -1,6 +1,9 @@
 """What a conversation asks: an index, or a folder of documents, whose index is brought up to date first."""
 
+import logging
+import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.chat.document_index import open_documents
@@ -25,17 +28,43 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     if docs:
         return docs.resolve()
     directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
+    if not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
+        remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
+        raise UsageError("nothing to ask was named", remedy=remedy)
     read_info(directory)
     return directory.resolve()
 
 
-def open_source(source: Path, embedder: Embedder | None, progress: StageProgress = stage_progress) -> PassageIndex:
+READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
+log = logging.getLogger("convagent")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """The passages of an index or a folder."""
+
+    index: PassageIndex
+    is_behind: bool  # whether it is not of all documents as they are now, for want of time
+
+
+def read_source(
+    source: Path, embedder: Embedder | None, seconds: float = math.inf, progress: StageProgress = stage_progress
+) -> OpenedSource:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
-    Raises what `PassageIndex` and `open_documents` raise.
+    Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `PassageIndex` and
+    `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
-        return PassageIndex(source)
-    documents = open_documents(source, find_cache_directory(), embedder, progress)
+        return OpenedSource(PassageIndex(source), is_behind=False)
+    documents = open_documents(source, find_cache_directory(), embedder, progress, seconds)
     show_documents(documents.reading)
-    return documents.index
+    return OpenedSource(documents.index, documents.is_behind)
+
+
+def open_source(source: Path, embedder: Embedder | None, seconds: float = math.inf) -> PassageIndex:
+    """The same, for somebody who is told that not all was read. Errors are those of `read_source`."""
+    opened = read_source(source, embedder, seconds)
+    if opened.is_behind:
+        log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
+    return opened.index

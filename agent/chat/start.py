@@ -1,18 +1,18 @@
 """Starting a conversation at the terminal: opens the store, the passages and the model, then talks."""
 
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
-from agent.chat.sources import open_source, resolve_source
+from agent.chat.sources import READING_SECONDS, open_source, resolve_source
 from agent.chat.store import Store, open_store
 from agent.chat.terminal import export_conversation, run_chat
 from agent.chat.watching import watch_documents
-from agent.models.embedding.index_vectors import cache_vectors
-from agent.models.embedding.registry import open_embedder
 from schemas.errors import MissingError, UsageError
 
 
@@ -44,18 +44,19 @@ def start_chat(request: ChatRequest) -> bool:
         source = Path(store.read_source(chat))
     else:
         source = resolve_source(request.docs, request.index)
-    embedder = open_embedder(request.embedder)
-    if embedder and not request.incognito:
-        embedder = cache_vectors(embedder)
+    models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
-    before = None if words_first else embedder
-    current = open_collection(str(source), open_source(source, before), embedder, words_first=words_first)
+    before = None if words_first else models.find_embedder()
+    in_haste = words_first and not request.only  # which names documents: they must all be known
+    index = open_source(source, before, READING_SECONDS if in_haste else math.inf)
+    embedder = models.find_embedder()
+    current = open_collection(str(source), index, embedder, words_first=words_first)
     only = require_scope(request.only or EVERYWHERE, current.collection)
 
     def opener(model: str) -> Assistant:
         return open_assistant_over(current, model, embedder, only)
 
-    assistant = opener(request.model)
+    assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     session.scope = only if request.only else None
     with watch_documents(current, before), make_vectors_meanwhile(current, embedder):

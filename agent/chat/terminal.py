@@ -263,6 +263,8 @@ class Terminal:
         if self.session.chat is None:
             raise UsageError("there is nothing to export yet")
         path = Path(os.path.expanduser(argument))  # noqa: PTH111 - leaves an unknown user's name as it is
+        if path.exists():
+            raise UsageError("exists already", where=str(path), remedy="Give another name: /export FILE.")
         export_conversation(self.session.store, self.session.chat, path, overwrite=False)
         self._say(f"written to {path}", "dim")
 

@@ -5,7 +5,7 @@ One thread waits for the operating system to report changes, or looks for them w
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,8 +24,9 @@ from schemas.records import Problem
 
 QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
+SHOWN_SECONDS = 1.0  # between two looks at how far reading is
 POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not reported
-LISTED = 3  # files left out that are named in one message
+LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
 NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
 Changes = set[tuple[Any, str]]  # kinds of change and paths, as `watchfiles` reports them
@@ -74,6 +75,7 @@ class DocumentWatcher:
             self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
             reason = self.follow_until_ended(polling=True)
         if reason:
+            self.refresh()  # at the start not all may have been read
             self.current.tell(f"{reason}: I notice changed documents only when I am started again.")
 
     def follow_until_ended(self, *, polling: bool) -> str:
@@ -132,6 +134,7 @@ class DocumentWatcher:
     def refresh(self) -> None:
         """Read what changed, and let the next question be asked of it. What came of it is told."""
         before = self.current.collection
+        self.current.all_read.clear()
         try:
             documents = open_documents(self.source, find_cache_directory(), self.embedder, self._count_until_ended)
         except _WatchEndedError:
@@ -146,12 +149,16 @@ class DocumentWatcher:
             if before.is_empty or documents.index.directory != before.index.directory:
                 self.current.replace(Collection(before.source, documents.index))
             self._tell_reading(documents.reading)
+        finally:
+            self.current.all_read.set()
 
     def _tell_reading(self, reading: ReadingReport) -> None:
         """Tell what was read this time and what is gone, with the files that are newly left out."""
-        counted = {"read again": len(reading.read), "gone": len(reading.gone)}
-        if parts := [f"{_count_documents(count)} {what}" for what, count in counted.items() if count]:
-            self.current.tell(", ".join(parts))
+        unknown = set(reading.new)
+        again = [name for name in reading.read if name not in unknown]
+        told = {"new": reading.new, "read again": again, "gone": reading.gone}
+        if parts := [f"{what}: {_name_documents(names)}" for what, names in told.items() if names]:
+            self.current.tell("; ".join(parts))
         left_out = frozenset(reading.skipped)
         new = sorted(left_out - (left_out if self._left_out is None else self._left_out), key=str)
         for line in list_with_limit(new, LISTED):
@@ -159,14 +166,26 @@ class DocumentWatcher:
         self._left_out = left_out
 
     @contextmanager
-    def _count_until_ended(self, _stage: str, _total: int) -> Iterator[Callable[[int], None]]:
-        """A `StageProgress` that shows nothing, and gives up once the program ends."""
+    def _count_until_ended(self, stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress` that is shown beside the question where it takes long, and gives up once the program ends.
 
-        def tick(_done: int) -> None:
+        Every file is ticked: only some of it is shown, for drawing takes time.
+        """
+        began = shown = time.monotonic()
+
+        def tick(done: int) -> None:
+            nonlocal shown
             if self.ended.is_set():
                 raise _WatchEndedError
+            if time.monotonic() - shown > SHOWN_SECONDS:
+                shown = time.monotonic()
+                self.current.show_progress(f"I am still {stage}: {done} of {total} documents")
 
-        yield tick
+        try:
+            yield tick
+        finally:
+            if shown > began:
+                self.current.show_progress("")
 
 
 def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:
@@ -180,8 +199,8 @@ def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:
             yield
 
 
-def _count_documents(count: int) -> str:
-    return f"{count} {'document' if count == 1 else 'documents'}"
+def _name_documents(names: Sequence[str]) -> str:
+    return ", ".join(list_with_limit(names, LISTED, "and {} more"))
 
 
 def explain_polling(folder: Path) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent.chat.store import Store
     from indexes.ranking.vectors import Embedder
 
-LOADING = "loading the models"
+LOADING, READING = "loading the models", "waiting for the documents to be read"
 log = logging.getLogger("convagent")
 
 
@@ -55,20 +55,22 @@ class Library:
 
     def open_documents(self, progress: CallProgress) -> "CurrentCollection":
         """The passages, up to date. Raises what opening an index or a folder raises."""
-        with progress.take_turn(self._documents, "waiting for the documents to be read"):
+        with progress.take_turn(self._documents, READING):
             if self._current is None:
                 self._current = self._read_documents(progress)
             return self._current
 
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
         from agent.chat.session import open_collection
-        from agent.chat.sources import open_source
+        from agent.chat.sources import READING_SECONDS, read_source
         from agent.chat.watching import watch_documents
 
         source = self.request.source
-        index = open_source(source, None, progress.count_stage)
-        current = open_collection(str(source), index, None, words_first=True)
+        opened = read_source(source, None, READING_SECONDS, progress.count_stage)
+        current = open_collection(str(source), opened.index, None, words_first=True)
         progress.token.raise_if_cancelled()
+        if opened.is_behind:
+            current.all_read.clear()  # until the watcher has read the rest
         self._background.enter_context(watch_documents(current, None))
         return current
 
@@ -102,9 +104,15 @@ class Library:
         embedder = open_embedder(self.request.embedder)
         return cache_vectors(embedder) if embedder and not self.request.incognito else embedder
 
+    def wait_for_documents(self, progress: CallProgress) -> "CurrentCollection":
+        """The passages of all documents: where these are many, the first call does not wait for all of them."""
+        current = self.open_documents(progress)
+        progress.wait_until(current.all_read.wait, lambda: current.progress or READING)
+        return current
+
     def wait_for_vectors(self, progress: CallProgress) -> None:
         """Wait until the embedding model and all vectors are there, or will not be."""
-        current = self.open_documents(progress)
+        current = self.wait_for_documents(progress)
         progress.wait_until(self._wait_for_embedder, lambda: LOADING)
         progress.wait_until(self._wait_for_maker, lambda: current.progress or progress.message)
 
@@ -130,6 +138,13 @@ class Library:
         if lacks_vectors:
             return (current and current.progress) or "Searched by words: not all vectors are made."
         return ""
+
+    def explain_documents(self) -> str:
+        """That not all documents are read, and how many are; "" where they are."""
+        current = self._current
+        if current is None or current.all_read.is_set():
+            return ""
+        return f"Not all documents are known yet. {current.progress}".rstrip()
 
     def open_assistant(self, progress: CallProgress) -> "Assistant":
         """What answers. Raises what opening the models raises."""

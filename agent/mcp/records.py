@@ -102,9 +102,9 @@ class SearchResult(msgspec.Struct, frozen=True):
 
     searched_by: Literal["words", "words and meaning"]
     passages: list[FoundPassage]
-    note: Annotated[
-        str, Meta(description="Why it was searched by words alone, where that changes or can be changed.")
-    ] = ""
+    note: Annotated[str, Meta(description="Why words alone, or not all documents, were searched; empty otherwise.")] = (
+        ""
+    )
 
     @property
     def links(self) -> list[Link]:
@@ -172,6 +172,7 @@ class AskResult(msgspec.Struct, frozen=True):
     only: Annotated[str, Meta(description="What the conversation is kept to from here on; empty for all documents.")]
     knowing: Annotated[list[str], Meta(description="What of the statements about the person was taken into account.")]
     citations: list[Citation]
+    note: Annotated[str, Meta(description="That not all documents are known yet; empty otherwise.")] = ""
 
     @property
     def links(self) -> list[Link]:
@@ -179,7 +180,7 @@ class AskResult(msgspec.Struct, frozen=True):
 
     def describe(self) -> str:
         sources = "\n".join(f"[{source.number}] {source.id}  {source.title}".rstrip() for source in self.citations)
-        return _join_paragraphs(self.answer, sources, f"conversation_id: {self.conversation_id}")
+        return _join_paragraphs(self.answer, sources, self.note, f"conversation_id: {self.conversation_id}")
 
 
 class AboutMeResult(msgspec.Struct, frozen=True):

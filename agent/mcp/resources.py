@@ -14,7 +14,7 @@ def list_page(library: Library, cursor: str | None, progress: CallProgress) -> t
     """Some documents from a cursor on, and the cursor of the next ones. Raises `UsageError` for one that is none."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal()):
         raise UsageError(f"{cursor!r} is no cursor of this list")
-    collection = library.open_documents(progress).collection
+    collection = library.wait_for_documents(progress).collection
     documents, start = collection.list_documents(), int(cursor or 0)
     end = start + PAGE
     return list_titles(documents[start:end], collection), str(end) if end < len(documents) else None

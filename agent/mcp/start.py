@@ -27,7 +27,7 @@ log = logging.getLogger("convagent")
 def choose_source(docs: Path | None, index: Path | None) -> Path:
     """The folder or index to search: what `resolve_source` says, without loading what reads it.
 
-    Raises `UsageError` where both are named, `MissingError` where it is not there.
+    Raises `UsageError` where both are named, or nothing is, `MissingError` where it is not there.
     """
     if docs and index:
         raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
@@ -35,6 +35,9 @@ def choose_source(docs: Path | None, index: Path | None) -> Path:
     if docs and not docs.exists():
         raise MissingError("no such file or folder", where=str(docs), remedy="--docs takes a folder of documents.")
     directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
+    if not docs and not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
+        remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
+        raise UsageError("nothing to search was named", remedy=remedy)
     if not docs and not (directory / INFO_FILE).exists():
         remedy = "Give --docs FOLDER, or build an index with `convagent index build PASSAGES... -o DIR`."
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy)

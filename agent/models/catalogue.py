@@ -8,6 +8,7 @@ from typing import Literal
 
 from agent.models.bundled import find_bundled_gguf
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.embedding.minilm_package import pull_minilm
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
 from agent.models.registry import check_gguf
 from indexes.storage.files import hash_file
@@ -42,7 +43,9 @@ def list_models() -> Iterator[ModelEntry]:
 
 
 def pull_model(name: str) -> tuple[Path, bool]:
-    """The GGUF of a model on the hub, and whether it had to be fetched. Errors: those of `fetch`."""
+    """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `pull_minilm`."""
+    if name == "minilm":
+        return pull_minilm()
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
     return path, path not in before

@@ -8,6 +8,7 @@ from typing import Any
 import llama_cpp
 from llama_cpp._internals import LlamaModel
 
+from agent.models.hardware import layers_to_offload
 from agent.models.learned import REMEDY
 from schemas.errors import InvalidInputError
 
@@ -22,6 +23,7 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
     initialise_llama_cpp()
     params = llama_cpp.llama_model_default_params()
     params.vocab_only = vocabulary_only
+    params.n_gpu_layers = layers_to_offload()
     params.use_extra_bufts = not is_built_with_amx()
     try:
         return LlamaModel(path_model=str(path), params=params, verbose=False)
@@ -57,4 +59,6 @@ def is_built_with_amx() -> bool:
 def describe_processor() -> str:
     """This build of llama.cpp and the processor features that it uses: what the last bits of a number hang on."""
     features = llama_cpp.llama_print_system_info().decode().strip(" |")
-    return f"llama.cpp {llama_cpp.__version__}, {features}{', plain weights' if is_built_with_amx() else ''}"
+    plain = ", plain weights" if is_built_with_amx() else ""
+    offloaded = f", {layers} layers offloaded" if (layers := layers_to_offload()) else ""
+    return f"llama.cpp {llama_cpp.__version__}, {features}{plain}{offloaded}"

@@ -55,6 +55,9 @@ class Outputs:
         named = default if run is None or str(run) == "-" else run
         trace = trace or named.with_name(f"{named.name.removesuffix('.jsonl').removesuffix('.json')}.trace.jsonl")
         run = run or default
+        if trace.is_file() and not (run.exists() or resume or overwrite):
+            remedy = "--resume goes on where it ends; --overwrite begins anew."
+            raise UsageError("is of a run that was not finished", where=str(trace), remedy=remedy)
         if str(run) != "-":
             check_writable(run, overwrite or resume)
             check_writable(metadata_path(run), overwrite or resume)

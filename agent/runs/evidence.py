@@ -17,7 +17,7 @@ from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
-from schemas.errors import InvalidInputError, MissingError, list_with_limit
+from schemas.errors import InvalidInputError, MissingError, format_count, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
@@ -97,7 +97,7 @@ def _digest_parts(parts: Iterable[bytes]) -> str:
 
 
 def _list_problems(problems: Sequence[Problem]) -> str:
-    headline = f"cannot be answered from: {len(problems)} problems"
+    headline = f"cannot be answered from: {format_count(len(problems), 'problem')}"
     return "\n  ".join([headline, *list_with_limit(problems, MAX_LISTED)])
 
 

@@ -132,7 +132,8 @@ def _decode_settings(line: bytes, path: Path) -> RunSettings:
             raise InvalidInputError(what, where=f"{path}:1", remedy=remedy)
         return decode(line, RunSettings)
     except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is no trace ({error})", where=f"{path}:1") from error
+        remedy = "A run's trace stands beside it: RUN.trace.jsonl."
+        raise InvalidInputError(f"is no trace ({error})", where=f"{path}:1", remedy=remedy) from error
 
 
 def _decode_line(line: bytes, shape: type[T], where: str) -> T:

@@ -1,5 +1,6 @@
 """`convagent serve`: opens index, model and store, serves pages and `/v1`, and ends cleanly."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,13 +15,12 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
-from agent.chat.sources import open_source
+from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
-from agent.models.embedding.index_vectors import cache_vectors
-from agent.models.embedding.registry import open_embedder
 from agent.serve.completions import Completions, RequestError, error_response
 from agent.serve.listening import open_socket, to_url
 from agent.serve.pages import HERE, Pages
@@ -50,13 +50,13 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
     Raises `RunError` where the port is taken, and what opening index, model and store raises.
     """
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
-        embedder = open_embedder(request.embedder)
-        if embedder and not request.incognito:
-            embedder = cache_vectors(embedder)
-        current = open_collection(str(request.source), open_source(request.source, None), embedder, words_first=True)
+        models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
+        index = open_source(request.source, None, math.inf if request.only else READING_SECONDS)
+        embedder = models.find_embedder()
+        current = open_collection(str(request.source), index, embedder, words_first=True)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant_over(current, request.model, embedder, only)
+        assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
         pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on

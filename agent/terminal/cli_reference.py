@@ -22,9 +22,21 @@ help in `cli.py`, not this file. A flag goes before the environment variable tha
 
 def render_reference(app: typer.Typer) -> str:
     """Markdown with a section for each command of an application."""
-    command: Any = typer.main.get_command(app)
-    sections = [_render_command(*found) for found in _walk_commands(command, _open_context(command, app.info.name))]
+    sections = [_render_command(*found) for found in walk_application(app)]
     return "\n".join([HEAD, *sections])
+
+
+def walk_application(app: typer.Typer) -> Iterator[tuple[Any, Any]]:
+    """The command of an application and all below it, each with its context, in the order of the help."""
+    command: Any = typer.main.get_command(app)
+    return _walk_commands(command, _open_context(command, app.info.name))
+
+
+def list_parameters(command: Any, context: Any, kind: str = "") -> list[tuple[str, str]]:
+    """The names and texts of a command's parameters, save `--help`; `kind` is "argument", "option" or all."""
+    parameters = [each for each in command.get_params(context) if "--help" not in each.opts]
+    of_kind = [each for each in parameters if each.param_type_name == kind or not kind]
+    return [record for each in of_kind if (record := each.get_help_record(context))]
 
 
 def write_reference(app: typer.Typer, path: Path) -> None:
@@ -37,7 +49,6 @@ def _open_context(command: Any, name: str | None, parent: Any = None) -> Any:
 
 
 def _walk_commands(command: Any, context: Any) -> Iterator[tuple[Any, Any]]:
-    """A command and all below it, each with its context, in the order of the help."""
     yield command, context
     for name, child in getattr(command, "commands", {}).items():
         if not child.hidden:
@@ -47,10 +58,8 @@ def _walk_commands(command: Any, context: Any) -> Iterator[tuple[Any, Any]]:
 def _render_command(command: Any, context: Any) -> str:
     level = "##" if context.parent is None or context.parent.parent is None else "###"
     parts = [f"{level} {context.command_path}\n", _render_help(command.help or "")]
-    parameters = [parameter for parameter in command.get_params(context) if "--help" not in parameter.opts]
-    arguments = [parameter for parameter in parameters if parameter.param_type_name == "argument"]
-    options = [parameter for parameter in parameters if parameter.param_type_name == "option"]
-    parts += [_render_parameters("Arguments", arguments, context), _render_parameters("Options", options, context)]
+    for title, kind in (("Arguments", "argument"), ("Options", "option")):
+        parts.append(_render_parameters(title, list_parameters(command, context, kind)))
     return "\n".join(part for part in parts if part)
 
 
@@ -63,8 +72,7 @@ def _render_help(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _render_parameters(title: str, parameters: list[Any], context: Any) -> str:
-    records = [record for parameter in parameters if (record := parameter.get_help_record(context))]
+def _render_parameters(title: str, records: list[tuple[str, str]]) -> str:
     if not records:
         return ""
     points = [f"- `{names}`: {_escape(' '.join(text.split()))}" if text else f"- `{names}`" for names, text in records]

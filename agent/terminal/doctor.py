@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +19,15 @@ from typing import Any, Literal
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
-from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
+from agent.models.hardware import (
+    ALL_LAYERS,
+    GPU_LAYERS,
+    THREADS,
+    layers_to_offload,
+    physical_cores,
+    stop_spinning_threads,
+    threads_to_use,
+)
 from indexes.processors import logical_cores
 from indexes.storage.directories import find_cache_directory
 from indexes.storage.files import hash_file
@@ -26,7 +35,9 @@ from schemas.errors import ConvagentError, MissingError
 
 State = Literal["ready", "made at first use", "damaged, made anew at first use", "cannot be kept"]
 LIBRARIES = ("convagent", "llama-cpp-python", "tantivy", "spacy", "langchain-core")
-SETTINGS = {f"CONVAGENT_{name}" for name in ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS")} | {THREADS}
+KEY = "CONVAGENT_API_KEY"
+OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "TIMEOUT")
+SETTINGS = {THREADS, GPU_LAYERS, KEY, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +208,7 @@ def _language_model(name: str, cached: Cache, *, loads: bool) -> Model:
     about = read_metadata(source) or {}
     trained = int(about.get(f"{about.get('general.architecture')}.context_length", MAX_CONTEXT))
     choices = (
-        *_thread_choice(),
+        *_hardware_choices(),
         Choice(
             "GOMP_SPINCOUNT", stop_spinning_threads(), "how long a waiting thread spins: longer starves other processes"
         ),
@@ -221,7 +232,7 @@ def _embedding_model(name: str, cached: Cache, *, loads: bool) -> Model:
     from agent.models.llama_cpp import read_metadata
 
     choices = (
-        *_thread_choice(),
+        *_hardware_choices(),
         Choice("text", embedders.MAX_TOKENS, "tokens of one text: what all-MiniLM-L6-v2 was trained with"),
         Choice("flash attention", embedders.FLASH_ATTENTION, "a fifth faster for these short texts"),
     )
@@ -233,14 +244,22 @@ def _embedding_model(name: str, cached: Cache, *, loads: bool) -> Model:
     )
 
 
-def _thread_choice() -> Iterator[Choice]:
-    """The number of threads. Nothing where the setting is no number, which is one of the troubles."""
-    try:
-        count = threads_to_use()
-    except ConvagentError:
-        return
-    why = f"set by {THREADS}" if os.environ.get(THREADS) else "one a physical core: more are slower"
-    yield Choice("threads", count, why)
+def _hardware_choices() -> Iterator[Choice]:
+    """The numbers of threads and layers. Nothing where a setting is no number, which is one of the troubles."""
+    with suppress(ConvagentError):
+        why = f"set by {THREADS}" if os.environ.get(THREADS) else "one a physical core: more are slower"
+        yield Choice("threads", threads_to_use(), why)
+    with suppress(ConvagentError):
+        layers = layers_to_offload()
+        yield Choice("layers offloaded", "all" if layers == ALL_LAYERS else layers, _explain_offloading())
+
+
+def _explain_offloading() -> str:
+    import llama_cpp
+
+    if not llama_cpp.llama_supports_gpu_offload():
+        return "this llama.cpp was built for no accelerator"
+    return f"set by {GPU_LAYERS}" if os.environ.get(GPU_LAYERS) else "llama.cpp was built for an accelerator"
 
 
 def _find_quantisation(about: Mapping[str, str]) -> str:
@@ -293,7 +312,7 @@ def _find_version(name: str) -> str:
 
 def _read_environment() -> list[Setting]:
     own = sorted(name for name in os.environ if name.startswith("CONVAGENT_"))
-    return [Setting(name, os.environ[name], "environment") for name in own]
+    return [Setting(name, "[key]" if name == KEY else os.environ[name], "environment") for name in own]
 
 
 def _flatten_settings(table: Mapping[str, Any], above: str = "") -> Iterator[Setting]:
@@ -322,6 +341,8 @@ def _find_troubles(cached: Cache, models: Sequence[Model], settings: Sequence[Se
         if threads_to_use() > logical_cores():
             what = f"{THREADS}={threads_to_use()} is more than the {logical_cores()} cores that may be used"
             yield Trouble(what, "Threads then wait for each other: unset it.", stops=False)
+        if not _llama_import_error():
+            layers_to_offload()
     except ConvagentError as wrong:
         yield Trouble(wrong.what, wrong.remedy, stops=True)
     if not cached.writable:

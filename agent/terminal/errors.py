@@ -1,8 +1,11 @@
 """How a command ends: errors, Ctrl-C and SIGTERM become a message and an exit code."""
 
 import os
+import re
 import signal
 import sys
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import typer
@@ -12,11 +15,17 @@ from agent.terminal.settings import shows_tracebacks
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError
 
+_COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 class ErrorReportingGroup(TyperGroup):
     """Turns our errors into a message and an exit code, in this one place for all commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What holds for all commands may stand after the command's name, too: `convagent index build ... -q`."""
+        common, rest = split_common_options(args)
+        return super().parse_args(ctx, [*common, *rest])
 
     def invoke(self, ctx: Any) -> Any:
         signal.signal(signal.SIGTERM, _raise_terminated)
@@ -45,6 +54,19 @@ class ErrorReportingGroup(TyperGroup):
             typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
             raise typer.Exit(ConvagentError.exit_code) from error
         return result
+
+
+def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options of all commands, wherever they stand before a `--`, and the other arguments."""
+    end = args.index("--") if "--" in args else len(args)
+    common: list[str] = []
+    rest: list[str] = []
+    arguments = iter(args[:end])
+    for argument in arguments:
+        (common if _COMMON.fullmatch(argument) else rest).append(argument)
+        if argument == "--gpu-layers":
+            common.extend(islice(arguments, 1))
+    return common, [*rest, *args[end:]]
 
 
 class _TerminatedError(SystemExit):

@@ -8,7 +8,7 @@ import typer
 from agent.terminal.output import open_stdout, to_plain_text
 from agent.terminal.settings import log
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import InvalidInputError, list_with_limit
+from schemas.errors import InvalidInputError, format_count, list_with_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +46,8 @@ def show_embedding_done(passages: int, path: Path) -> None:
 def show_documents(report: "ReadingReport") -> None:
     """What was read of a person's folder, and what was left out or odd, with the reasons: the first `LISTED` each."""
     gone = f", {len(report.gone)} gone" if report.gone else ""
-    log.info("%d documents read, %d as they were%s", len(report.read), len(report.unchanged), gone)
+    waiting = f", {report.waiting} still to be read" if report.waiting else ""
+    log.info("%d documents read, %d as they were%s%s", len(report.read), len(report.unchanged), gone, waiting)
     for label, problems in (("left out", report.skipped), ("note", report.notes)):
         for line in list_with_limit(problems, LISTED):
             log.warning("  %s: %s", label, line)
@@ -55,12 +56,12 @@ def show_documents(report: "ReadingReport") -> None:
 def show_run(report: "RunReport") -> None:
     """Where a finished run is, and what is wrong with it. Raises `InvalidInputError` where it breaks a rule."""
     resumed = f" ({report.resumed} of them from the trace)" if report.resumed else ""
-    log.info("%d turns answered%s", report.turns, resumed)
+    log.info("%s answered%s", format_count(report.turns, "turn"), resumed)
     if report.without_model:
         turn_id, why = next(iter(report.without_model.items()))
         what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
         log.warning("%s; `--resume` asks it again", what)
-    verdict = f"{len(report.problems)} problems" if report.problems else "valid"
+    verdict = format_count(len(report.problems), "problem") if report.problems else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
     if report.problems:
         listed = "\n".join(f"  {problem}" for problem in report.problems)
@@ -76,7 +77,7 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
     info = built.info
     skipped = f", {info.skipped} skipped" if info.skipped else ""
     pace = f" ({info.passages / info.seconds:,.0f} passages/s)" if info.seconds >= 1 else ""
-    log.info("%s: %d passages%s in %.1f s%s", path, info.passages, skipped, info.seconds, pace)
+    log.info("%s: %s%s in %.1f s%s", path, format_count(info.passages, "passage"), skipped, info.seconds, pace)
     if info.segmentation:
         log.info("documents were cut into %s", info.segmentation)
 
@@ -227,12 +228,12 @@ def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
         found |= {"problems": verdict.problems, "warnings": verdict.warnings}
         typer.echo(msgspec.json.encode(found).decode())
     elif not verdict.problems:
-        typer.echo(f"{verdict.run}: valid ({verdict.turns} turns)")
+        typer.echo(f"{verdict.run}: valid ({format_count(verdict.turns, 'turn')})")
     else:
         for problem in verdict.problems:
             typer.echo(strip_control_characters(str(problem)))
     if verdict.problems:
-        raise InvalidInputError(f"{len(verdict.problems)} problems", where=str(verdict.run))
+        raise InvalidInputError(format_count(len(verdict.problems), "problem"), where=str(verdict.run))
 
 
 def show_changes(changes: "Sequence[Problem]", path: Path) -> None:

@@ -50,6 +50,12 @@ def configure_logging(*, quiet: bool, verbose: int) -> None:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
 
 
+def choose_gpu_layers(wanted: str | None) -> None:
+    """Hand `--gpu-layers` on to whatever opens a model in this process or in one that it starts."""
+    if wanted:
+        os.environ["CONVAGENT_GPU_LAYERS"] = wanted
+
+
 def is_quiet() -> bool:
     """Whether only errors are to be shown."""
     return bool(_verbosity["quiet"])

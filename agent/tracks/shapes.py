@@ -7,7 +7,7 @@ import msgspec
 
 from agent.tracks.lenient_reading import fit_to_shape
 from agent.tracks.oddities import Oddities
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, format_count
 from schemas.records import Problem
 
 MAX_LISTED = 20
@@ -61,4 +61,4 @@ def list_problems(headline: str, problems: list[Problem]) -> str:
     """A message with the first problems, a line each."""
     shown = [f"  {problem}" for problem in problems[:MAX_LISTED]]
     more = [f"  ... and {len(problems) - MAX_LISTED} more"] if len(problems) > MAX_LISTED else []
-    return "\n".join([f"{headline}: {len(problems)} problems", *shown, *more])
+    return "\n".join([f"{headline}: {format_count(len(problems), 'problem')}", *shown, *more])

@@ -1,4 +1,4 @@
-"""Web pages (.html, .htm) as passages; scripts, styles and navigation are left out."""
+"""Web pages (.html, .htm) as passages; scripts, styles and what stands around the text are left out."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from indexes.documents.block_building import Outline, format_table
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
+from indexes.documents.page_furniture import Furniture, find_furniture
 from indexes.text.segmentation import SentenceSplitter
 from indexes.text.tolerant_html import TolerantHtmlParser
 
@@ -14,18 +15,21 @@ LIST_TAGS = {"ul", "ol", "dl"}
 INLINE_TAGS = {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img", "ins"}
 INLINE_TAGS |= {"kbd", "label", "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u"}
 INLINE_TAGS |= {"var", "wbr"}
+NO_FURNITURE = Furniture()
 _HEADING = re.compile(r"h[1-6]")
 
 
 def chunk_html(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """The text of a page's `<title>`, or "", and its passages."""
-    title, blocks = read_html_blocks(text)
+    title, blocks = read_html_blocks(text, find_furniture(text))
+    if not blocks:  # a page that is nothing else
+        title, blocks = read_html_blocks(text)
     return title, chunk_blocks(blocks, split)
 
 
-def read_html_blocks(text: str) -> tuple[str, list[Block]]:
+def read_html_blocks(text: str, furniture: Furniture = NO_FURNITURE) -> tuple[str, list[Block]]:
     """The text of a page's `<title>`, or "", and its blocks."""
-    parser = _BlockParser()
+    parser = _BlockParser(furniture)
     parser.feed(text)
     parser.close()
     return parser.title, parser.blocks
@@ -34,8 +38,9 @@ def read_html_blocks(text: str) -> tuple[str, list[Block]]:
 class _BlockParser(TolerantHtmlParser):
     """Collects blocks. Every tag that is not inline ends the paragraph before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, furniture: Furniture) -> None:
         super().__init__()
+        self._furniture = furniture
         self.title, self.blocks = "", list[Block]()
         self._outline = Outline()
         self._lines: list[Line] = []  # of the open paragraph
@@ -49,6 +54,8 @@ class _BlockParser(TolerantHtmlParser):
         if tag in INLINE_TAGS or self._skipped_depth:
             return
         self._finish_paragraph()
+        if self._furniture.holds(self.getpos()):
+            return
         self._list_depth += tag in LIST_TAGS
         self._table_depth += tag == "table"
         if tag == "tr" or (tag in ("td", "th") and not self._rows):
@@ -58,7 +65,7 @@ class _BlockParser(TolerantHtmlParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in SKIPPED_TAGS:
             self._skipped_depth = max(0, self._skipped_depth - 1)
-        elif tag not in INLINE_TAGS and not self._skipped_depth:
+        elif tag not in INLINE_TAGS and not self._skipped_depth and not self._furniture.holds(self.getpos()):
             self._finish_paragraph()
             if tag in LIST_TAGS:
                 self._leave_list()
@@ -67,7 +74,7 @@ class _BlockParser(TolerantHtmlParser):
             self._tag = ""
 
     def handle_data(self, data: str) -> None:
-        if not self._skipped_depth:
+        if not self._skipped_depth and not self._furniture.holds(self.getpos()):
             for number, text in enumerate(data.split("\n"), start=self.getpos()[0]):
                 before = self._lines.pop().text if self._lines and self._lines[-1].number == number else ""
                 self._lines.append(Line(number, before + text))

