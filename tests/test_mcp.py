@@ -704,6 +704,33 @@ def replied(server: RawServer) -> set[int]:
     return {message["id"] for message in map(msgspec.json.decode, server.output.splitlines()) if "id" in message}
 
 
+TELEMETRY = """
+import sys
+from opentelemetry import trace
+
+class Provider(trace.NoOpTracerProvider):
+    def get_tracer(self, *arguments, **more):
+        return Tracer()
+
+class Tracer(trace.NoOpTracer):
+    def start_as_current_span(self, name, *arguments, **more):
+        print("SPAN", name, file=sys.stderr)
+        return super().start_as_current_span(name, *arguments, **more)
+
+trace.set_tracer_provider(Provider())
+from cli import app
+app(["mcp", *sys.argv[1:]])
+"""
+
+
+def test_there_is_no_telemetry_whatever_is_set_up(data: Path) -> None:
+    with RawServer(data, "-c", TELEMETRY, "--docs", str(DOCUMENTS), *NO_MODELS) as server:
+        server.initialize()
+        server.call(1, "search_passages", query=JAM)
+        server.read_reply(1)
+        assert "SPAN" not in server.end()[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

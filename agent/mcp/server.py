@@ -127,7 +127,7 @@ class Handlers:
 def make_server(library: Library) -> Server[Any]:
     """A server over a library, for any number of clients."""
     handlers = Handlers(library)
-    return Server(
+    server: Server[Any] = Server(
         "convagent",
         version=version("convagent"),
         title="convagent: your own documents",
@@ -140,6 +140,8 @@ def make_server(library: Library) -> Server[Any]:
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
     )
+    server.middleware.clear()  # spans of OpenTelemetry, which the environment could have sent somewhere
+    return server
 
 
 def describe_tool(tool: ToolDefinition) -> types.Tool:
