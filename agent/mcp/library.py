@@ -126,18 +126,15 @@ class Library:
     def _wait_for_maker(self, seconds: float) -> bool:
         return self._maker is None or self._maker.wait_until_made(seconds)
 
-    def explain_words(self, *, lacks_vectors: bool) -> str:
-        """Why one searches by words alone now, and when that ends; "" where it is not so."""
-        current = self._current
+    def explain_words(self) -> str:
+        """Why it was searched by words alone, and whether that ends."""
         if not self._embedder.done():
             return "Searched by words: the embedding model is being loaded."
         if error := self._embedder.exception():
             return f"Searched by words alone: {error}"
         if self._embedder.result() is None:
             return "Searched by words alone: there is no embedding model."
-        if lacks_vectors:
-            return (current and current.progress) or "Searched by words: not all vectors are made."
-        return ""
+        return (self._current and self._current.progress) or "Searched by words: not all vectors are made."
 
     def explain_documents(self) -> str:
         """That not all documents are read, and how many are; "" where they are."""

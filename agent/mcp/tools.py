@@ -31,6 +31,7 @@ from schemas.errors import MissingError
 
 if TYPE_CHECKING:
     from agent.chat.collection import Collection, Document
+    from agent.chat.current_collection import SearchableCollection
     from agent.chat.store import ChatTurn
     from schemas.records import Passage
 
@@ -57,27 +58,36 @@ class ToolDefinition:
 
 def search_passages(toolbox: Toolbox, arguments: SearchArguments, progress: CallProgress) -> SearchResult:
     """Rank as `convagent search` does. Raises `UsageError` for a scope without documents."""
-    from agent.chat.scope import EVERYWHERE, require_scope, select_rows
-    from agent.chat.session import check_utterance
+    from indexes.ranking.hybrid import CosineStage
 
-    library, query = toolbox.library, check_utterance(arguments.query)
+    library = toolbox.library
     current = library.wait_for_documents(progress) if arguments.only else library.open_documents(progress)
     library.load_embedder(progress)
     if arguments.wait:
         library.wait_for_vectors(progress)
     with current.use() as searchable:
-        words, unread = library.explain_words(lacks_vectors=searchable.lacks_vectors), library.explain_documents()
-        scope = require_scope(arguments.only or EVERYWHERE, searchable.collection)
-        retriever = replace(searchable.retriever, rows=select_rows(scope, searchable.collection))
-        hits = retriever.find([(query, 1.0)], [(query, 1.0)], arguments.k)
-        passages = retriever.read([hit.id for hit in hits])
+        found = rank_passages(searchable, arguments)
     if searchable.lacks_vectors:
-        current.wanted.extend(hit.id for hit in hits)
-    found = [
+        current.wanted.extend(each.passage.id for each in found)
+    by_meaning = any(isinstance(stage, CosineStage) for stage in searchable.retriever.stages)
+    notes = ["" if by_meaning else library.explain_words(), library.explain_documents()]
+    return SearchResult("words and meaning" if by_meaning else "words", found, " ".join(filter(None, notes)))
+
+
+def rank_passages(searchable: "SearchableCollection", arguments: SearchArguments) -> list[FoundPassage]:
+    """The best passages for a query. Raises `UsageError` for an empty one, and a scope without documents."""
+    from agent.chat.scope import EVERYWHERE, require_scope, select_rows
+    from agent.chat.session import check_utterance
+
+    query, collection = check_utterance(arguments.query), searchable.collection
+    scope = require_scope(arguments.only or EVERYWHERE, collection)
+    retriever = replace(searchable.retriever, rows=select_rows(scope, collection))
+    hits = retriever.find([(query, 1.0)], [(query, 1.0)], arguments.k)
+    passages = retriever.read([hit.id for hit in hits])
+    return [
         FoundPassage(rank, hit.score, to_passage_text(passage))
         for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1)
     ]
-    return SearchResult("words" if words else "words and meaning", found, " ".join(filter(None, (words, unread))))
 
 
 def read_passage(toolbox: Toolbox, arguments: PassageArguments, progress: CallProgress) -> PassageResult:
