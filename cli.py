@@ -52,6 +52,9 @@ EmbedderOption = Annotated[
 Documents = Annotated[
     Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
 ]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Read also what links in the folder lead to elsewhere.")
+]
 Only = Annotated[
     str | None,
     typer.Option("--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it."),
@@ -289,6 +292,19 @@ def index_info(
     reports.show_index(PassageIndex(index), index, as_json=as_json)
 
 
+@index_app.command("verify")
+def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Compare every file of an index, and every vector, with the checksums of its build. 5 as exit code: damaged.
+
+    Opening an index compares sizes alone, save of a small one and of vectors.
+
+    [bold]convagent index verify index[/]
+    """
+    from indexes.index_verification import verify_index
+
+    reports.show_verification(verify_index(index), index)
+
+
 @app.command()
 def search(
     index: Annotated[Path, typer.Argument(metavar="DIR", help="Index directory.")],
@@ -318,6 +334,7 @@ def chat(
     go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
     number: Annotated[int | None, typer.Option("--chat", min=1, help="Go on with this conversation.")] = None,
     incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Ask your own documents, offline, and see where each sentence of the answer is from.
 
@@ -329,8 +346,8 @@ def chat(
     """
     from agent.chat.start import ChatRequest, start_chat
 
-    if not start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only)):
-        raise typer.Exit(6)
+    if code := start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only, follow_links)):
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -374,6 +391,7 @@ def serve(
         bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Ask in a browser, or through /v1/chat/completions. Only this machine can reach it; Ctrl-C ends it.
 
@@ -386,7 +404,7 @@ def serve(
 
     source = resolve_source(docs, index)
     serve(
-        ServerRequest(source, model, embedder, host, port, incognito, only or ""),
+        ServerRequest(source, model, embedder, host, port, incognito, only or "", follow_links),
         reports.report_server_start(open_browser=open_browser),
     )
 
@@ -399,6 +417,7 @@ def mcp(
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0 takes a free port.")] = 8765,
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
+    follow_links: FollowLinks = False,
     incognito: Annotated[bool, typer.Option("--incognito", help="Know nothing about you.")] = False,
 ) -> None:
     """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
@@ -409,7 +428,7 @@ def mcp(
     from agent.mcp import start
     from agent.mcp.library import LibraryRequest
 
-    request = LibraryRequest(start.choose_source(docs, index), model, embedder, incognito)
+    request = LibraryRequest(start.choose_source(docs, index), model, embedder, incognito, follow_links)
     if http:
         start.serve_on_port(request, port, reports.report_mcp_start)
     else:
@@ -731,18 +750,46 @@ def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:use
 def doctor(
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
+    privacy: Annotated[
+        bool, typer.Option("--privacy", help="Instead: what is kept of you, where, and how to delete it.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """What was chosen for this machine, and whether all is there. 4 as exit code: it cannot be used.
 
     [bold]convagent doctor[/] loads no model.
     [bold]convagent doctor --model model.gguf --json[/]
+    [bold]convagent doctor --privacy[/] lists every file that keeps something of you.
     """
+    if privacy:
+        from agent.terminal.privacy_report import show_privacy
+
+        show_privacy(as_json=as_json)
+        return
     from agent.terminal.doctor import examine_machine
     from agent.terminal.doctor_report import show_doctor
 
     facts = examine_machine(model, embedder, settings.read_settings_file())
     show_doctor(facts, as_json=as_json)
+
+
+@app.command()
+def forget(
+    everything: Annotated[bool, typer.Option("--everything", help="All that is kept of you.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete all that is kept of you on this machine: conversations, statements, what was read and asked.
+
+    [bold]convagent forget --everything[/] shows what there is, and asks first.
+    [bold]convagent doctor --privacy[/] only shows it.
+    """
+    from agent.terminal.privacy_report import forget_all
+    from schemas.errors import UsageError
+
+    if not everything:
+        remedy = "Give --everything, or delete one conversation: convagent chats --forget NUMBER."
+        raise UsageError("what is to be forgotten?", remedy=remedy)
+    forget_all(sure=yes)
 
 
 @app.command()

@@ -23,7 +23,7 @@ from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
-from agent.turn.whole_answer import answer_from_whole_documents
+from agent.turn.whole_answer import answer_from_whole_documents, write_whole_answer
 from agent.turn.whole_documents import WholeDocuments
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelError
@@ -74,6 +74,8 @@ def answer_turn(
     if tools.documents and given == NOTHING:
         whole = answer_from_whole_documents(utterance, tools.documents, tools.search, embed, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
+            if is_harmless(whole.to_write, needs, utterances):
+                whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), embed, plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     further = FURTHER if needs and given.hits is None else 1
     in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits

@@ -1,6 +1,7 @@
 """Building a passage index from a corpus in one pass and in bounded memory."""
 
 import array
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,10 +14,19 @@ import msgspec
 import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import INFO_FILE, build_schema, build_searchable_text, is_english, register_analyzer
+from indexes.passage_index import (
+    DATES_FILE,
+    FORMAT,
+    INFO_FILE,
+    build_schema,
+    build_searchable_text,
+    is_english,
+    register_analyzer,
+)
 from indexes.processors import logical_cores
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
+from indexes.storage.manifest import write_manifest
 from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
 from schemas.errors import InvalidInputError, RunError, UsageError
 from schemas.records import IndexInfo, Passage, Problem
@@ -60,26 +70,29 @@ def build_index(
     started = time.perf_counter()
     try:
         with replace_directory(out) as building:
-            count, skipped, problems = _write_passages(corpus, building, skip_problems, progress, on_passage)
-            if not count:
+            written = _write_passages(corpus, building, skip_problems, progress, on_passage)
+            if not written.count:
                 raise InvalidInputError("holds no passage", where=", ".join(map(str, corpus.files)))
             info = IndexInfo(
-                passages=count,
-                skipped=skipped,
+                passages=written.count,
+                skipped=written.skipped,
                 sources=tuple(map(str, corpus.files)),
                 analyzer=describe_analyzer(corpus.languages),
                 segmentation=str(corpus.segmentation or ""),
                 seconds=round(time.perf_counter() - started, 2),
                 made_by=f"tantivy {version('tantivy')}",
+                format=FORMAT,
+                contents=written.contents,
             )
             (building / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
+            write_manifest(building)
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(out)) from error
     except ValueError as error:
         if not any(sign in str(error) for sign in FULL_DISK_SIGNS):
             raise
         raise RunError(f"could not be written ({error})", where=str(out), remedy="Is the disk full?") from error
-    return BuildReport(info, problems)
+    return BuildReport(info, written.problems)
 
 
 def _check_replaceable(out: Path, overwrite: bool) -> None:
@@ -92,34 +105,50 @@ def _check_replaceable(out: Path, overwrite: bool) -> None:
         raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
 
 
+@dataclass(slots=True)
+class _Written:
+    """What was written of a corpus."""
+
+    count: int = 0
+    skipped: int = 0
+    problems: list[Problem] = field(default_factory=list)  # the first
+    contents: str = ""  # `IndexInfo.contents`
+
+
 def _write_passages(
     corpus: Corpus,
     directory: Path,
     skip_problems: bool,
     progress: Callable[[], None],
     on_passage: Callable[[Passage], None],
-) -> tuple[int, int, list[Problem]]:
-    """How many passages were written and how many skipped, and the first problems."""
+) -> _Written:
     index = tantivy.Index(build_schema(), path=str(directory))
     register_analyzer(index, corpus.languages)
     stemmed = not is_english(corpus.languages)
-    problems: list[Problem] = []
-    skipped = 0
+    written, hashed = _Written(), hashlib.blake2b(digest_size=16)
+    dates: dict[int, str] = {}  # only documents have them
     with _IdWriter(directory) as ids, SeenIds(directory / SEEN_IDS_FILE) as seen_ids, _open_writer(index) as writer:
         for block in _split_into_blocks(corpus):
             for path, line, found in _check_block(block, seen_ids):
                 if isinstance(found, Passage):
-                    writer.add_document(_to_document(found, ids.count, stemmed=stemmed))
+                    encoded = _encode_passage(found)
+                    hashed.update(encoded + b"\n")
+                    writer.add_document(_to_document(found, encoded, ids.count, stemmed=stemmed))
+                    dates |= {ids.count: found.date} if found.date else {}
                     ids.write_id(found.id)
                     on_passage(found)
                 elif not skip_problems:
                     remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
                     raise InvalidInputError(found, where=f"{path}:{line}", remedy=remedy)
                 else:
-                    skipped += 1
-                    problems.extend([Problem(f"{path}:{line}", found)] if skipped <= MAX_PROBLEMS_KEPT else [])
+                    written.skipped += 1
+                    if written.skipped <= MAX_PROBLEMS_KEPT:
+                        written.problems.append(Problem(f"{path}:{line}", found))
             progress()
-    return ids.count, skipped, problems
+    if dates:
+        (directory / DATES_FILE).write_bytes(msgspec.json.encode(dates))
+    written.count, written.contents = ids.count, hashed.hexdigest()
+    return written
 
 
 def _split_into_blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
@@ -169,22 +198,24 @@ def _explain_bad_id(id: str, is_duplicate: bool) -> str:
     return f"the id {id!r} was seen before" if is_duplicate else ""
 
 
-def _to_document(passage: Passage, number: int, *, stemmed: bool) -> tantivy.Document:
+def _to_document(passage: Passage, encoded: bytes, number: int, *, stemmed: bool) -> tantivy.Document:
     """What Tantivy is given of a passage: its text, or where languages differ its stems."""
     text = build_searchable_text(passage)
     document = tantivy.Document()
     document.add_unsigned("number", number)
     document.add_text("id", passage.id)
     document.add_text("body", " ".join(extract_stems(text, passage.language)) if stemmed else text)
-    document.add_bytes("passage", _encode_passage(passage))
+    document.add_bytes("passage", encoded)
     return document
 
 
 def _encode_passage(passage: Passage) -> bytes:
-    """As JSON. Of one in English the language is left out, so that an index of passages is as it always was."""
+    """As JSON. English and no date are left out, so that an index of passages is as it always was."""
     fields = msgspec.to_builtins(passage)
     if passage.language == ENGLISH:
         del fields["language"]
+    if not passage.date:
+        del fields["date"]
     return msgspec.json.encode(fields)
 
 

@@ -1,11 +1,13 @@
 """The passage index: searching it, and reading passages by exact id. `index_builder.py` builds it.
 
 An index is a directory: Tantivy's own files, `ids.txt` and `ids.offsets` (the ids by the numbers that the postings
-have, so that a thousand hits are named without fetching a thousand texts), and `convagent-index.json`.
+have, so that a thousand hits are named without fetching a thousand texts), `convagent-index.json`, and the checksums of
+all these (`indexes/storage/manifest.py`).
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,19 +19,27 @@ import tantivy
 
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
+from indexes.storage.manifest import MANIFEST_FILE, find_damage, is_small, read_manifest
+from indexes.storage.quiet_panics import hold_back_panics
 from indexes.text.analysis import (
     ENGLISH,
     build_analyzer,
     build_splitter,
     count_query_stems,
+    describe_analyzer,
     extract_stems,
     list_languages,
 )
 from indexes.text.languages import find_question_language
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
+from schemas.wire import decode
 
 INFO_FILE = "convagent-index.json"
+FORMAT = 1  # of the files of an index
+REBUILD = "Build it again with `convagent index build`."
+MAX_LISTED = 3  # damaged files in an error
+DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
@@ -63,29 +73,37 @@ class PassageIndex:
     def __init__(self, directory: Path) -> None:
         self.directory = directory = resolve_replaced(directory)
         self.info = read_info(directory)
-        try:
-            self._index = tantivy.Index.open(str(directory))
+        self.languages = list_languages(self.info.analyzer)
+        check_compatible(self.info, directory)
+        self._is_checked = check_whole(self.info, directory)
+        with self._explain_damage():
+            self._index = _open_tantivy(directory)
             self._offsets = np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r")
             self._ids = np.memmap(directory / "ids.txt", dtype=np.uint8, mode="r")
             if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
                 raise ValueError("its ids are not whole")
-        except (ValueError, OSError) as error:
-            if "acquire Lockfile" in str(error):
-                what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
-                raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
-            remedy = "Build it again with `convagent index build`."
-            raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
-        self.languages = list_languages(self.info.analyzer)
-        register_analyzer(self._index, self.languages)
-        self._searcher = self._index.searcher()
+            if self._index.schema != build_schema():
+                raise ValueError("its fields are not those of this version")
+            register_analyzer(self._index, self.languages)
+            self._searcher = self._index.searcher()
+            if self._searcher.num_docs != len(self):
+                raise ValueError("its passages are not all there")
+            self.dates = _read_dates(directory)  # of the passages that have one, by their numbers
+
+    def _explain_damage(self) -> AbstractContextManager[None]:
+        """As the function of this name has it."""
+        return explain_damage(self.directory, quiet=not self._is_checked)
 
     def __len__(self) -> int:
         return self.info.passages
 
     @cached_property
     def vector_info(self) -> VectorInfo | None:
-        """What the vectors are made with; None if the index has none. Raises `InvalidInputError` if it is damaged."""
-        return read_vector_info(self.directory)
+        """What the vectors are made with; None if the index has none.
+
+        Raises `InvalidInputError` if that is damaged, or if they are those of another index.
+        """
+        return read_vector_info(self.directory, len(self), self.info.contents)
 
     @cached_property
     def vectors(self) -> Vectors | None:
@@ -129,10 +147,13 @@ class PassageIndex:
             for term, weight in weights.items()
         ]
         most = k + 100 if rows is None else len(self)
-        found = self._searcher.search(tantivy.Query.boolean_query(clauses), most, count=False).hits
-        numbers = np.array(
-            self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
-        )
+        with self._explain_damage():
+            found = self._searcher.search(tantivy.Query.boolean_query(clauses), most, count=False).hits
+            numbers = np.array(
+                self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
+            )
+            if len(numbers) and numbers.max() >= len(self):
+                raise ValueError("it numbers passages that it does not hold")
         steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
         if rows is not None:
             numbers, steps = numbers[rows[numbers]], steps[rows[numbers]]
@@ -152,12 +173,12 @@ class PassageIndex:
 
     def find(self, id: str) -> Passage | None:
         """A passage by exact id, or None."""
-        query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
-        hits = self._searcher.search(query, 1, count=False).hits
-        if not hits:
-            return None
-        stored = self._searcher.doc(hits[0][1])["passage"][0]
-        return msgspec.json.decode(stored, type=Passage)
+        with self._explain_damage():
+            query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
+            hits = self._searcher.search(query, 1, count=False).hits
+            if not hits:
+                return None
+            return msgspec.json.decode(self._searcher.doc(hits[0][1])["passage"][0], type=Passage)
 
     def get_id(self, number: int) -> str:
         """The id of a passage by its number."""
@@ -165,10 +186,11 @@ class PassageIndex:
 
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
         """The ids of passages by their numbers."""
-        places = np.asarray(numbers, dtype=np.int64)
-        starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
-        text = self._ids.data
-        return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+        with self._explain_damage():
+            places = np.asarray(numbers, dtype=np.int64)
+            starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
+            text = self._ids.data
+            return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
 
 def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
@@ -201,11 +223,82 @@ def read_info(directory: Path) -> IndexInfo:
     if not directory.exists():
         raise MissingError("no such index directory", where=str(directory), remedy=remedy)
     try:
-        return msgspec.json.decode((directory / INFO_FILE).read_bytes(), type=IndexInfo)
+        info: IndexInfo = decode((directory / INFO_FILE).read_bytes(), IndexInfo)
+        return info
     except OSError as error:
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
+
+
+def check_compatible(info: IndexInfo, directory: Path) -> None:
+    """Raise `InvalidInputError` for an index whose files or stems are made in another way than this version does."""
+    if info.format > FORMAT:
+        what = f"is an index of a later version (format {info.format}; this one reads up to {FORMAT})"
+        raise InvalidInputError(what, where=str(directory), remedy=f"Install that version, or: {REBUILD}")
+    own = describe_analyzer(list_languages(info.analyzer))
+    if info.analyzer != own:
+        what = f"was built with another analyzer ({info.analyzer!r}; this version has {own!r})"
+        raise InvalidInputError(what, where=str(directory), remedy=REBUILD)
+
+
+def check_whole(info: IndexInfo, directory: Path, *, thorough: bool = False) -> bool:
+    """Whether the contents of an index's files were compared, not their sizes alone: if thorough, or if they are small.
+
+    One of an earlier version, which has no checksums, is taken as it is. Raises `InvalidInputError` where the files are
+    not those that were built.
+    """
+    try:
+        manifest = read_manifest(directory)
+    except (OSError, InvalidInputError) as error:
+        raise _make_damage_error(directory, f"{MANIFEST_FILE} cannot be used: {error}") from error
+    if manifest is None and info.format:
+        raise _make_damage_error(directory, f"{MANIFEST_FILE} is not there")
+    damage = list(find_damage(directory, manifest, thorough=thorough)) if manifest else []
+    if damage:
+        listed = "; ".join(f"{problem.where} {problem.what}" for problem in damage[:MAX_LISTED])
+        rest = f" and {len(damage) - MAX_LISTED} more" if len(damage) > MAX_LISTED else ""
+        raise _make_damage_error(directory, f"{listed}{rest}")
+    return manifest is not None and (thorough or is_small(manifest))
+
+
+@contextmanager
+def explain_damage(directory: Path, *, quiet: bool = True) -> Iterator[None]:
+    """What reading damaged files raises, as one error. Tantivy is written in Rust, whose panics are no `Exception`.
+
+    Where it is to be quiet, nothing else is said of such a panic.
+    """
+    try:
+        with hold_back_panics() if quiet else nullcontext():
+            yield
+    except (ValueError, LookupError, OverflowError, OSError, TypeError, msgspec.DecodeError) as error:
+        raise _make_damage_error(directory, str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _make_damage_error(directory, f"Tantivy cannot read it: {error}") from error
+
+
+def _make_damage_error(directory: Path, what: str) -> InvalidInputError:
+    return InvalidInputError(f"is a damaged index ({what})", where=str(directory), remedy=REBUILD)
+
+
+def _open_tantivy(directory: Path) -> Any:
+    """Tantivy's own index. Raises `RunError` where its locks cannot be made, else what Tantivy raises."""
+    try:
+        return tantivy.Index.open(str(directory))
+    except (ValueError, OSError) as error:
+        if "acquire Lockfile" not in str(error):
+            raise
+        what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
+        raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
+
+
+def _read_dates(directory: Path) -> dict[int, str]:
+    """The dates of passages by their numbers; an index of passages that are no documents has none."""
+    path = directory / DATES_FILE
+    dates: dict[int, str] = decode(path.read_bytes(), dict[int, str]) if path.exists() else {}
+    return dates
 
 
 def separate_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:

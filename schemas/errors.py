@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from schemas.secrets import hide_secrets
+
 MOST_LINES, LONGEST_LINE = 100, 500  # of what is told; names and places of a bad file can be of any length
 
 
@@ -17,13 +19,16 @@ def format_count(count: int, noun: str) -> str:
 
 
 class ConvagentError(Exception):
-    """What, where and the remedy; `exit_code` is the command line's (docs: README, "Exit codes")."""
+    """What, where and the remedy; `exit_code` is the command line's (docs: README, "Exit codes").
+
+    None of them repeats a key or a password, whoever's words they hold.
+    """
 
     exit_code = 6
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
-        super().__init__(what)
-        self.what, self.where, self.remedy = what, where, remedy
+        self.what, self.where, self.remedy = map(hide_secrets, (what, where, remedy))
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

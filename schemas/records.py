@@ -112,6 +112,7 @@ class Passage:
     title: str = ""
     url: str = ""
     language: str = "en"  # ISO 639-1, of a person's own documents; all else is taken for English
+    date: str = ""  # ISO 8601: a mail's in UTC, or the year, month or day in a document's name or title; "" for none
 
     @property
     def document(self) -> str:
@@ -309,3 +310,5 @@ class IndexInfo:
     seconds: float
     made_by: str
     segmentation: str = ""  # how documents were cut into passages; "" where they were not
+    format: int = 0  # of the directory's files; 0 in those that were built before there were checksums
+    contents: str = ""  # a digest of all passages in their order, ids included; vectors are bound to it

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -41,7 +41,9 @@ def write_usual(step: str) -> Iterator[str]:
 
 
 class StandIn(BaseHTTPRequestHandler):
-    """Gives what `replies` holds, in order: a status with a body, or a way to give none. Else it writes.
+    """Gives what `replies` holds, in order: a status with a body, a function that sends, or a way to give none.
+
+    Else it writes.
 
     What it writes at a step comes in parts, which in a stream are sent as they come.
     """
@@ -69,6 +71,8 @@ class StandIn(BaseHTTPRequestHandler):
             self.close_connection = True
         elif body.get("stream") and not self.takes_streams:
             self._send(400, fault("no streams here"))
+        elif callable(reply):
+            reply(self)
         elif reply is not None:
             self._send(*reply)
         elif body.get("stream"):
@@ -96,6 +100,27 @@ class StandIn(BaseHTTPRequestHandler):
 
     def _send_event(self, data: dict[str, Any]) -> None:
         self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())
+
+    def trickle(self, *, in_header: bool) -> None:
+        """A byte now and then, until the stand-in is closed or nobody listens."""
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream" if self.asked[-1].get("stream") else "application/json")
+        self.flush_headers() if in_header else self.end_headers()
+        with suppress(OSError):
+            self.wfile.write(b"X-Slow: " if in_header else b": ")
+            while not self.closed.wait(0.02):
+                self.wfile.write(b"a")
+
+    def send_packed(self, data: bytes, encoding: str = "gzip") -> None:
+        """A reply that is packed, whether that was asked for or not."""
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Encoding", encoding)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        with suppress(OSError):
+            self.wfile.write(data)
 
     def _send(self, status: int, body: Any) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -65,6 +65,20 @@ def test_what_came_near_is_shown_when_asked_for(terminal: Terminal) -> None:
     assert ">" in shown_after(terminal, f"/open {terminal.sources[-1].number}")
 
 
+def test_what_is_opened_is_named_as_cited_or_near(terminal: Terminal) -> None:
+    shown_after(terminal, "Which plants survive frost?")
+    cited = [str(source.number) for source in terminal.sources if source.cited]
+    near = [source for source in terminal.sources if not source.cited]
+    assert near
+    shown = shown_after(terminal, f"/open {near[-1].number}")
+    assert f"[{near[-1].number}] {near[-1].passage.id}" in shown
+    assert "(came near the last answer, which does not cite it)" in shown
+    assert "came near" not in shown_after(terminal, "/open 1")
+    numbers = ", ".join(str(source.number) for source in near)
+    listed = f"the last answer has {', '.join(cited)}; near it came {numbers}"
+    assert f"no source '99' ({listed})" in shown_after(terminal, "/open 99")
+
+
 def test_a_source_opens_with_the_sentences_it_lent(terminal: Terminal) -> None:
     shown_after(terminal, QUESTION)
     shown = shown_after(terminal, "/open 1")
@@ -240,9 +254,10 @@ def test_a_question_through_a_pipe(person: dict[str, str], example_index: Passag
     assert "non-toxic to cats" in result.stdout
     assert "[1] garden-" in result.stdout
     again = convagent(
-        person, "chat", "--continue", "-m", "none", "--embedder", "none", text="Which survive frost?\n/x\n"
+        person, "chat", "--continue", "-m", "none", "--embedder", "none", text="/x\nWhich survive frost?\n"
     )
-    assert again.returncode == 6  # there is no command /x
+    assert again.returncode == 2
+    assert "there is no command /x\n  /help lists them." in again.stdout
     assert "Which survive frost? (" in again.stdout
     assert "2  " in convagent(person, "chats", "frost").stdout
     assert "There are no conversations." in convagent(person, "chats", "submarine").stdout

@@ -4,9 +4,11 @@ import io
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +25,11 @@ from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import READER_BY_SUFFIX, READERS
+from indexes.documents.reading import SETTLED_NS, FileStamp, parse_document, read_contents
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.text.segmentation import SentenceSplitter
+from indexes.text.sentences import split_sentences
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
@@ -193,16 +197,17 @@ def test_another_type_needs_only_a_reader(tmp_path: Path, monkeypatch: pytest.Mo
         return ChunkedDocument("Slides", (Chunk("s2", data.decode(), ("Oven",)),), ("has no speaker's notes",))
 
     reader = DocumentReader((".slides",), read, max_bytes=20, place_fragment=lambda place: f"#{place}")
-    folder = own(tmp_path, {"a.slides": "Bake at 200.", "b.SLIDES": "Too long to be read."})
-    (folder / "b.SLIDES").write_bytes(b"x" * 21)
-    assert [*skipped(opened(own(tmp_path, {"c.md": "One."}), tmp_path))] == ["a.slides", "b.SLIDES"]
-    monkeypatch.setitem(READER_BY_SUFFIX, ".slides", reader)
-    documents = opened(folder, tmp_path)
-    passage = passages(documents)["a.slides:s2"]
-    assert (passage.text, passage.title) == ("Bake at 200.", "Slides: Oven")
-    assert passage.url == (folder / "a.slides").as_uri() + "#s2"
-    assert [str(note) for note in documents.reading.notes] == ["a.slides: has no speaker's notes"]
-    assert skipped(documents)["b.SLIDES"].startswith("is larger than 0 MB")
+    folder = own(tmp_path, {"a.slides": "Bake at 200.", "b.SLIDES": b"x" * 21, "c.md": "One."})
+    assert [*skipped(opened(folder, tmp_path))] == ["a.slides", "b.SLIDES"]
+    monkeypatch.setitem(READER_BY_SUFFIX, ".slides", reader)  # in this process: the one that reads begins anew
+    path = folder / "a.slides"
+    found = parse_document(path, path.name, read_contents(path).data, split_sentences)
+    [passage] = found.passages
+    assert (passage.id, passage.text, passage.title) == ("a.slides:s2", "Bake at 200.", "Slides: Oven")
+    assert passage.url == path.as_uri() + "#s2"
+    assert found.notes == ("has no speaker's notes",)
+    with pytest.raises(InvalidInputError, match="is larger than 0 MB"):
+        read_contents(folder / "b.SLIDES")
 
 
 def test_no_two_readers_have_a_suffix() -> None:
@@ -325,6 +330,52 @@ def test_a_pipe_a_loop_of_links_and_hidden_files(tmp_path: Path) -> None:
     assert [*skipped(documents)] == ["lost.txt", "pipe.txt", "self.txt"]
 
 
+def make_linked_folder(tmp_path: Path) -> Path:
+    """A folder with links to elsewhere (a file, a folder, and one over another link), inside, and to itself."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "secret.txt").write_text("The key lies under the stone.")
+    (elsewhere / "deep" / "more.txt").write_text("More of it.")
+    (elsewhere / "back").symlink_to(tmp_path / "own")
+    folder = own(tmp_path, {"good.txt": "Rye.", "sub/a.txt": "Oats."})
+    (folder / "inside.txt").symlink_to("sub/a.txt")
+    (folder / "file.txt").symlink_to("../elsewhere/secret.txt")
+    (folder / "folder").symlink_to(elsewhere)
+    (folder / "program.exe").symlink_to(elsewhere / "secret.txt")
+    (folder / "sub" / "over.txt").symlink_to(folder / "file.txt")
+    (folder / "sub" / "up").symlink_to(folder)
+    (folder / "hard.txt").hardlink_to(elsewhere / "deep" / "more.txt")
+    return folder
+
+
+def test_links_out_of_the_folder_are_not_followed_which_is_one_line(tmp_path: Path) -> None:
+    documents = opened(make_linked_folder(tmp_path), tmp_path)
+    assert documents.reading.read == ("good.txt", "hard.txt", "inside.txt", "sub/a.txt")
+    said = "is a link that leads out of the folder and is not followed, as do 3 more; --follow-links reads them"
+    assert skipped(documents) == {"file.txt": said}
+
+
+def test_links_out_of_the_folder_are_followed_if_asked_for(tmp_path: Path) -> None:
+    folder = make_linked_folder(tmp_path)
+    documents = open_documents(folder, tmp_path / "cache", None, quiet, follow_links=True)
+    below = ("folder/deep/more.txt", "folder/secret.txt")
+    assert documents.reading.read == (
+        "file.txt", *below, "good.txt", "hard.txt", "inside.txt", "sub/a.txt", "sub/over.txt",
+    )  # fmt: skip
+    assert [*skipped(documents)] == ["program.exe"]
+    assert opened(folder, tmp_path).reading.gone == ("file.txt", *below, "sub/over.txt")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices are Linux's")
+def test_devices_and_sockets_are_not_opened(tmp_path: Path) -> None:
+    folder = own(tmp_path, {"good.txt": "Rye."})
+    (folder / "zero.txt").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(folder / "socket.txt"))
+        documents = open_documents(folder, tmp_path / "cache", None, quiet, follow_links=True)
+    assert skipped(documents) == dict.fromkeys(["socket.txt", "zero.txt"], "is no plain file")
+
+
 @needs_permissions
 def test_what_may_not_be_read(tmp_path: Path) -> None:
     folder = own(tmp_path, {"good.txt": "Rye.", "closed.txt": "x", "shut/a.txt": "x", "half/a.txt": "x"})
@@ -372,6 +423,33 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     assert {id: passage.text for id, passage in found.items()} == {
         "a.md:1": "Rye.", "b.md:1": "Barley.", "d.md:1": "Spelt.",
     }  # fmt: skip
+
+
+def test_the_same_size_and_time_do_not_hide_other_contents(tmp_path: Path) -> None:
+    folder = own(tmp_path, {"a.md": "Rye bread.", "b.md": "Oat bread.", "c.md": "Bran bread"})
+    for name in ("a.md", "b.md", "c.md"):
+        os.utime(folder / name, (1, 1))
+    opened(folder, tmp_path)
+    time.sleep(SETTLED_NS / 1e9 + 0.1)  # from now on stamps are trusted
+    opened(folder, tmp_path)
+    (folder / "a.md").write_text("New bread.")  # in place
+    (tmp_path / "other").write_text("Old bread.")
+    (tmp_path / "other").replace(folder / "b.md")  # another file in its place
+    for name in ("a.md", "b.md"):
+        os.utime(folder / name, (1, 1))
+    changed = opened(folder, tmp_path)
+    assert (changed.reading.read, changed.reading.unchanged) == (("a.md", "b.md"), ("c.md",))
+    assert [passage.text for passage in passages(changed).values()] == ["New bread.", "Old bread.", "Bran bread"]
+
+
+def test_a_file_that_was_just_changed_is_compared_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks of file systems are coarse: a second change may have the stamp of the first."""
+    folder = own(tmp_path, {"a.md": "Rye bread."})
+    stamp = FileStamp(10, time.time_ns(), 1, 1)
+    monkeypatch.setattr("indexes.documents.reading._to_stamp", lambda _found: stamp)
+    opened(folder, tmp_path)
+    (folder / "a.md").write_text("New bread.")
+    assert [passage.text for passage in passages(opened(folder, tmp_path)).values()] == ["New bread."]
 
 
 def test_old_indexes_go_but_for_those_that_may_be_open(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever
-from indexes.ranking.vectors import Embed, Embedder, VectorCache, Vectors, read_vector_info
+from indexes.ranking.vectors import Embed, Embedder, VectorCache, Vectors
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.tuning import RetrievalTuning
@@ -144,7 +144,7 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
         return Progress()
 
     assert embed_index(index.directory, minilm, no_progress, most=4) == 0
-    assert read_vector_info(index.directory) is None
+    assert index.vector_info is None
     assert embed_index(index.directory, minilm, no_progress, most=5) == 5
     embedded = PassageIndex(index.directory)
     vectors = own_vectors(embedded, minilm)

@@ -1,17 +1,20 @@
 """Some hundreds of broken files; `make soak` tries twenty thousand."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.cases import attempt, planted
+from tests.fuzz.cases import attempt, planted, read_hostile
 from tests.fuzz.mutators import BYTE_WAYS, LINE_WAYS, restructured, retagged
+from tests.fuzz.reading import GuardedReader, guarded_reader
 from tests.fuzz.seeds import Seeds
 
 BLOCK, BLOCKS = 50, 6
+READ = 90  # hostile documents
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +29,43 @@ def test_a_broken_file_ends_in_an_error_or_a_whole_result(first: int, seeds: See
     assert {number: outcome.findings for number, outcome in outcomes.items() if outcome.findings} == {}
     assert any(0 in outcome.codes for outcome in outcomes.values())
     assert any(5 in outcome.codes for outcome in outcomes.values())
+
+
+@pytest.fixture(scope="module")
+def reader(seeds: Seeds) -> Iterator[GuardedReader]:
+    with guarded_reader(seeds.documents) as found:
+        yield found
+
+
+@pytest.mark.parametrize("first", range(0, READ, READ // 3))
+def test_a_hostile_document_is_read_or_left_out_and_reaches_for_nothing(first: int, reader: GuardedReader) -> None:
+    outcomes = {number: read_hostile(number, reader) for number in range(first, first + READ // 3)}
+    assert {number: outcome.findings for number, outcome in outcomes.items() if outcome.findings} == {}
+    assert any(0 in outcome.codes for outcome in outcomes.values())
+    assert any(5 in outcome.codes for outcome in outcomes.values())
+
+
+REACHING = [
+    ("a file", "open('/etc/passwd')"),
+    ("a file elsewhere", "open('/root/.ssh/id_rsa')"),
+    ("a server", "import socket; socket.create_connection(('127.0.0.1', 9))"),
+    ("a name", "import socket; socket.getaddrinfo('example.org', 80)"),
+    ("a program", "import subprocess; subprocess.run(['ls'])"),
+    ("a shell", "import os; os.system('ls')"),
+]
+
+
+@pytest.mark.parametrize("code", [row[1] for row in REACHING], ids=[row[0] for row in REACHING])
+def test_the_guard_notices_what_a_reader_reaches_for(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "striprtf").mkdir()
+    (tmp_path / "striprtf" / "__init__.py").write_text("")
+    (tmp_path / "striprtf" / "striprtf.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with guarded_reader([]) as reaching:
+        _, [finding] = reaching.read(".rtf", b"{\\rtf1 Rye.}")
+    assert "exit code 99" in finding
 
 
 @settings(max_examples=50, deadline=None)

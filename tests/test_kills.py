@@ -3,6 +3,7 @@
 `make soak` runs the long ones.
 """
 
+import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -10,9 +11,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from indexes.documents.parse_cache import ParseCache
+from indexes.documents.reading import ParsedDocument
 from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, PATIENCE, needs_model
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
@@ -113,6 +117,63 @@ def test_a_killed_build_leaves_the_old_index_or_the_new(kills: int, tmp_path: Pa
     assert run(*build(there)).returncode == 0
     assert whole_generation(place / "index", passages) == there
     assert names(place) == {"index"}
+
+
+def write_documents(folder: Path, count: int) -> Path:
+    """Notes of some paragraphs, among them some that cannot be read."""
+    folder.mkdir()
+    for number in range(count):
+        paragraphs = [
+            f"Plot {number}, row {row}: the birch stands well. It was planted in May. " * 9 for row in range(20)
+        ]
+        (folder / f"plot{number}.txt").write_text("\n\n".join(paragraphs))
+        (folder / f"broken{number}.json").write_text("{")
+    return folder
+
+
+def load_documents(cache: Path) -> dict[str, ParsedDocument]:
+    """What a cache knows of each file; opening it checks that it is undamaged."""
+    homes = list(cache.glob("documents/*/files.sqlite"))
+    if not homes:
+        return {}
+    with ParseCache(homes[0]) as opened:
+        return {name: opened.load_file(name) for name in opened.list_files()}
+
+
+@pytest.mark.parametrize("kills", FEW_OR_MANY)
+def test_killed_reading_of_documents_goes_on_and_loses_nothing(kills: int, tmp_path: Path) -> None:
+    folder = write_documents(tmp_path / "notes", 150)
+    random, killed, kept = Random(kills), 0, dict[str, ParsedDocument]()  # noqa: S311
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    call = ("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito")
+
+    def settings(cache: str) -> dict[str, Any]:
+        return {"CONVAGENT_CACHE": str(tmp_path / cache), "TMPDIR": str(temporary)}
+
+    started = time.perf_counter()
+    assert run(*call, **settings("whole")).returncode == 0
+    took = time.perf_counter() - started
+    whole = load_documents(tmp_path / "whole")
+    assert len(whole) == 300
+    half_read = 0
+    while killed < kills:
+        killed += killed_after(random.uniform(0.3, 1.0) * took, *call, **settings("cache"))
+        now = load_documents(tmp_path / "cache")
+        assert kept.items() <= now.items(), "what was kept is lost"
+        assert now.items() <= whole.items(), "something is there by half"
+        half_read += 0 < len(now) < len(whole)
+        kept = now
+        if len(now) == len(whole):
+            shutil.rmtree(tmp_path / "cache")
+            kept = {}
+    assert half_read
+    assert run(*call, **settings("cache")).returncode == 0
+    assert load_documents(tmp_path / "cache") == whole
+    until = time.monotonic() + PATIENCE
+    while list(temporary.iterdir()):  # each reading process ends with its program, and clears away after itself
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("events", ["os.rename", pytest.param("", marks=pytest.mark.soak)])

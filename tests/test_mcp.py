@@ -30,6 +30,7 @@ from agent.mcp.resources import MAX_TEXT, PAGE
 from agent.mcp.server import PROMPT, make_server
 from agent.serve.listening import open_socket, to_url
 from agent.terminal.progress import stage_progress
+from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.passage_ids import escape_name
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever
@@ -323,13 +324,11 @@ def test_an_embedding_model_that_is_not_there_is_told_and_words_remain(notes: Pa
 def test_where_documents_are_many_the_first_search_does_not_wait_for_all(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent.chat import document_index, sources
-    from indexes.documents import reading
+    from agent.chat import sources
 
     write_notes(notes, 120)
     monkeypatch.setattr(sources, "READING_SECONDS", 0.0)
-    gate = Gate(reading.parse_document, after=100)  # what has to be read at once is read by then
-    monkeypatch.setattr(document_index, "parse_document", gate)
+    gate = hold_reading(monkeypatch, after=100)  # what has to be read at once is read by then
 
     async def conversation(client: Client) -> list[Any]:
         first = await client.call_tool("search_passages", {"query": "alder", "k": 100})
@@ -415,6 +414,13 @@ class Gate:
         await anyio.to_thread.run_sync(self.reached.wait, PATIENCE)
 
 
+def hold_reading(monkeypatch: pytest.MonkeyPatch, after: int) -> Gate:
+    """A gate before the reading of a document."""
+    gate = Gate(ReadingProcess.parse_document, after)
+    monkeypatch.setattr(ReadingProcess, "parse_document", lambda *arguments: gate(*arguments))
+    return gate
+
+
 @pytest.fixture
 def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set once the server knows that a call was cancelled."""
@@ -444,12 +450,8 @@ async def cancel_when_reached(
 def test_a_cancelled_call_reads_no_further_document(
     mode: str, notes: Path, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent.chat import document_index
-    from indexes.documents import reading
-
     write_notes(notes, 30)
-    gate = Gate(reading.parse_document, after=5)
-    monkeypatch.setattr(document_index, "parse_document", gate)
+    gate = hold_reading(monkeypatch, after=5)
 
     async def conversation(client: Client) -> int:
         await cancel_when_reached(client, gate, cancelled, "search_passages", query="alder")

@@ -3,7 +3,6 @@
 import io
 import os
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -198,6 +197,19 @@ def test_every_kind(name: str, data: bytes | str, expected: list[tuple[str, str,
     document = read(name, data)
     found = [(passage.id.partition(":")[2], passage.title, passage.text) for passage in document.passages]
     assert (found, document.reason) == (expected, "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_header_of_a_mail_may_have_any_letters_as_they_are(encoding: str) -> None:
+    """RFC 6532 has UTF-8 in headers, older programs write what their machine has; encoded words stand there, too."""
+    header = (
+        "From: Jürgen Müller <j@x.example>\nTo: =?utf-8?q?Zo=C3=AB?= Weiß <z@x.example>\nSubject: Grüße\n"
+        "Date: Mon, 3 Mar 2025 10:00:00 +0100\n\nHello.\n"
+    )
+    (passage,) = parse_document(Path("a.eml"), "a.eml", header.encode(encoding), split_sentences).passages
+    assert passage.title == "Grüße (3 March 2025, from Jürgen Müller)"
+    assert "from: Jürgen Müller; to: Zoë Weiß; date: 3 March 2025; subject: Grüße." in passage.text
+    assert passage.date == "2025-03-03T09:00:00+00:00"
 
 
 def test_what_is_sent_along_is_named_and_not_read() -> None:
@@ -431,9 +443,11 @@ EXTRA = [("a.docx", "mammoth"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl"), ("a.
 def test_without_the_extra_files_are_named_and_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = {name: ARCHIVES.get(name[2:], make_rtf(["One."])) for name, _ in EXTRA}
     folder = own(tmp_path, {"good.txt": "Rye.", "b.odt": ARCHIVES["odt"], **data})
+    (tmp_path / "missing").mkdir()
+    for _, library in EXTRA:
+        (tmp_path / "missing" / f"{library.partition('.')[0]}.py").write_text("raise ImportError")
     with monkeypatch.context() as patch:
-        for _, library in EXTRA:
-            patch.setitem(sys.modules, library, None)  # so that importing it fails
+        patch.syspath_prepend(str(tmp_path / "missing"))  # which the process that reads looks through, too
         documents = opened(folder, tmp_path)
     assert documents.reading.read == ("b.odt", "good.txt")
     assert skipped(documents) == {

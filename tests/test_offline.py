@@ -73,6 +73,11 @@ def test_a_model_of_the_hub_is_not_asked_for_where_one_is_offline(
 
 PACKAGES = ("agent", "indexes", "prompts", "schemas")
 FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "subprocess"}
+KNOWN = {
+    "indexes/documents/isolation/process.py": {"subprocess"},  # starts Python with a module of ours
+    "agent/models/embedding/minilm_package.py": {"subprocess"},  # starts pip or uv, where a person asks for it
+    "agent/terminal/man_page.py": {"shell"},  # the name of one, whose completions are written
+}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "yaml.load", "yaml.unsafe_load"}
 
 
@@ -112,4 +117,5 @@ def test_what_would_be_found(source: str, found: set[str]) -> None:
 def test_nothing_that_is_read_is_run() -> None:
     files = [ROOT / "cli.py", *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))]
     assert len(files) > 80
-    assert {path: found for path in files if (found := forbidden(path.read_text(encoding="utf-8")))} == {}
+    read = {str(path.relative_to(ROOT)): forbidden(path.read_text(encoding="utf-8")) for path in files}
+    assert {path: found for path, found in read.items() if found} == KNOWN

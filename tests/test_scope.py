@@ -116,7 +116,8 @@ def test_what_a_scope_names(scope: str, expected: list[str], collection: Collect
         ("/everywhere", ""),
         ("Search everywhere again, please.", ""),
         ("in all my documents", ""),
-        ("only in winter", None),
+        ("only in nowhere", "nowhere"),
+        ("only in euros", None),
         ("only in travel?", None),
         ("only on Sundays", None),
         ("Which hotel is only in travel?", None),
@@ -126,6 +127,43 @@ def test_what_a_scope_names(scope: str, expected: list[str], collection: Collect
 )
 def test_what_asks_for_a_scope(utterance: str, where: str | None, collection: Collection) -> None:
     assert find_scope_request(utterance, collection) == where
+
+
+@pytest.mark.parametrize(
+    ("utterance", "where"),
+    [
+        ("nur in travel/", "travel/"),
+        ("Bitte suche nur im Ordner maps", "Ordner maps"),
+        ("nur die Mails von 2025", "die Mails von 2025"),
+        ("seulement dans travel", "travel"),
+        ("uniquement les mails de 2025, s'il te plaît", "les mails de 2025"),
+        ("solo en travel, por favor", "travel"),
+        ("sólo en la carpeta maps", "la carpeta maps"),
+        ("cerca solo in travel", "travel"),
+        ("soltanto i mail del 2025", "i mail del 2025"),
+        ("alleen in travel", "travel"),
+        ("apenas em travel agora", "travel"),
+        ("só na pasta maps", "pasta maps"),
+        *((everywhere, "") for everywhere in ("überall", "Jetzt wieder überall.", "partout", "en todo", "ovunque")),
+        *((everywhere, "") for everywhere in ("dappertutto", "overal", "em todo o lado", "in allen Dokumenten")),
+        ("nur am Sonntag", None),
+        ("nur in travel?", None),
+        ("en todo caso", None),
+    ],
+)
+def test_a_scope_is_asked_for_in_seven_languages(utterance: str, where: str | None, collection: Collection) -> None:
+    assert find_scope_request(utterance, collection) == where
+    assert where is None or select_documents(where, collection) or where == ""
+
+
+def test_nothing_of_that_name_keeps_the_scope_and_names_what_is_near(terminal: Terminal) -> None:
+    shown_after(terminal, "only in travel/")
+    said = shown_after(terminal, "only in the folder travl")
+    assert "Nothing that I have is called “the folder travl”: I go on searching where I did." in said
+    assert "The nearest names are work/travel/, Travel/." in said
+    assert "The nearest names are heating.md, " in shown_after(terminal, "nur in heatign.md")
+    assert "called “nowhere”: I go on searching where I did.\n" in shown_after(terminal, "only in nowhere")
+    assert "(only in Travel/)" in shown_after(terminal, QUESTION)
 
 
 def test_a_scope_is_the_path_of_its_folder_and_may_not_be_empty(collection: Collection) -> None:
@@ -206,7 +244,10 @@ def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -
     assert "(only" not in shown
     assert "] bread.md:1" in shown
     shown_after(terminal, "/only work/*")
-    shown_after(terminal, "/new")
+    assert "I still search only in “work/*”; /everywhere ends that." in shown_after(terminal, "/new")
+    assert "(only in work/*)" in shown_after(terminal, QUESTION)
+    shown_after(terminal, "/everywhere")
+    assert "still" not in shown_after(terminal, "/new")
     assert "(only" not in shown_after(terminal, QUESTION)
 
 

@@ -1,6 +1,9 @@
 """The trace: nothing that was answered is lost, and nothing is mixed."""
 
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,7 +19,7 @@ from agent.terminal.progress import turn_progress
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
 from tests.processes import write_script
 
 
@@ -111,7 +114,7 @@ def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path:
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
     settings = RunSettings(
-        "ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", "", "", Plan(), "0", ""
+        "ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", "", "", Plan(), "0", {}, ""
     )
     path = tmp_path / "trace.jsonl"
     begun = new_trace(path, settings)
@@ -154,6 +157,41 @@ def test_a_tuning_constant_is_a_setting(example_index: PassageIndex, run_path: P
     other = replace(settings.plan, tuning=replace(settings.plan.tuning, retrieval=weights))
     with pytest.raises(UsageError, match=r"tuning\.retrieval\.cosine_weight: 4\.0 then, 0\.1 now"):
         resume_trace(trace, replace(settings, plan=other))
+
+
+@pytest.mark.parametrize(
+    ("changed", "package"),
+    [
+        ("indexes/ranking/hybrid.py", "indexes"),
+        ("prompts/write.txt", "prompts"),
+        ("agent/models/learned/rewriter.gguf", "agent"),
+    ],
+)
+def test_a_run_of_other_source_code_is_not_gone_on_with(changed: str, package: str, tmp_path: Path) -> None:
+    """In a copy of the packages, as a wheel has them, of which one file changes between two calls."""
+    for name in ("agent", "indexes", "prompts", "schemas"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "cli.py", tmp_path)
+    shutil.copy(EXAMPLES / "topics.json", tmp_path)
+    environment = own_settings_left_out() | {"PYTHONPATH": str(tmp_path)}
+
+    def call(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "cli.py", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+
+    answering = ("answer", "topics.json", "-m", "none", "--embedder", "none", "--resume")
+    call("index", "build", str(EXAMPLES / "passages.jsonl"), "--embedder", "none")
+    assert [call(*answering).returncode for _ in "ab"] == [0, 0]
+    with (tmp_path / changed).open("ab") as file:
+        file.write(b"\n")
+    refused = call(*answering)
+    assert refused.returncode == 2
+    assert f"source code of {package}: " in refused.stderr
+    assert refused.stderr.count("source code") == 1
+    assert "topics.run.trace.jsonl" in refused.stderr
+    assert "--overwrite" in refused.stderr
 
 
 def test_another_kind_of_processor_is_told_and_no_reason_to_stop(

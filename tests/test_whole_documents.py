@@ -38,10 +38,9 @@ FILES = {
 }
 
 
-@pytest.fixture
-def session(tmp_path: Path, embedder: Embedder | None) -> Session:
+def open_session(tmp_path: Path, files: dict[str, str], embedder: Embedder | None = None) -> Session:
     folder = tmp_path / "docs"
-    for name, text in FILES.items():
+    for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     index = open_documents(folder, tmp_path, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
@@ -49,8 +48,8 @@ def session(tmp_path: Path, embedder: Embedder | None) -> Session:
 
 
 @pytest.fixture
-def embedder() -> Embedder | None:
-    return None
+def session(tmp_path: Path) -> Session:
+    return open_session(tmp_path, FILES)
 
 
 def ask(session: Session, question: str) -> Response:
@@ -100,10 +99,42 @@ def test_two_documents_are_compared_by_a_summary_of_each(session: Session, quest
     assert "ferry is late" in response.text
 
 
-@pytest.mark.parametrize("question", ["Summarise the letters", "Summarise the tax return", "Summarise it"])
-def test_nothing_is_summarised_where_it_is_not_sure_what(session: Session, question: str) -> None:
-    files = {id.partition(":")[0] for id in ask(session, question).used}
-    assert len(files) != 1 or "Summarise it" in question
+NOTES = {
+    "harbour.md": "# Harbour\n\nThe boat lies in the harbour of Harnby. The boat was painted green in the spring.",
+    "shed.md": "# Shed\n\nThe key of the shed hangs behind the door. The paint for the fence stands on the shelf.",
+    "wege.md": "# Wege\n\nDie Boote liegen im Hafen, und die Wege dorthin sind nicht immer offen.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("Summarise the notes about the boat", "lies in the harbour"),  # by contents, as nothing is called so
+        ("Summarise the letter on the shed key", "behind the door"),
+        ("Summarise the shed", "behind the door"),
+        ("Sum up the notes about a boot, please", "Die Boote liegen"),  # which is German, and so are its stems
+    ],
+)
+def test_what_is_summarised_has_all_words_of_what_was_said(question: str, says: str, tmp_path: Path) -> None:
+    response = ask(open_session(tmp_path, NOTES), question)
+    assert says in response.text
+    assert len({id.partition(":")[0] for id in response.used}) == 1
+
+
+def test_it_is_asked_which_of_several_is_to_be_summarised(session: Session) -> None:
+    question = "Do you mean “letters/2024.txt”, “letters/2025.txt” or something else?"
+    assert ask(session, "Summarise the letters").text == question
+    assert "The stove was repaired in March." in ask(session, "the first one").text
+    assert ask(session, "Summarise the letter to Ida").text == question
+    assert "We came home at nine." in ask(session, "2025").text
+
+
+def test_it_is_said_where_there_is_nothing_to_summarise(session: Session) -> None:
+    said = ask(session, "Summarise the tax return").text
+    assert said.startswith("I have no document that is called “the tax return” or speaks of all of that")
+    assert "I have no document" not in ask(session, "What are the main points of the tax return?").text
+    assert "I have no document" not in ask(session, "Summarise it").text
+    assert "I have no document" not in ask(session, "Summarise the mails").text
 
 
 @needs_embedder
@@ -113,3 +144,44 @@ def test_a_real_document_is_summarised_with_vectors(tmp_path: Path, minilm: Embe
     response = ask(Session(open_assistant(str(folder), index, "none", minilm), Store(None)), "summarise the handbook")
     assert {id.partition(":")[0] for id in response.used} == {"work/handbook.html"}
     assert len(response.text.split()) <= 120
+
+
+MANY = {
+    "wohnung/miete.txt": "Die Miete der Wohnung beträgt 640 Euro im Monat. Sie wird am dritten Werktag bezahlt.",
+    "wohnung/stadt.txt": "Die Häuser am See sind alle vermietet, und die Wohnungen in der Stadt sind es auch.",
+    "voyages/lac.md": "Nous avons passé trois jours au bord du lac, et les trains de la région étaient à l'heure.",
+    "bread.md": "The bread keeps for nine days in the cellar.",
+    "costs.csv": "day,amount\nMon,3\nTue,4\n",
+    "note.eml": "From: Ida <ida@x.example>\nSubject: Keys\n\nThe keys of the shed hang behind the door.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        (
+            "Which documents are in German?",
+            "Documents in German: 2 of my 6 documents: wohnung/miete.txt, wohnung/stadt",
+        ),
+        ("Welche Dokumente sind auf Deutsch?", "Documents in German: 2 of my 6 documents: "),
+        ("What French files do you have?", "Documents in French: 1 of my 6 documents: voyages/lac.md."),
+        ("list all documents in Polish", "I have no documents in Polish."),
+        ("In which languages are my documents?", "My documents are in English (3), German (2), French (1)."),
+        ("Which documents are mails?", "Mails: 1 of my 6 documents: note.eml."),
+        ("which of my documents are spreadsheets?", "Spreadsheets: 1 of my 6 documents: costs.csv."),
+        ("Which PDFs do you have?", "I have no PDFs."),
+        ("Which documents do you have about Wohnung?", "wohnung/miete.txt"),
+        ("Which documents do you have about Haus?", "1 of my 6 documents by contents: wohnung/stadt.txt."),
+    ],
+)
+def test_documents_are_listed_by_language_kind_and_subject(question: str, reply: str, tmp_path: Path) -> None:
+    session = open_session(tmp_path, MANY)
+    assert reply in ask(session, question).text
+    assert session.turns[-1].kind == "documents"
+
+
+def test_a_list_keeps_to_the_scope(tmp_path: Path) -> None:
+    session = open_session(tmp_path, MANY)
+    session.ask("nur in voyages/")
+    assert ask(session, "Which documents are in German?").text == "I have no documents in German."
+    assert ask(session, "Which tables do you have?").text == "I have no tables."

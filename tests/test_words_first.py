@@ -191,15 +191,15 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
         is_open.set()
         return opened
 
-    def read_when_open(source: Path, embedder: Embedder | None, seconds: float) -> PassageIndex:
+    def read_when_open(source: Path, embedder: Embedder | None, seconds: float, **options: bool) -> PassageIndex:
         assert is_open.wait(PATIENCE)
-        return open_source(source, embedder, seconds)
+        return open_source(source, embedder, seconds, **options)
 
     monkeypatch.setattr("agent.chat.session.open_model", open_and_tell)
     monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
-    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none"))
+    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none")) == 0
     with pytest.raises(UsageError, match="unknown model"):
         start.start_chat(start.ChatRequest(folder, model="no-such-model", embedder="none"))
 

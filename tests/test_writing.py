@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 import httpx
@@ -13,6 +13,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from agent.chat.collection import Collection
+from agent.chat.document_index import open_documents
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import ChatTurn, Store
 from agent.chat.terminal import Terminal
@@ -287,6 +289,85 @@ def test_what_is_shown_when_an_answer_is_reworded_is_what_it_cites(assistant: As
     assert prompt.startswith("shorter\n\n")
     assert f"You answered from them: {COSTS} {STOVE}" in prompt
     assert f"[1] {HUT.text}" in prompt
+
+
+# Whole documents
+
+FOLDER = {
+    "lease.md": "# Lease\n\nThe rent of the hut is 410 EUR a month.\n\nDogs stay outside the hut.",
+    "offer.md": "# Offer\n\nThe rent of the boathouse is 390 EUR a month. It is paid on the third working day.",
+    "costs.csv": "what,amount\noil,3 EUR\nwood,4 EUR\n",
+}
+LEASE_RENT = "The rent of the hut is 410 EUR a month."
+OFFER_RENT = "The rent of the boathouse is 390 EUR a month."
+LOW = "The rent of the hut is 110 EUR a month."
+
+
+def show_no_progress(_doing: str, _of: int) -> AbstractContextManager[Callable[[int], None]]:
+    return nullcontext(lambda _done: None)
+
+
+@pytest.fixture
+def reader(address: str, tmp_path: Path) -> Iterator[Session]:
+    """Somebody who asks a folder with a model that writes."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in FOLDER.items():
+        (folder / name).write_text(text)
+    index = open_documents(folder, tmp_path, None, show_no_progress).index
+    opened = open_assistant(str(folder), index, address, None)
+    yield Session(opened, Store(None))
+    opened.tools.llm.close()
+
+
+SUMMARIES: dict[str, tuple[str, str, list[str], list[str]]] = {
+    # what is asked, what is written, what is said, the documents that are cited
+    "good": (
+        "Summarise the lease",
+        draft(("The rent of the hut is 410 EUR.", "1")),
+        ["The rent of the hut is 410 EUR."],
+        ["lease.md"],
+    ),
+    "inventing": ("Summarise the lease", draft((LOW, "1")), [LEASE_RENT], ["lease.md"]),
+    "comparing": (
+        "Compare lease.md and offer.md",
+        draft((LEASE_RENT, "1"), (OFFER_RENT, "2")),
+        [LEASE_RENT, OFFER_RENT],
+        ["lease.md", "offer.md"],
+    ),
+    "refusing": ("Summarise the lease", SORRY, [LEASE_RENT, "Dogs stay outside the hut."], ["lease.md"]),
+    "of a table": (
+        "Summarise costs.csv",
+        draft((LOW, "1")),
+        ["costs.csv is a table of 2 rows: what, amount."],
+        ["costs.csv"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SUMMARIES)
+def test_a_summary_is_written_and_held_against_the_whole_document(case: str, reader: Session) -> None:
+    question, written, said, files = SUMMARIES[case]
+    behave(summarise=written, correct=f'{{"text": "{LOW}", "passages": ["1"]}}')
+    answered = reader.ask(question)
+    assert [sentence.text for sentence in answered.response.sentences][: len(said)] == said
+    assert list(dict.fromkeys(id.partition(":")[0] for id in answered.response.used)) == files
+    assert count_asked("summarise") == {"refusing": 3, "of a table": 0}.get(case, 1)
+    assert bool(answered.without_model) == (case == "refusing")
+
+
+def test_a_summary_is_not_written_where_somebody_must_avoid_something(reader: Session) -> None:
+    (Path(reader.assistant.source) / "pie.md").write_text(
+        "# Pie\n\nBake the pie for an hour. Warning: it contains peanuts."
+    )
+    reader.store.add_statement("I am allergic to peanuts.")
+    behave(summarise=draft((LEASE_RENT, "1")), write=draft((LEASE_RENT, "1")), context="{}")
+    index = open_documents(
+        Path(reader.assistant.source), Path(reader.assistant.source).parent, None, show_no_progress
+    ).index
+    reader.assistant.current.replace(Collection(reader.assistant.source, index))
+    reader.ask("Summarise the pie")
+    assert count_asked("summarise") == 0
 
 
 # At the doors

@@ -24,7 +24,7 @@ class Source:
     """A passage that an answer cites, or what came near. Its pieces, joined, are its whole text."""
 
     number: int  # in the order of first citation, from 1
-    rank: int  # in the ranking, from 1
+    rank: int  # in the ranking, from 1; 0 for one that was read without a search
     passage: Passage
     pieces: tuple[TextPiece, ...]
     cited: bool = True  # by the answer itself
@@ -50,7 +50,7 @@ def shown_sources(answered: TurnResult) -> tuple[Source, ...]:
             citing.setdefault(id, []).append(sentence.text)
     used = answered.response.used
     return tuple(
-        Source(number, ranks[id], passages[id], tuple(_cut_at_marks(passages[id].text, sentences)), id in used)
+        Source(number, ranks.get(id, 0), passages[id], tuple(_cut_at_marks(passages[id].text, sentences)), id in used)
         for number, (id, sentences) in enumerate(citing.items(), start=1)
     )
 

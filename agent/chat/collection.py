@@ -1,16 +1,16 @@
 """What a conversation asks, as it is told to the person: a folder's documents, or an index and its size."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from agent.turn.whole_documents import WholeDocuments
+from agent.turn.whole_documents import WholeDocuments, has_all_words
 from indexes.passage_index import PassageIndex, Rows
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.text.analysis import extract_stems
 from schemas.errors import list_with_limit
 from schemas.records import Passage
 
@@ -34,6 +34,7 @@ class Collection:
     index: PassageIndex
     is_empty: bool = False  # whether all documents went away: then the index is that of what there was
     kept_to: frozenset[str] | None = None  # the paths of the documents that are listed; None: of all
+    today: Callable[[], date] = date.today  # in the local time zone, by which "yesterday" is meant
 
     @property
     def name(self) -> str:
@@ -85,9 +86,8 @@ class Collection:
 
     def _list_mentioning(self, subject: str, documents: Sequence[Document]) -> list[Document]:
         """The files with passages that have all words of a subject, those with most such passages first."""
-        wanted = set(extract_stems(subject))
         passages = self.index.read([hit.id for hit in self.index.search([(subject, 1.0)], MAX_SEARCHED)])
-        fitting = [each for each in passages if wanted <= set(extract_stems(f"{each.title} {each.text}"))]
+        fitting = [each for each in passages if has_all_words(f"{each.title} {each.text}", subject, each.language)]
         by_path = {document.path: document for document in documents}
         times = Counter(passage.document for passage in fitting)
         return [by_path[path] for path, _ in times.most_common() if path in by_path]
@@ -95,7 +95,7 @@ class Collection:
     def is_about(self, document: Document, subject: str) -> bool:
         """Whether path and title have all words of a subject."""
         (passage,) = self.index.read([document.first_passage])
-        return set(extract_stems(subject)) <= set(extract_stems(f"{document.path} {passage.title}"))
+        return has_all_words(f"{document.path} {passage.title}", subject, passage.language)
 
 
 def _say_found(subject: str, found: Sequence[Document], further: Sequence[Document], total: int) -> str:

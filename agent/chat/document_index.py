@@ -14,15 +14,16 @@ from pathlib import Path
 
 from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.documents.folder import Listing, list_documents
+from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.parse_cache import CachedCorpus, CachedFile, ParseCache
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES
-from indexes.documents.reading import parse_document, read_contents, read_stamp
+from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
-from indexes.text.sentences import split_sentences
-from schemas.errors import InvalidInputError, MissingError, list_with_limit
+from indexes.storage.private_files import make_private_directory, make_private_tree, take_from_others
+from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
 from schemas.progress import StageProgress
 from schemas.records import Problem
 
@@ -55,17 +56,25 @@ class DocumentIndex:
 
 
 def open_documents(
-    folder: Path, cache: Path, embedder: Embedder | None, progress: StageProgress, seconds: float = math.inf
+    folder: Path,
+    cache: Path,
+    embedder: Embedder | None,
+    progress: StageProgress,
+    seconds: float = math.inf,
+    *,
+    follow_links: bool = False,
 ) -> DocumentIndex:
     """The index of a folder's documents (or of one document), up to date.
 
     Files that did not change are not read again, and no text is embedded twice. With a limit of `seconds` files are
     read for about as long, the newest first, and a large index from before is opened in the place of a new one. If
-    several processes open a folder, one builds the index and the others wait for it. Raises `MissingError` if there
-    is no such folder, `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be written.
+    several processes open a folder, one builds the index and the others wait for it. Links out of the folder are
+    followed only if `follow_links`. Raises `MissingError` if there is no such folder, `InvalidInputError` if nothing in
+    it can be read, and `RunError` if the cache cannot be written or the process that reads cannot be started.
     """
-    listing = list_documents(folder.resolve())
+    listing = list_documents(folder.resolve(), follow_links=follow_links)
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
+    _make_home(home)
     with ParseCache(home / "files.sqlite") as parse_cache:
         reading = _update_cache(parse_cache, listing, progress, seconds)
         if not parse_cache.list_documents():
@@ -73,6 +82,17 @@ def open_documents(
         older = _find_large_index(parse_cache, home) if seconds < math.inf else None
         index = older or _open_or_build_index(parse_cache, home, listing.root, progress)
     return DocumentIndex(_add_vectors(index, embedder, progress), reading, bool(older or reading.waiting))
+
+
+def _make_home(home: Path) -> None:
+    """The directory of what is made from a folder: nobody else's, as everything in it, which is a person's own text."""
+    try:
+        for directory in (home.parent, home):
+            make_private_directory(directory)
+            take_from_others(directory)
+    except OSError as error:
+        remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
+        raise RunError(f"cannot be made ({error.strerror})", where=str(home), remedy=remedy) from error
 
 
 @dataclass(slots=True)
@@ -99,14 +119,14 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
     gone = tuple(name for name in cached if name not in files)
     parse_cache.remove_files(gone)
     found = _Outcomes(skipped=list(listing.skipped))
-    with progress("reading", len(files)) as tick:
+    with progress("reading", len(files)) as tick, ReadingProcess() as reader:
         for number, (name, path) in enumerate(files.items(), start=1):
             try:
                 is_late = time.monotonic() > end and len(files) - number >= FEW
                 if is_late and _must_wait(parse_cache, path, cached.get(name)):
                     found.waiting += 1
                     continue
-                notes = _update_file(parse_cache, name, path, cached.get(name))
+                notes = _update_file(parse_cache, reader, name, path, cached.get(name))
             except (MissingError, InvalidInputError) as error:
                 parse_cache.remove_files([name])
                 found.skipped.append(Problem(name, error.what))
@@ -127,7 +147,7 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
 
 def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -> bool:
     """Whether a file is left as it was where there is no more time: it changed, and there are documents to ask."""
-    return not (cached and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
+    return not (cached and cached.is_settled and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
 
 
 def _read_time(path: Path) -> float:
@@ -138,21 +158,24 @@ def _read_time(path: Path) -> float:
         return 0.0
 
 
-def _update_file(parse_cache: ParseCache, name: str, path: Path, cached: CachedFile | None) -> tuple[str, ...] | None:
+def _update_file(
+    parse_cache: ParseCache, reader: ReadingProcess, name: str, path: Path, cached: CachedFile | None
+) -> tuple[str, ...] | None:
     """Read a file into the cache and return the notes on it; None if it did not change.
 
     Raises `MissingError` or `InvalidInputError` if it cannot be read. Neither says where: the caller knows the file.
     """
-    if cached and read_stamp(path) == cached.stamp:
+    if cached and cached.is_settled and read_stamp(path) == cached.stamp:
         return None
     contents = read_contents(path)
+    version = CachedFile(contents.stamp, contents.digest, contents.is_settled)
     if cached and contents.digest == cached.digest:
-        parse_cache.update_stamp(name, contents.stamp)
+        parse_cache.update_stamp(name, version)
         return None
-    parsed = parse_document(path, name, contents.data, split_sentences)
+    parsed = reader.parse_document(path, name, contents.data)
     if contents.changed:
         parsed = replace(parsed, notes=(*parsed.notes, "changed while it was read; it will be read again"))
-    parse_cache.save_file(name, CachedFile(contents.stamp, contents.digest), parsed)
+    parse_cache.save_file(name, version, parsed)
     return parsed.notes
 
 
@@ -188,6 +211,7 @@ def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progre
         corpus = CachedCorpus(parse_cache, root)
         with progress("indexing", len(corpus.documents)) as tick:
             build_index(corpus, directory, skip_problems=False, progress=lambda: tick(corpus.documents_read))
+        make_private_tree(directory)
         others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
         for old in others[:-MAX_INDEXES]:
             shutil.rmtree(old, ignore_errors=True)
@@ -199,6 +223,7 @@ def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: Stage
     if embedder is None or has_vectors(index, embedder):
         return index
     embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
+    make_private_tree(index.directory)
     return PassageIndex(index.directory)
 
 

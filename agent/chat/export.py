@@ -1,28 +1,51 @@
 """A kept conversation as a file: Markdown to read, or iKAT topics to test with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
-from agent.chat.store import ChatTurn
+from agent.chat.escaping import defuse_citations, escape_markdown, to_code_span
+from agent.chat.store import ChatTurn, Store
 from agent.tracks.ikat_2023 import Topic, TopicTurn
+from indexes.storage.files import check_writable, write_atomically
+from schemas.errors import UsageError
 from schemas.records import Response, Sentence, Statement
+
+
+def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
+    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`), for its owner alone.
+
+    Raises `UsageError` for another ending, or a file that exists already.
+    """
+    if path.suffix not in (".md", ".json"):
+        raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
+    check_writable(path, overwrite)
+    turns = store.read_turns(chat)
+    topics = path.suffix == ".json"
+    data = (
+        to_topics(turns, store.list_statements(), chat)
+        if topics
+        else to_markdown(turns, store.read_source(chat)).encode()
+    )
+    write_atomically(path, [data], private=True)
 
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
     """The conversation as Markdown: questions, answers and their sources."""
-    return "\n".join([f"# {turns[0].utterance}", "", f"*Asked of {source}.*", *_markdown_turns(turns), ""])
+    title = " ".join(escape_markdown(turns[0].utterance).split())
+    return "\n".join([f"# {title}", "", f"*Asked of {escape_markdown(source)}.*", *_markdown_turns(turns), ""])
 
 
 def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
     for turn in turns:
         yield from (
             "",
-            f"**{turn.utterance}**",
+            f"**{' '.join(escape_markdown(turn.utterance).split())}**",
             "",
             "".join(to_markdown_pieces(turn)) or "*Nothing was found.*",
         )
-        sources = [f"{number}. `{id}`" for number, id in enumerate(turn.answered.response.used, start=1)]
+        sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
 
 
@@ -32,29 +55,36 @@ def mark_citations(turn: ChatTurn) -> str:
 
 
 def to_markdown_pieces(turn: ChatTurn) -> list[str]:
-    """The answer in Markdown, in pieces to be joined: the direct answer in bold, where there is one, then sentences."""
-    response = turn.answered.response
-    direct = [f"**{response.direct}**"] if response.direct else []
-    return separate_pieces([*direct, *mark_sentences(response)], as_list=turn.kind == "list")
+    """The answer in Markdown, in pieces to be joined."""
+    return separate_pieces(mark_in_markdown(turn.answered.response), as_list=turn.kind == "list")
+
+
+def mark_in_markdown(response: Response) -> list[str]:
+    """The direct answer in bold, where there is one, then the sentences, each with the numbers of its sources.
+
+    What stands in them is text: Markdown and HTML of a passage are escaped.
+    """
+    direct = [f"**{escape_markdown(response.direct)}**"] if response.direct else []
+    return [*direct, *_number_sources(response, response.sentences, escape_markdown)]
 
 
 def mark_sentences(response: Response) -> list[str]:
-    """The sentences of an answer, each with the numbers of its sources."""
-    return _number_sources(response, response.sentences)
+    """The sentences of an answer, each with the numbers of its sources, as plain text."""
+    return _number_sources(response, response.sentences, defuse_citations)
 
 
 def mark_nearby(response: Response) -> list[str]:
     """What came near an answer, each with the numbers of its sources, which follow those of the answer."""
-    return _number_sources(response, response.nearby)
+    return _number_sources(response, response.nearby, defuse_citations)
 
 
-def _number_sources(response: Response, sentences: Sequence[Sentence]) -> list[str]:
+def _number_sources(response: Response, sentences: Sequence[Sentence], escape: Callable[[str], str]) -> list[str]:
     shown = dict.fromkeys(id for each in (*response.sentences, *response.nearby) for id in each.passage_ids)
     numbers = {id: str(number) for number, id in enumerate(shown, start=1)}
     return [
-        f"{sentence.text} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
+        f"{escape(sentence.text)} [{', '.join(numbers[id] for id in sentence.passage_ids)}]"
         if sentence.passage_ids
-        else sentence.text
+        else escape(sentence.text)
         for sentence in sentences
     ]
 

@@ -8,6 +8,7 @@ STEP_MESSAGES = {
     "rewrite": "made the question stand alone",
     "statements": "weighed what is known about you",
     "write": "wrote the answer",
+    "summarise": "wrote the summary",
     "correct": "wrote a sentence once more",
     "reword": "wrote the answer in another form",
 }

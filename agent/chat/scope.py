@@ -4,49 +4,70 @@ A scope is the text that names it, "" for everything. What it stands for is look
 file of a folder is in it, too.
 """
 
+import difflib
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from agent.chat.collection import Collection, Document
+from agent.chat.selection.dated_items import DatedItem, mark_rows, select_items
+from agent.chat.selection.kinds import find_kinds, is_of_kind
+from agent.chat.selection.listing import find_wanted_days
+from indexes.documents.readers import has_reader
 from indexes.passage_index import Rows
 from indexes.text.analysis import extract_stems
 from schemas.errors import UsageError, list_with_limit
 
 EVERYWHERE = ""
 MAX_LISTED = 5  # documents named in a reply
-_LEAD = r"(?:(?:please|now|and|ok|okay|then)[, ]+)*(?:(?:search|look|ask|answer|stay|keep(?: it)?)(?: me)? )?"
-_END = r"(?:,? (?:please|now|again|from now on))*[\s.!]*"
-_EVERYWHERE = re.compile(
-    rf"/everywhere|{_LEAD}(?:everywhere|in everything|(?:in )?(?:all|every)(?: of)?(?: the| my| your)?"
-    rf" (?:documents?|files?|folders?)){_END}",
+NEAREST, SIMILAR = 3, 0.5  # names that are told where nothing is called as was said, and how similar they are
+MAX_NAME_WORDS = 4  # of what may be meant for a name though nothing is called so
+_POLITE = (
+    r"please|now|again|from now on|bitte|jetzt|wieder|ab jetzt|s['’]il (?:te|vous) pla[iî]t|maintenant|de nouveau"
+    r"|por favor|ahora|otra vez|per favore|adesso|ora|di nuovo|alsjeblieft|nu|weer|agora|de novo"
+)
+_LEAD = (
+    rf"(?:(?:{_POLITE}|and|ok|okay|then|und|et|y|e|en)[, ]+)*"
+    r"(?:(?:search|look|ask|answer|stay|keep(?: it)?|such|suche|cherche|recherche|busca|buscar|cerca|zoek|procura)"
+    r"(?: me)? )?"
+)
+_END = rf"(?:,? (?:{_POLITE}))*[\s.!]*"
+# The way back, and the beginning of a request, in the languages in which answers speak of themselves.
+_ALL = (
+    r"everywhere|in everything|(?:in )?(?:all|every)(?: of)?(?: the| my| your)? (?:documents?|files?|folders?)",
+    r"überall|in allem|in allen (?:meinen )?(?:dokumenten|dateien|ordnern)",
+    r"partout|dans tout|dans tous (?:les|mes) (?:documents|fichiers|dossiers)",
+    r"en todo|en todas partes|por todas partes|en todos (?:los|mis) (?:documentos|archivos)|en todas las carpetas",
+    r"ovunque|dappertutto|in tutto|in tutti i (?:miei )?(?:documenti|file)|in tutte le cartelle",
+    r"overal|in alles|in al(?:le| mijn) (?:documenten|bestanden|mappen)",
+    r"em tudo|em todo(?: o)? lado|em toda(?: a)? parte|em todos os (?:meus )?(?:documentos|ficheiros|arquivos)",
+)
+_ONLY = (  # the word, and the prepositions behind it
+    r"(?:only|just)(?: (?P<en>in|within|from|among|through))?",
+    r"nur(?: noch)?(?: (?P<de>in|im|aus|unter|bei|von))?",
+    r"(?:seulement|uniquement)(?: (?P<fr>dans|en|parmi))?",
+    r"(?:solo|sólo|solamente|únicamente)(?: (?P<es>en|entre|dentro de|in|nella|nelle|nel|nei|tra))?",
+    r"(?:soltanto|solamente)(?: (?P<it>in|nella|nelle|nel|nei|tra))?",
+    r"(?:alleen|enkel)(?: (?P<nl>in|binnen|onder|uit))?",
+    r"(?:apenas|só|somente)(?: (?P<pt>em|no|na|nos|nas|entre))?",
+)
+_EVERYWHERE = re.compile(rf"/everywhere|{_LEAD}(?:{'|'.join(_ALL)}){_END}", re.IGNORECASE)
+_COMMAND = re.compile(r"/only (?P<where>.+)", re.IGNORECASE)
+_PHRASE = re.compile(rf"{_LEAD}(?:{'|'.join(_ONLY)}) (?P<where>[^?]+?){_END}", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"(?:(?:the|my|our|this|der|die|das|dem|den|meine[rmn]?|le|la|les|el|los|las|il|lo|gli|i|de|het|o|os|as|a) )+",
     re.IGNORECASE,
 )
-_COMMAND = re.compile(r"/only (?P<where>.+)", re.IGNORECASE)
-_PHRASE = re.compile(
-    rf"{_LEAD}(?:only|just)(?: (?:in|within|from|among|through))? (?P<where>[^?]+?){_END}", re.IGNORECASE
-)
-_ARTICLE = re.compile(r"(?:(?:the|my|our|this) )+", re.IGNORECASE)
 _HOLDER = re.compile(
-    r"(?:(?:sub)?(?:folder|directory)|(?:files?|documents?)(?: (?:in|from|under))?) (?P<after>.+)"
+    r"(?:(?:sub)?(?:folder|directory)|(?:files?|documents?)(?: (?:in|from|under))?"
+    r"|ordner|verzeichnis|dossier|carpeta|cartella|map|pasta) (?P<after>.+)"
     r"|(?P<before>.+) (?:folder|directory|file|document)",
     re.IGNORECASE,
 )
-# What kinds of documents are called, with how their names end.
-_KINDS = {
-    "mail": (".eml", ".mbox", ".msg"),
-    "email": (".eml", ".mbox", ".msg"),
-    "messag": (".eml", ".mbox", ".msg"),
-    "pdf": (".pdf",),
-    "tabl": (".csv", ".tsv", ".xlsx", ".ods"),
-    "spreadsheet": (".csv", ".tsv", ".xlsx", ".ods"),
-    "present": (".pptx", ".odp"),
-    "slide": (".pptx", ".odp"),
-    "note": (".md", ".txt"),
-}
 _NEUTRAL = {"document", "file", "folder", "about", "call", "name", "from", "year"}  # stems that name no document
 Selector = Callable[[str, Collection], list[Document]]
 
@@ -63,7 +84,28 @@ def find_scope_request(utterance: str, collection: Collection) -> str | None:
         return _strip_quotes(found["where"])
     found = _PHRASE.fullmatch(text) if collection.is_folder else None
     where = _strip_quotes(found["where"]) if found else ""
-    return where if where and (select_documents(where, collection) or _is_like_a_path(where)) else None
+    if not found or not where:
+        return None
+    has_preposition = any(name != "where" and word for name, word in found.groupdict().items())
+    if _is_like_a_path(where) or (has_preposition and _can_only_be_a_name(where, collection)):
+        return where
+    return where if _says_which(where, collection) else None
+
+
+def _says_which(where: str, collection: Collection) -> bool:
+    """Whether a phrase names documents. "Just yesterday" names a day, of which there may be documents, too."""
+    if _select_named(where, collection):
+        return True
+    plain = _strip_article(where)
+    is_bare_day = not find_kinds(plain) and not re.search(r"\d{4}", plain) and find_wanted_days(plain, collection)
+    return bool(not is_bare_day and select_documents(where, collection))
+
+
+def _can_only_be_a_name(where: str, collection: Collection) -> bool:
+    """Whether no document is named nor speaks of it: "only in winter" may be asked where one does."""
+    is_short = len(where.split()) <= MAX_NAME_WORDS and not collection.is_empty
+    index = collection.index
+    return is_short and not find_wanted_days(where, collection) and not index.search([(where, 1.0)], 1)
 
 
 def find_scope(where: str, collection: Collection) -> str | None:
@@ -71,7 +113,7 @@ def find_scope(where: str, collection: Collection) -> str | None:
     if where == EVERYWHERE:
         return where
     found = select_documents(where, collection)
-    if not found or set("*?[") & set(where):
+    if not found or set("*?[") & set(where) or _is_of_days(where, collection):
         return where if found else None
     documents = collection.list_documents()
     for folder in list_folders(found):
@@ -83,12 +125,36 @@ def find_scope(where: str, collection: Collection) -> str | None:
 
 def select_documents(scope: str, collection: Collection) -> list[Document]:
     """The documents that a scope names, by the first way of naming them that finds any."""
-    plain = _ARTICLE.sub("", _strip_quotes(scope), count=1) if _ARTICLE.match(scope) else _strip_quotes(scope)
+    if named := _select_named(scope, collection):
+        return named
+    paths = {item.path for item in _select_of_days(scope, collection)}
+    if paths:
+        return [document for document in collection.list_documents() if document.path in paths]
+    return _select_by_words(_strip_article(scope), collection) if collection.is_folder else []
+
+
+def _strip_article(scope: str) -> str:
+    plain = _strip_quotes(scope)
+    return _ARTICLE.sub("", plain, count=1) if _ARTICLE.match(plain) else plain
+
+
+def _select_named(scope: str, collection: Collection) -> list[Document]:
+    """By their paths, else by their names."""
+    plain = _strip_article(scope)
     inner = _HOLDER.fullmatch(plain)
     names = [plain, *([_strip_quotes(inner["after"] or inner["before"])] if inner else [])]
     ways: list[tuple[str, Selector]] = [(name, way) for way in (_select_by_path, _select_by_name) for name in names]
-    ways += [(plain, _select_by_words)] if collection.is_folder else []
     return next((found for name, way in ways if (found := way(name, collection))), [])
+
+
+def _is_of_days(scope: str, collection: Collection) -> bool:
+    return not _select_named(scope, collection) and bool(_select_of_days(scope, collection))
+
+
+def _select_of_days(scope: str, collection: Collection) -> list[DatedItem]:
+    """Documents and messages of some days ("the mails of 2025", "last week")."""
+    wanted = find_wanted_days(_strip_article(scope), collection)
+    return select_items(wanted, collection) if wanted else []
 
 
 def _select_by_path(name: str, collection: Collection) -> list[Document]:
@@ -118,16 +184,14 @@ def _select_by_words(text: str, collection: Collection) -> list[Document]:
     None where the words say nothing of documents: "in winter" may be a question.
     """
     stems = set(extract_stems(text))
-    kinds = stems & _KINDS.keys()
-    endings = tuple(ending for kind in kinds for ending in _KINDS[kind])
+    kinds = find_kinds(text)
     words = " ".join(stems - kinds - _NEUTRAL)
     if not kinds and not (stems & {"document", "file"} and words):
         return []
     return [
         document
         for document in collection.list_documents()
-        if (not kinds or document.path.casefold().endswith(endings) or _has_stem(document.path, kinds))
-        and (not words or collection.is_about(document, words))
+        if is_of_kind(document.path, kinds) and (not words or collection.is_about(document, words))
     ]
 
 
@@ -139,23 +203,21 @@ def _path_and_name(path: str) -> tuple[str, str]:
     return path, path.rpartition("/")[2]
 
 
-def _has_stem(path: str, stems: set[str]) -> bool:
-    return bool(stems & set(extract_stems(path)))
-
-
 def _strip_quotes(text: str) -> str:
     return text.strip().strip("\"'`“”‘’").strip()
 
 
 def _is_like_a_path(text: str) -> bool:
     """Whether it can be nothing but a path or a glob, which may be misspelt."""
-    return " " not in text and bool(re.search(r"[/*]", text))
+    return " " not in text and (bool(re.search(r"[/*]", text)) or has_reader(Path(text)))
 
 
 def select_rows(scope: str, collection: Collection) -> Rows | None:
     """Which passages, by their numbers, are in a scope; None for all."""
     if scope == EVERYWHERE:
         return None
+    if not _select_named(scope, collection) and (items := _select_of_days(scope, collection)):
+        return mark_rows(items, collection)
     paths = {document.path for document in select_documents(scope, collection)}
     ids = collection.index.get_ids(range(len(collection.index)))
     return np.fromiter(((id.rpartition(":")[0] or id) in paths for id in ids), bool, len(ids))
@@ -184,13 +246,29 @@ def describe_scope(scope: str, collection: Collection) -> tuple[str, ...]:
         return ("I search everywhere again.",)
     documents = select_documents(scope, collection)
     if not documents:
-        return (f"Nothing that I have is called “{scope}”: I go on searching where I did.",)
+        nearest = find_nearest_names(scope, collection)
+        hint = (f"The nearest names are {', '.join(nearest)}.",) if nearest else ()
+        return (f"Nothing that I have is called “{scope}”: I go on searching where I did.", *hint)
     scope = find_scope(scope, collection) or scope
     listed = ", ".join(list_with_limit([document.path for document in documents], MAX_LISTED, "and {} more"))
     return (
         f"From now on I search only in “{scope}”: {len(documents)} of my documents ({listed}).",
         "“/everywhere” ends that.",
     )
+
+
+def find_nearest_names(name: str, collection: Collection) -> list[str]:
+    """The folders and files whose names are most like a name that none has."""
+    documents = collection.list_documents()
+    paths = [*list_folders(documents), *(document.path for document in documents)]
+    named: dict[str, str] = {}
+    for path in paths:
+        last = path.rstrip("/").rpartition("/")[2].casefold()
+        for key in (path.casefold(), last, last.rpartition(".")[0]):
+            named.setdefault(key, path)
+    plain = _strip_article(name).casefold().rstrip("/")
+    found = difflib.get_close_matches(plain, filter(None, named), 3 * NEAREST, SIMILAR)
+    return list(dict.fromkeys(named[key] for key in found))[:NEAREST]
 
 
 def list_folders(documents: Sequence[Document]) -> list[str]:

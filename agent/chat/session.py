@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import prompts
 from agent.chat.collection import Collection
-from agent.chat.current_collection import CurrentCollection
+from agent.chat.current_collection import CurrentCollection, SearchableCollection
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
+from agent.chat.selection.dated_answer import answer_by_date
 from agent.chat.small_talk import (
     FORMS,
     SHOWN,
@@ -35,9 +36,9 @@ from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
-from indexes.passage_index import PassageIndex
+from indexes.passage_index import PassageIndex, Rows
 from indexes.ranking.vectors import Embedder
-from schemas.errors import UsageError
+from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
@@ -144,14 +145,15 @@ class Assistant:
         observer: Observer,
     ) -> ChatTurn:
         if talk is None:
-            return ChatTurn(turn.utterance, self._answer(turn, self._remember(turns), ptkb, observer, scope))
+            return self._answer(turn, self._remember(turns), ptkb, observer, scope)
         if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
             return reworded
         if talk.kind != "correction":
             return reply_to_small_talk(turn, talk, turns, self._list_in(scope, talk))
         asked = replace(turn, utterance=complete_correction(talk.detail, turns))
         history = self._remember(list_questions(turns)[:-1])
-        return ChatTurn(turn.utterance, self._answer(asked, history, ptkb, observer, scope), talk.kind)
+        said = self._answer(asked, history, ptkb, observer, scope)
+        return replace(said, utterance=turn.utterance, kind=talk.kind)
 
     def _list_in(self, scope: str, talk: SmallTalk) -> Collection:
         """The collection that is told of: what is listed are the documents of the scope."""
@@ -184,19 +186,29 @@ class Assistant:
 
     def _answer(
         self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer, scope: str
-    ) -> TurnResult:
+    ) -> ChatTurn:
+        """Answer a question from the documents of the date that it names, if it does and they have an answer."""
         with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
             observer.token.raise_if_cancelled()
+
+            def answer(asked: Turn, history: Sequence[Message], rows: Rows | None) -> TurnResult:
+                tools = self._open_tools(searchable, rows, observer)
+                result = answer_turn_or_fall_back(asked, history, ptkb, tools)
+                if searchable.lacks_vectors:
+                    self.current.wanted.extend(hit.id for hit in result.hits)
+                return result
+
             rows = select_rows(scope, searchable.collection)
-            searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
-            documents = searchable.collection.open_documents(rows)
-            tools = replace(
-                self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show
+            kept = keep_to_scope(scope, searchable.collection)
+            return answer_by_date(turn, history, kept, rows, answer) or ChatTurn(
+                turn.utterance, answer(turn, history, rows)
             )
-            result = answer_turn_or_fall_back(turn, history, ptkb, tools)
-            if searchable.lacks_vectors:
-                self.current.wanted.extend(hit.id for hit in result.hits)
-            return result
+
+    def _open_tools(self, searchable: SearchableCollection, rows: Rows | None, observer: Observer) -> Tools:
+        """What a question is answered with that is asked of these rows of the index alone."""
+        searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
+        documents = searchable.collection.open_documents(rows)
+        return replace(self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show)
 
 
 def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
@@ -241,13 +253,18 @@ def open_assistant_over(
 
 @dataclass(slots=True)
 class Session:
-    """A conversation in progress. It is in the store from its first answer on; a turn that is stopped is not kept."""
+    """A conversation in progress. It is in the store from its first answer on; a turn that is stopped is not kept.
+
+    A turn that cannot be kept is answered all the same: `problem` then says why, and the next one tries again.
+    """
 
     assistant: Assistant
     store: Store
     chat: int | None = None
     turns: tuple[ChatTurn, ...] = ()
     scope: str | None = None  # what the next question is kept to; None: as before, or as the assistant begins
+    problem: ConvagentError | None = None  # why the last answer could not be kept
+    unkept: tuple[ChatTurn, ...] = ()  # the last turns, where they are still to be kept
 
     @classmethod
     def resume(cls, assistant: Assistant, store: Store, chat: int) -> "Session":
@@ -261,11 +278,24 @@ class Session:
         """
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
         said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer, self.current_scope)
-        if self.chat is None:
-            self.chat = self.store.start_chat(self.assistant.source)
-        self.store.add_turn(self.chat, said.utterance, said.answered, said.kind, said.scope)
         self.turns, self.scope = (*self.turns, said), said.scope
+        self._keep(said)
         return said.answered
+
+    def _keep(self, said: ChatTurn) -> None:
+        """Keep a turn, after those before it that could not be kept. Where that fails, `problem` has the error."""
+        self.unkept, self.problem = (*self.unkept, said), None
+        try:
+            if self.chat is None:
+                self.chat = self.store.start_chat(self.assistant.source)
+            while self.unkept:
+                turn = self.unkept[0]
+                self.store.add_turn(self.chat, turn.utterance, turn.answered, turn.kind, turn.scope, turn.within)
+                self.unkept = self.unkept[1:]
+        except ConvagentError as error:
+            self.problem = error
+            if isinstance(error, MissingError):  # the conversation was deleted meanwhile
+                self.unkept = ()
 
     @property
     def current_scope(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from agent.chat.collection import Collection
 from agent.chat.language_check import is_in_language
 from agent.chat.scope import describe_scope, find_scope, find_scope_request
+from agent.chat.selection.listing import describe_languages, find_listing
 from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, ORDINALS, PATTERNS, SHORT_ORDINALS
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.clarification import is_clarification
@@ -44,6 +45,8 @@ def recognise_small_talk(utterance: str, turns: Sequence[ChatTurn], collection: 
         return SmallTalk("scope", scope)
     if len(utterance) > MAX_CHARACTERS:
         return None
+    if find_listing(utterance, collection) or describe_languages(utterance, collection):
+        return SmallTalk("documents")
     normalised = _normalise(utterance)
     for kind, pattern in PATTERNS:
         if found := pattern.fullmatch(normalised):
@@ -161,7 +164,9 @@ def reply_to_small_talk(turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], 
         help = HELP if said_in == SENTENCES[ENGLISH] else ()
         result = _say(said_in.about_me.format(name=collection.name), *help)
     elif talk.kind == "documents":
-        result = _say(collection.describe(talk.detail))
+        listing = find_listing(turn.utterance, collection, is_sure=True)
+        listed = listing.describe(collection) if listing else describe_languages(turn.utterance, collection)
+        result = _say(listed or collection.describe(talk.detail))
     elif talk.kind == "scope":
         result = _say(*describe_scope(talk.detail, collection))
     else:

@@ -17,6 +17,9 @@ from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 from schemas.progress import StageProgress
 
+READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
+log = logging.getLogger("convagent")
+
 
 def resolve_source(docs: Path | None, index: Path | None) -> Path:
     """The folder or index to ask: the one that is named, else the index of `CONVAGENT_INDEX`, else `index`.
@@ -35,10 +38,6 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     return directory.resolve()
 
 
-READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
-log = logging.getLogger("convagent")
-
-
 @dataclass(frozen=True, slots=True)
 class OpenedSource:
     """The passages of an index or a folder."""
@@ -48,7 +47,12 @@ class OpenedSource:
 
 
 def read_source(
-    source: Path, embedder: Embedder | None, seconds: float = math.inf, progress: StageProgress = stage_progress
+    source: Path,
+    embedder: Embedder | None,
+    seconds: float = math.inf,
+    progress: StageProgress = stage_progress,
+    *,
+    follow_links: bool = False,
 ) -> OpenedSource:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
@@ -57,14 +61,17 @@ def read_source(
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
         return OpenedSource(PassageIndex(source), is_behind=False)
-    documents = open_documents(source, find_cache_directory(), embedder, progress, seconds)
+    cache = find_cache_directory()
+    documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
     return OpenedSource(documents.index, documents.is_behind)
 
 
-def open_source(source: Path, embedder: Embedder | None, seconds: float = math.inf) -> PassageIndex:
+def open_source(
+    source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
+) -> PassageIndex:
     """The same, for somebody who is told that not all was read. Errors are those of `read_source`."""
-    opened = read_source(source, embedder, seconds)
+    opened = read_source(source, embedder, seconds, follow_links=follow_links)
     if opened.is_behind:
         log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
     return opened.index

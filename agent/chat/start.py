@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.chat.background_vectors import make_vectors_meanwhile
+from agent.chat.export import export_conversation
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source, resolve_source
 from agent.chat.store import Store, open_store
-from agent.chat.terminal import export_conversation, run_chat
+from agent.chat.terminal import run_chat
 from agent.chat.watching import watch_documents
 from schemas.errors import MissingError, UsageError
 
@@ -28,10 +29,11 @@ class ChatRequest:
     chat: int | None = None  # go on with this one
     incognito: bool = False
     only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
 
 
-def start_chat(request: ChatRequest) -> bool:
-    """Open all that is needed, and talk. Whether everything went well (which matters where lines come through a pipe).
+def start_chat(request: ChatRequest) -> int:
+    """Open all that is needed, and talk. The exit code, which tells of lines that came through a pipe.
 
     Raises `UsageError` or `MissingError` for a conversation that cannot be continued, and what opening store,
     passages and models raises.
@@ -48,7 +50,8 @@ def start_chat(request: ChatRequest) -> bool:
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
     before = None if words_first else models.find_embedder()
     in_haste = words_first and not request.only  # which names documents: they must all be known
-    index = open_source(source, before, READING_SECONDS if in_haste else math.inf)
+    seconds = READING_SECONDS if in_haste else math.inf
+    index = open_source(source, before, seconds, follow_links=request.follow_links)
     embedder = models.find_embedder()
     current = open_collection(str(source), index, embedder, words_first=words_first)
     only = require_scope(request.only or EVERYWHERE, current.collection)
@@ -59,7 +62,7 @@ def start_chat(request: ChatRequest) -> bool:
     assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     session.scope = only if request.only else None
-    with watch_documents(current, before), make_vectors_meanwhile(current, embedder):
+    with watch_documents(current, before, follow_links=request.follow_links), make_vectors_meanwhile(current, embedder):
         return run_chat(session, opener)
 
 

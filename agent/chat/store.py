@@ -6,7 +6,7 @@ A turn is kept whole (`TurnResult`), so that its sources can be opened, and the 
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ import msgspec
 
 from agent.chat.store_migration import migrate_turns
 from indexes.storage.directories import find_data_directory
+from indexes.storage.private_files import make_private_directory, make_private_file
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Statement, TurnResult
 
@@ -27,6 +28,22 @@ TABLES = (
     "utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL, PRIMARY KEY (chat, number))",
     "CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE)",
 )
+
+
+MOVE_AWAY = "Move it away, or give --incognito to keep nothing."
+_DISK = "Make room there; what is kept already stays as it was."
+_RIGHTS = "Change its permissions, or set CONVAGENT_DATA to a directory of your own; --incognito keeps nothing."
+_FAILURES = {  # by SQLite's code: what is wrong, and what helps
+    sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", _DISK),
+    sqlite3.SQLITE_IOERR: ("cannot be read or written: the disk fails, or is full", _DISK),
+    sqlite3.SQLITE_BUSY: ("is locked: another process is writing in it", "Wait for that process, or end it."),
+    sqlite3.SQLITE_LOCKED: ("is locked: another process is writing in it", "Wait for that process, or end it."),
+    sqlite3.SQLITE_READONLY: ("cannot be written: it may only be read", _RIGHTS),
+    sqlite3.SQLITE_PERM: ("cannot be used: it may not be opened", _RIGHTS),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be used: it cannot be opened", _RIGHTS),
+    sqlite3.SQLITE_CORRUPT: ("cannot be used: it is damaged", MOVE_AWAY),
+    sqlite3.SQLITE_NOTADB: ("cannot be used: it is no file of convagent's, or damaged", MOVE_AWAY),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +86,7 @@ class ChatTurn:
     answered: TurnResult
     kind: TurnKind = "question"
     scope: str = ""  # what the conversation was kept to, as `agent.chat.scope` has it; "" for everything
+    within: str = ""  # the documents of some date that this question alone was asked of, in words; "" for none
 
 
 class _TurnMark(msgspec.Struct, omit_defaults=True):
@@ -76,6 +94,7 @@ class _TurnMark(msgspec.Struct, omit_defaults=True):
 
     kind: TurnKind = "question"
     scope: str = ""
+    within: str = ""
 
 
 def open_store(*, incognito: bool) -> "Store":
@@ -86,7 +105,7 @@ def open_store(*, incognito: bool) -> "Store":
 class Store:
     """The file, or memory alone (`Store(None)`, incognito). Several threads and processes may use the same file."""
 
-    _remedy = "Move it away, or give --incognito to keep nothing."
+    _remedy = MOVE_AWAY
 
     def __init__(self, path: Path | None) -> None:
         """Open the store: make it where there is none, bring one of an earlier version up to date.
@@ -98,7 +117,8 @@ class Store:
         self._lock = threading.Lock()  # of threads that share the one connection to memory
         try:
             if path:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_directory(path.parent)
+                make_private_file(path)
             with self._open() as database:
                 self._update_version(database)
         except OSError as error:
@@ -132,14 +152,29 @@ class Store:
                 with self._lock, self._memory as database:
                     yield database
                 return
-            with closing(sqlite3.connect(str(self._path), timeout=WAIT_SECONDS)) as database:
-                database.execute("PRAGMA foreign_keys = ON")
-                with database:
-                    yield database
+            with closing(self._connect()) as database, database:
+                yield database
+        except UnicodeDecodeError as error:
+            raise RunError("cannot be used: it is damaged", where=str(self._path), remedy=MOVE_AWAY) from error
         except OverflowError as error:
             raise MissingError("there is no such number", remedy="`convagent chats` lists conversations.") from error
         except sqlite3.Error as error:
-            raise RunError(f"cannot be used ({error})", where=str(self._path), remedy=self._remedy) from error
+            raise explain_failure(error, str(self._path)) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection that leaves nothing of what it deletes, however SQLite was built."""
+        database = sqlite3.connect(str(self._path), timeout=WAIT_SECONDS)
+        for setting in ("foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
+            database.execute(f"PRAGMA {setting}")
+        return database
+
+    def _forget_deleted(self) -> None:
+        """Write the file anew without what was deleted, whose place is empty already: where that fails, it stays so."""
+        if self._path is None:
+            return
+        with suppress(sqlite3.Error), closing(self._connect()) as database:
+            database.execute("VACUUM")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def start_chat(self, source: str) -> int:
         """Start a conversation; its id. It is listed from its first turn on."""
@@ -149,14 +184,20 @@ class Store:
             return int(found.lastrowid or 0)
 
     def add_turn(
-        self, chat: int, utterance: str, answered: TurnResult, kind: TurnKind = "question", scope: str = ""
+        self,
+        chat: int,
+        utterance: str,
+        answered: TurnResult,
+        kind: TurnKind = "question",
+        scope: str = "",
+        within: str = "",
     ) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
         with self._open() as database:
             added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
                 "FROM chats WHERE id = ?",
-                (utterance, answered.response.text, _encode_turn(answered, _TurnMark(kind, scope)), chat),
+                (utterance, answered.response.text, _encode_turn(answered, _TurnMark(kind, scope, within)), chat),
             ).rowcount
         if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
@@ -175,7 +216,12 @@ class Store:
             ).fetchall()
         if not found:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
-        return tuple(_decode_turn(text, answered) for text, answered in found)
+        try:
+            return tuple(_decode_turn(text, answered) for text, answered in found)
+        except (msgspec.DecodeError, TypeError, ValueError, RecursionError) as error:
+            what = f"is damaged: conversation {chat} cannot be read ({error})"
+            remedy = f"`convagent chats --forget {chat}` deletes it; the others stay."
+            raise RunError(what, where=str(self._path), remedy=remedy) from error
 
     def list_chats(self, words: str = "") -> tuple[ChatSummary, ...]:
         """Conversations in which all of some words were said, the latest first; all of them without words."""
@@ -203,6 +249,7 @@ class Store:
             gone = database.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount
         if not gone:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+        self._forget_deleted()
 
     def list_statements(self) -> tuple[Statement, ...]:
         """The statements about the person, in the order in which they were added."""
@@ -224,6 +271,7 @@ class Store:
         with self._open() as database:
             if not database.execute("UPDATE OR REPLACE statements SET text = ? WHERE id = ?", (text, id)).rowcount:
                 raise MissingError(f"there is no statement {id}", remedy="`/about-me` lists them.")
+        self._forget_deleted()
         return Statement(id, text)
 
     def delete_statements(self, ids: Sequence[str]) -> None:
@@ -233,6 +281,14 @@ class Store:
             raise MissingError(f"there is no statement {', '.join(missing)}", remedy="`/about-me` lists them.")
         with self._open() as database:
             database.executemany("DELETE FROM statements WHERE id = ?", [(id,) for id in ids])
+        self._forget_deleted()
+
+
+def explain_failure(error: sqlite3.Error, where: str) -> RunError:
+    """What SQLite could not do, and what helps: a file is only to be moved away where it is damaged."""
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest says more than is needed
+    what, remedy = _FAILURES.get(kind, (f"cannot be used ({error})", MOVE_AWAY))
+    return RunError(what, where=where, remedy=remedy)
 
 
 def _encode_turn(answered: TurnResult, mark: _TurnMark) -> bytes:
@@ -241,7 +297,7 @@ def _encode_turn(answered: TurnResult, mark: _TurnMark) -> bytes:
 
 def _decode_turn(utterance: str, kept: bytes) -> ChatTurn:
     mark = msgspec.json.decode(kept, type=_TurnMark)
-    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), mark.kind, mark.scope)
+    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), mark.kind, mark.scope, mark.within)
 
 
 def _normalise_statement(text: str) -> str:

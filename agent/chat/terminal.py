@@ -11,19 +11,19 @@ from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
 from agent.chat.current_collection import CurrentCollection
-from agent.chat.export import mark_citations, mark_nearby, mark_sentences, separate_pieces, to_markdown, to_topics
+from agent.chat.escaping import defuse_citations
+from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
 from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
+from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
-from agent.chat.store import Store
-from agent.terminal.output import to_plain_text
+from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
-from indexes.storage.files import check_writable, write_atomically
 from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
-from schemas.errors import ConvagentError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError
 from schemas.records import Call, Response, TurnResult
 
 HELP = """\
@@ -33,7 +33,7 @@ Ask, and go on asking. Commands:
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one, and start another
-  /only GLOB         search only there (travel/, *.pdf)  /everywhere    search everything again
+  /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
 I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
@@ -57,6 +57,7 @@ class Terminal:
     offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
     news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
     done: bool = False
+    exit_code: int = 0  # that of the worst error so far
     hinted: bool = False  # whether it was said how other languages than English are found
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
@@ -87,6 +88,7 @@ class Terminal:
             return True
         except ConvagentError as error:
             self._say(str(error), "red")
+            self.exit_code = max(self.exit_code, error.exit_code)
             return False
 
     def _run_command(self, line: str) -> None:
@@ -101,13 +103,15 @@ class Terminal:
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
             answered = self.session.ask(utterance, observer)
-        if self.session.turns[-1].kind not in ANSWERED:
+        if self.session.turns[-1].kind in ANSWERED:
+            self._show_answer(answered)
+            self._hint_at_language(utterance)
+            if self.session.turns[-1].kind == "question":
+                self._offer_to_remember(utterance)
+        else:
             self._show_reply(answered)
-            return
-        self._show_answer(answered)
-        self._hint_at_language(utterance)
-        if self.session.turns[-1].kind == "question":
-            self._offer_to_remember(utterance)
+        if self.session.problem:
+            raise RunError(f"the answer is not kept: {self.session.problem}")
 
     def _hint_at_language(self, utterance: str) -> None:
         """Say once how documents in another language than English are found, where a question is in one."""
@@ -151,8 +155,10 @@ class Terminal:
             self._say(f"knowing: {chosen.statement.text}", "cyan")
         if scope := self.session.current_scope:
             self._say(f"(only in {scope})", "dim")
+        if within := self.session.turns[-1].within:
+            self._say(f"(only {within})", "dim")
         if answered.response.direct:
-            self._say(answered.response.direct, "bold")
+            self._say(defuse_citations(answered.response.direct), "bold")
         self._say(
             mark_citations(self.session.turns[-1]) or choose_sentences([self.session.turns[-1].utterance]).nothing
         )
@@ -168,14 +174,20 @@ class Terminal:
 
     def _list_sources(self, sources: Sequence[Source]) -> None:
         for source in sources:
-            title = f"  {source.passage.title}" if source.passage.title else ""
-            self._say(f"  [{source.number}] {source.passage.id}{title}{self._mark_change(source)}", "green")
+            marks = f"{self._mark_date(source)}{self._mark_change(source)}"
+            self._say(f"  [{source.number}] {_name_source(source)}{marks}", "green")
 
     def _show_sources(self, _argument: str) -> None:
         cited = [source for source in self.sources if source.cited]
         self._list_sources(cited)
         if not cited:
             self._say("(no sources)", "dim")
+
+    def _mark_date(self, source: Source) -> str:
+        """The date of a source's document, where the last question asks about time."""
+        turn = self.session.turns[-1]
+        words = describe_date(source.passage, self.session.assistant.collection, turn.utterance, turn.within)
+        return f"  ({words})" if words else ""
 
     def _mark_change(self, source: Source) -> str:
         change = self.session.assistant.collection.explain_change(source.passage)
@@ -184,10 +196,10 @@ class Terminal:
     def _open_source(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}
         if argument.strip("[]") not in found:
-            listed = f"there are: {', '.join(found)}" if found else "the last answer has none"
-            raise UsageError(f"no source {argument!r} ({listed})", remedy="/open 1")
+            raise UsageError(f"no source {argument!r} ({_list_numbers(self.sources)})", remedy="/open 1")
         source = found[argument.strip("[]")]
-        self._say(f"{source.passage.id}  {source.passage.title}{self._mark_change(source)}", "green")
+        near = "" if source.cited else "  (came near the last answer, which does not cite it)"
+        self._say(f"[{source.number}] {_name_source(source)}{near}{self._mark_change(source)}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
@@ -224,6 +236,8 @@ class Terminal:
         return statements[int(number) - 1].id
 
     def _offer_to_remember(self, utterance: str) -> None:
+        if self.session.problem:  # there is no room for a statement either
+            return
         found = find_self_disclosures(utterance, self.session.store.list_statements())
         self.offers = found or self.offers
         if len(found) == 1:
@@ -244,9 +258,11 @@ class Terminal:
         self.offers = tuple(offer for offer in self.offers if offer not in (chosen or self.offers))
 
     def _start_chat(self, _argument: str) -> None:
-        self.session = Session(self.session.assistant, self.session.store)
+        scope = self.session.current_scope
+        self.session = Session(self.session.assistant, self.session.store, scope=scope)
         self.sources, self.nearby, self.offers = (), (), ()
-        self._say("A new conversation.", "dim")
+        kept = f" I still search only in “{scope}”; /everywhere ends that." if scope else ""
+        self._say(f"A new conversation.{kept}", "dim")
 
     def _forget_chat(self, argument: str) -> None:
         if self.session.chat is not None:
@@ -278,26 +294,21 @@ class Terminal:
         self.console.print(to_plain_text(text, style))
 
 
-def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
-    """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`).
+def _name_source(source: Source) -> str:
+    return "  ".join(filter(None, (to_one_line(source.passage.id), to_one_line(source.passage.title))))
 
-    Raises `UsageError` for another ending, or a file that exists already.
-    """
-    if path.suffix not in (".md", ".json"):
-        raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
-    check_writable(path, overwrite)
-    turns = store.read_turns(chat)
-    topics = path.suffix == ".json"
-    data = (
-        to_topics(turns, store.list_statements(), chat)
-        if topics
-        else to_markdown(turns, store.read_source(chat)).encode()
+
+def _list_numbers(sources: Sequence[Source]) -> str:
+    """Which sources can be opened, in words."""
+    cited, near = (
+        ", ".join(str(each.number) for each in sources if each.cited == is_cited) for is_cited in (True, False)
     )
-    write_atomically(path, [data])
+    listed = [f"the last answer has {cited}" if cited else "the last answer has none"]
+    return "; ".join([*listed, *([f"near it came {near}"] if near else [])])
 
 
-def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
-    """Talk until the person leaves, or the pipe ends. Whether everything went well.
+def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
+    """Talk until the person leaves, or the pipe ends. The exit code: 0 from a terminal, where errors were seen.
 
     A terminal has line editing, and the arrow keys bring back earlier questions. Through a pipe each line is a turn.
     """
@@ -306,10 +317,9 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     if not sys.stdin.isatty():
         terminal = Terminal(session, opener, console)
-        went_well = [
-            terminal.handle(line) for line in _read_pipe(terminal)
-        ]  # an error does not keep the next from being asked
-        return all(went_well)
+        for line in _read_pipe(terminal):  # an error does not keep the next from being asked
+            terminal.handle(line)
+        return terminal.exit_code
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     session.assistant.current.tell = terminal.news.append
     _show_progress_below(prompt, session.assistant.current)
@@ -320,7 +330,9 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),
-            to_plain_text(" ".join(filter(None, [turn.answered.response.direct, mark_citations(turn)]))),
+            to_plain_text(
+                " ".join(filter(None, [defuse_citations(turn.answered.response.direct), mark_citations(turn)]))
+            ),
             sep="\n",
         )
         terminal.sources = shown_sources(turn.answered) or terminal.sources
@@ -331,7 +343,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> bool:
             console.print("[dim]stopped[/]")
         except EOFError:
             break
-    return True
+    return 0
 
 
 def _show_progress_below(prompt: Any, current: CurrentCollection) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 
-from agent.chat.collection import Collection
 from agent.chat.current_collection import CurrentCollection
 from agent.chat.document_index import ReadingReport, open_documents
 from indexes.documents.readers import has_reader
@@ -37,9 +36,11 @@ class _WatchEndedError(Exception):
 
 
 @contextmanager
-def watch_documents(current: CurrentCollection, embedder: Embedder | None) -> Iterator["DocumentWatcher"]:
+def watch_documents(
+    current: CurrentCollection, embedder: Embedder | None, *, follow_links: bool = False
+) -> Iterator["DocumentWatcher"]:
     """Keep a folder's collection up to date until the block ends. An index that is no folder's is left as it is."""
-    watcher = DocumentWatcher(current, embedder, Path(current.collection.source))
+    watcher = DocumentWatcher(current, embedder, Path(current.collection.source), follow_links)
     if not current.collection.is_folder:
         yield watcher
         return
@@ -59,6 +60,7 @@ class DocumentWatcher:
     current: CurrentCollection
     embedder: Embedder | None
     source: Path  # the folder, or a single document
+    follow_links: bool = False  # also those that lead out of the folder
     ended: threading.Event = field(default_factory=threading.Event)
     _folder: Path = field(init=False)
     has_begun: threading.Event = field(default_factory=threading.Event)  # once all changes from now on are noticed
@@ -136,7 +138,8 @@ class DocumentWatcher:
         before = self.current.collection
         self.current.all_read.clear()
         try:
-            documents = open_documents(self.source, find_cache_directory(), self.embedder, self._count_until_ended)
+            cache, count = find_cache_directory(), self._count_until_ended
+            documents = open_documents(self.source, cache, self.embedder, count, follow_links=self.follow_links)
         except _WatchEndedError:
             return
         except (MissingError, InvalidInputError) as error:
@@ -147,7 +150,7 @@ class DocumentWatcher:
             self.current.tell(f"changed documents could not be read: {error}")
         else:
             if before.is_empty or documents.index.directory != before.index.directory:
-                self.current.replace(Collection(before.source, documents.index))
+                self.current.replace(replace(before, index=documents.index, is_empty=False))
             self._tell_reading(documents.reading)
         finally:
             self.current.all_read.set()

@@ -30,6 +30,7 @@ class LibraryRequest:
     model: str = "smollm2"
     embedder: str | None = None
     incognito: bool = False
+    follow_links: bool = False  # also those that lead out of the folder
 
 
 @dataclass(slots=True)
@@ -65,13 +66,13 @@ class Library:
         from agent.chat.sources import READING_SECONDS, read_source
         from agent.chat.watching import watch_documents
 
-        source = self.request.source
-        opened = read_source(source, None, READING_SECONDS, progress.count_stage)
+        source, links = self.request.source, self.request.follow_links
+        opened = read_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
         current = open_collection(str(source), opened.index, None, words_first=True)
         progress.token.raise_if_cancelled()
         if opened.is_behind:
             current.all_read.clear()  # until the watcher has read the rest
-        self._background.enter_context(watch_documents(current, None))
+        self._background.enter_context(watch_documents(current, None, follow_links=links))
         return current
 
     def load_embedder(self, progress: CallProgress) -> None:

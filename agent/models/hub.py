@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from schemas.errors import MissingError, RunError, UsageError
+from schemas.secrets import hide_secrets
 
 PREFIX = "hf:"
 PREFERRED = ("q4_k_m", "q8_0", "f16")  # the first of these, where a repository has several and none is named
@@ -145,10 +146,12 @@ def _download(repo: str, file: str) -> None:
 
 
 def _explain(name: str, error: Exception) -> MissingError | RunError:
-    """What the hub's error means to a person."""
+    """What the hub's error means to a person. It may quote the token or the address that it was asked with."""
+    from huggingface_hub import get_token
+
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return RunError(f"{name} cannot be kept: the disk is full", remedy="Make room, or set HF_HOME, and go on.")
     kinds = [kind.__name__ for kind in type(error).__mro__]
     remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in kinds), _OTHER_REMEDY)
-    why = (str(error).splitlines() or [type(error).__name__])[0]
+    why = hide_secrets((str(error).splitlines() or [type(error).__name__])[0], [get_token() or ""])
     return MissingError(f"{name} cannot be had ({why})", remedy=remedy)

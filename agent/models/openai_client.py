@@ -1,14 +1,13 @@
 """OpenAI's own client for one server: what is sent and read, whole or as a stream, with the errors in our words.
 
 Beside `agent/models/hub.py` this is the one place that opens a connection, and only for a model that is named so. A
-key, where the server wants one, comes from `CONVAGENT_API_KEY`; `CONVAGENT_TIMEOUT` is how many seconds a reply may
-take.
+key, where the server wants one, comes from `CONVAGENT_API_KEY`, and is never repeated, whatever a server says;
+`CONVAGENT_TIMEOUT` is how many seconds a reply may take, from its first byte to its last.
 """
 
 import logging
 import math
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,9 +18,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.models.protocol import Reply, TextListener
+from agent.models.reply_limits import PackingError, ReplyLimits, TooLargeError
 from indexes.text.control_characters import strip_control_characters
 from schemas.addresses import is_loopback
-from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError
+from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError
+from schemas.secrets import hide_keys
 
 if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI
@@ -105,6 +106,11 @@ class Server:
 
     base: str
     client: "OpenAI"
+    limits: ReplyLimits
+
+    def close(self) -> None:
+        self.limits.end()
+        self.client.close()
 
     def list_models(self) -> list[ModelInfo]:
         with self._explain_errors():
@@ -120,7 +126,7 @@ class Server:
                 log.debug("%s; asked for the whole reply instead", error.what)
         with self._explain_errors():
             reply = self.client.chat.completions.with_raw_response.create(**body)
-        return _decode_reply(reply.content, Completion, self.base)
+        return _hide_keys_in(_decode_reply(reply.content, Completion, self.base))
 
     def _stream(self, body: Mapping[str, Any], on_text: TextListener) -> Completion:
         """The same, read as it comes. A server that knows no streams gives it whole."""
@@ -131,16 +137,17 @@ class Server:
                 opened = self.client.chat.completions.with_streaming_response.create(**streamed)
                 reply = stack.enter_context(opened)
             if "event-stream" not in reply.headers.get("content-type", ""):
-                return _decode_reply("\n".join(self._read_lines(reply)).encode(), Completion, self.base)
+                whole = "\n".join(self._read_lines(reply)).encode()
+                return _hide_keys_in(_decode_reply(whole, Completion, self.base))
             for chunk in self._read_chunks(reply):
                 usage = chunk.usage or usage
                 for choice in chunk.choices[:1]:
                     finish_reason = choice.finish_reason or finish_reason
                     text += choice.delta.content or ""
-                    on_text(text)
+                    on_text(hide_keys(text, unfinished=True))
         if not finish_reason:
             raise ModelReplyError("the server's reply ends in the middle", where=self.base)
-        return Completion([Choice(MessageText(text), finish_reason)], usage)
+        return Completion([Choice(MessageText(hide_keys(text)), finish_reason)], usage)
 
     def _read_chunks(self, reply: Any) -> Iterator[_Chunk]:
         """The events of a stream up to its end. Comments and the names of events are left out."""
@@ -155,33 +162,27 @@ class Server:
 
     def _read_lines(self, reply: Any) -> Iterator[str]:
         """The lines of a reply, for as many seconds as it may take."""
-        deadline = time.perf_counter() + _read_timeout()
-        lines = reply.iter_lines()
-        while True:
-            try:
-                line = next(lines, None)
-            except Exception as error:  # of the client's transport, whose package differs by its version
-                raise self._connection_error(error) from error
-            if line is None:
-                return
-            if time.perf_counter() > deadline:
-                raise self._timeout_error()
-            yield line
+        with self._explain_errors():
+            yield from reply.iter_lines()
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        from openai import APIConnectionError, APIStatusError
+        from openai import APIStatusError
 
         try:
             yield
+        except ConvagentError:
+            raise
         except APIStatusError as error:
             raise self._status_error(error) from error
-        except (APIConnectionError, UnicodeError) as error:  # the latter: a host whose name cannot be one
+        except Exception as error:  # of the client's transport, whose package differs by its version
             raise self._connection_error(error) from error
 
     def _connection_error(self, error: Exception) -> ModelError:
         cause = error.__cause__ or error
-        if type(cause).__name__ == "ReadTimeout":
+        if isinstance(cause, TooLargeError | PackingError):
+            return ModelError(f"the server's reply cannot be used: {cause}", where=self.base)
+        if self.limits.expired or type(cause).__name__ == "ReadTimeout":
             return self._timeout_error()
         why = strip_control_characters(str(cause)) or type(cause).__name__
         remedy = "Is the server running, and the address right?"
@@ -189,7 +190,7 @@ class Server:
 
     def _timeout_error(self) -> ModelError:
         remedy = "Set CONVAGENT_TIMEOUT to more seconds."
-        return ModelError(f"no reply within {_read_timeout():g} s", where=self.base, remedy=remedy)
+        return ModelError(f"no reply within {self.limits.seconds:g} s", where=self.base, remedy=remedy)
 
     def _status_error(self, error: "APIStatusError") -> ModelError | MissingError | UsageError:
         """What a status means to a person."""
@@ -211,15 +212,18 @@ class Server:
         return ModelError(f"the server gives something else ({quoted})", where=self.base, remedy=ADDRESS_FORM)
 
 
-def open_client(base: str) -> "OpenAI":
-    """OpenAI's client for one server. It sends what we give it and nothing of its own settings, to no other address.
+def open_server(base: str) -> Server:
+    """A server with OpenAI's client for it, not connected yet.
 
+    The client sends what we give it and nothing of its own settings, to no other address.
     Of itself it would send the person's OPENAI_API_KEY, OPENAI_ORG_ID and OPENAI_CUSTOM_HEADERS, follow redirections,
     and describe this machine in its headers. Loopback is never asked through a proxy of the environment.
     """
     from openai import DefaultHttpxClient, OpenAI, Timeout
 
-    key, timeout = _read_key(), Timeout(_read_timeout(), connect=CONNECT_SECONDS)
+    key, limits = _read_key(), ReplyLimits(_read_timeout())
+    _warn_of_open_key(key, base)
+    timeout = Timeout(limits.seconds, connect=min(CONNECT_SECONDS, limits.seconds))
 
     def reduce_headers(request: Any) -> None:
         for name in set(request.headers) - SENT_HEADERS - {RAW_RESPONSE_HEADER}:
@@ -231,7 +235,7 @@ def open_client(base: str) -> "OpenAI":
         connections = DefaultHttpxClient(
             follow_redirects=False,
             trust_env=not is_loopback(urlsplit(base).hostname or ""),
-            event_hooks={"request": [reduce_headers]},
+            event_hooks={"request": [limits.begin, reduce_headers], "response": [limits.bound_reply]},
         )
     except OSError:
         raise
@@ -240,12 +244,23 @@ def open_client(base: str) -> "OpenAI":
         raise UsageError("the proxy that the environment names cannot be used", remedy=remedy) from None
     try:
         # The key is put in by `reduce_headers`; without one here, the client would take OPENAI_API_KEY.
-        return OpenAI(
+        client = OpenAI(
             api_key="unused", base_url=base, timeout=timeout, max_retries=MAX_RETRIES, http_client=connections
         )
+        return Server(base, client, limits)
     except Exception:
         connections.close()
         raise UsageError("the model's address is none", remedy=ADDRESS_FORM) from None
+
+
+def _warn_of_open_key(key: str, base: str) -> None:
+    address = urlsplit(base)
+    if key and address.scheme == "http" and not is_loopback(address.hostname or ""):
+        log.warning(
+            "CONVAGENT_API_KEY goes to %s unencrypted, as does all that is asked: whoever is on the way reads it. "
+            "Where the server has https://, name it so.",
+            address.hostname,
+        )
 
 
 def _read_key() -> str:
@@ -275,6 +290,15 @@ def _decode_reply(data: bytes, kind: type[Reply], where: str) -> Reply:
         raise ModelReplyError(f"the server's reply cannot be read ({error})", where=where) from error
 
 
+def _hide_keys_in(completion: Completion) -> Completion:
+    """The completion without keys that its texts repeat."""
+    choices = [
+        Choice(MessageText(hide_keys(choice.message.content or "")), choice.finish_reason)
+        for choice in completion.choices
+    ]
+    return Completion(choices, completion.usage)
+
+
 def _error_words(error: "APIStatusError") -> str:
     """What a server says of its failure, in a line."""
     words = error.body.get("message") if isinstance(error.body, dict) else None
@@ -284,4 +308,4 @@ def _error_words(error: "APIStatusError") -> str:
 
 def _quote(words: str) -> str:
     """A server's own words, in a line."""
-    return strip_control_characters(" ".join(words.split()))[:MAX_QUOTED]
+    return hide_keys(strip_control_characters(" ".join(words.split())))[:MAX_QUOTED]

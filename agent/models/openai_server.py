@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 
 from agent.models.context_window import drop_oldest_exchanges, no_room_error
 from agent.models.no_model import NoModel
-from agent.models.openai_client import ADDRESS_FORM, Completion, ModelInfo, RefusedError, Server, Usage, open_client
+from agent.models.openai_client import ADDRESS_FORM, Completion, ModelInfo, RefusedError, Server, Usage, open_server
 from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit
 from schemas.records import Call, Message
+from schemas.secrets import hide_keys
 
 DEFAULT_CONTEXT = 8192  # tokens read at once, where a server does not say how many
 TOKEN_CHARACTERS = 4
@@ -52,7 +53,7 @@ class ServerModel:
         return _estimate_tokens(_to_messages(conversation, task)) + task.max_tokens <= self._size
 
     def close(self) -> None:
-        self._server.client.close()
+        self._server.close()
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         """By shared words, as with no model."""
@@ -118,13 +119,13 @@ def open_server_model(name: str, listen: Listener) -> ServerModel:
     accepted, `MissingError` where the server is not there or does not have the model.
     """
     base, model = _parse_address(name)
-    server = Server(base, open_client(base))
+    server = open_server(base)
     try:
         info = _find_model(server, model)
     except Exception:
-        server.client.close()
+        server.close()
         raise
-    name = strip_control_characters(f"{base}#{info.id}")
+    name = hide_keys(strip_control_characters(f"{base}#{info.id}"))
     digest = hashlib.sha256(name.encode()).hexdigest()  # weights elsewhere cannot be hashed
     return ServerModel(name, digest, listen, server, info.id, _context_size(info))
 

@@ -14,6 +14,7 @@ from agent.flow import NOTHING
 from agent.models.learned import QUERY_ENCODER, hash_learned
 from agent.runs.evidence import Evidence
 from agent.runs.oracle_labels import provide_labels
+from agent.runs.source_digests import hash_sources
 from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
 from agent.runs.worker import Worker
 from agent.runs.worker_pool import run_in_workers
@@ -60,6 +61,7 @@ def prepare_run(topics: Topics, sources: Evidence, worker: Worker, mode: Mode, p
         prompts=prompts.digest(),
         plan=plan,
         convagent=version("convagent"),
+        sources=hash_sources(),
         processor=_describe_processor(worker),
     )
     return PreparedRun(shown, given, sources, settings)

@@ -19,7 +19,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
-VERSION = 6  # raised whenever a field of a trace changes
+VERSION = 7  # raised whenever a field of a trace changes
 T = TypeVar("T")
 log = logging.getLogger("convagent")
 
@@ -46,6 +46,7 @@ class RunSettings:
     prompts: str  # SHA-256
     plan: Plan
     convagent: str
+    sources: Mapping[str, str]  # a digest of the code's files, by package
     processor: str  # what computed: llama.cpp's build and processor features; empty where it computed nothing
     trace_version: int = VERSION
 
@@ -166,7 +167,8 @@ def resume_trace(path: Path, settings: RunSettings) -> Trace:
     different = [f"  {name}: {old[name]!r} then, {new[name]!r} now" for name in old if old[name] != new[name]]
     if different:
         what = "\n".join(["was made under other settings, so it cannot be resumed:", *different])
-        raise UsageError(what, where=str(path), remedy="Give --overwrite to start again.")
+        remedy = "Give --overwrite to start again, or go on with what it was begun with."
+        raise UsageError(what, where=str(path), remedy=remedy)
     return replace(found, replies=dict(_finished_replies(found)))
 
 
@@ -188,10 +190,13 @@ def _is_empty_or_torn(path: Path) -> bool:
 
 
 def _flatten(settings: RunSettings) -> dict[str, object]:
-    """Every setting by its name, those of the plan too: `k`, `parts.answer`, `tuning.query.hyde_tokens`."""
+    """Every setting by its name, those of the plan too: `k`, `parts.answer`, `tuning.query.hyde_tokens`.
+
+    Of the packages' sources: `source code of indexes`.
+    """
     fields: dict[str, object] = asdict(settings)
-    plan = fields.pop("plan")
-    return fields | dict(_leaves(plan))
+    plan, sources = fields.pop("plan"), fields.pop("sources")
+    return fields | dict(_leaves(plan)) | {f"source code of {name}": value for name, value in _leaves(sources)}
 
 
 def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:

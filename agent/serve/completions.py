@@ -1,7 +1,8 @@
 """`/v1`: the agent for clients that speak OpenAI's chat completions. Nothing of a request is kept.
 
-The earlier messages of a request are the conversation; what comes back is the agent's answer with the numbers of its
-sources in the text, and the sources themselves in `citations`, a field of our own.
+The earlier messages of a request are the conversation; what comes back is the agent's answer in Markdown, with the
+numbers of its sources in the text, and the sources themselves in `citations`, a field of our own. What passages hold of
+Markdown is escaped.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources
-from agent.chat.export import mark_sentences, separate_pieces, to_markdown_pieces
+from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
 from agent.chat.session import Assistant, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.serve.earlier_messages import to_turns
@@ -265,7 +266,7 @@ async def _follow_answer(job: QueuedQuestion[ChatTurn]) -> AsyncIterator[list[st
     waiting = asyncio.wrap_future(job.future)
     last, since = list[str](), time.monotonic()
     while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
-        pieces = separate_pieces(mark_sentences(job.response))
+        pieces = separate_pieces(mark_in_markdown(job.response))
         if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
             last, since = pieces, time.monotonic()
             yield pieces

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent.chat.collection import Collection
+from agent.chat.escaping import unescape_markdown
 from agent.chat.small_talk import choose_scope, complete_correction, recognise_small_talk
 from agent.chat.store import ChatTurn
 from indexes.text.sentences import split_sentences
@@ -29,6 +30,6 @@ def _split_reply(text: str) -> Iterator[Sentence]:
     """The sentences of an earlier answer of ours; the numbers of its sources stand for their ids."""
     place = 0
     for mark in _CITATION_MARKS.finditer(text):
-        yield Sentence(text[place : mark.start()].strip(), tuple(re.findall(r"\d+", mark[0])))
+        yield Sentence(unescape_markdown(text[place : mark.start()].strip()), tuple(re.findall(r"\d+", mark[0])))
         place = mark.end()
-    yield from (Sentence(sentence, ()) for sentence in split_sentences(text[place:]))
+    yield from (Sentence(sentence, ()) for sentence in split_sentences(unescape_markdown(text[place:])))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -23,6 +24,7 @@ from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences, to_markdown, to_topics
 from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
+from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.small_talk import ANSWERED
@@ -33,6 +35,8 @@ from schemas.errors import ConvagentError, MissingError, UsageError, list_with_l
 HERE = Path(__file__).parent
 MAX_FOLDERS = 50  # to choose from
 MAX_PENDING = 100  # questions whose page can still be opened, answered or not
+NOT_KEPT = "This answer is not kept, and is gone when you leave this page. "
+T = TypeVar("T")
 log = logging.getLogger("convagent")
 
 
@@ -43,7 +47,7 @@ class PendingQuestion:
     id: str
     question: str
     chat: int | None
-    job: QueuedQuestion[int]  # its result is the conversation with the answer
+    job: QueuedQuestion[Session]  # its result is the conversation with the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +95,12 @@ class Pages:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, chat: int | None, question: str, scope: str | None, observer: Observer) -> int:
-        """Answer a question; the conversation that the answer is kept in."""
+    def _answer(self, chat: int | None, question: str, scope: str | None, observer: Observer) -> Session:
+        """Answer a question; the conversation with the answer."""
         turns = self.store.read_turns(chat) if chat is not None else ()
         session = Session(self.assistant, self.store, chat, turns, scope)
         session.ask(question, observer)
-        return session.chat or 0
+        return session
 
     def show_pending(self, request: Request) -> Response:
         """The steps of an answer while it is made; then the conversation, or what went wrong."""
@@ -105,7 +109,10 @@ class Pages:
             return self._render_page(request, pending.chat, pending=pending)
         if problem := _find_problem(pending.job):
             return self._render_page(request, pending.chat, question=pending.question, problem=problem)
-        return RedirectResponse(f"/chats/{pending.job.future.result()}#latest", 303)
+        session = pending.job.future.result()
+        if session.problem:  # it is in no conversation that could be read again
+            return self._render_page(request, session.chat, problem=session.problem, unkept=session.turns)
+        return RedirectResponse(f"/chats/{session.chat}#latest", 303)
 
     def show_steps(self, request: Request) -> Response:
         """The steps alone, for a page that asks for them again and again."""
@@ -185,16 +192,17 @@ class Pages:
         pending: PendingQuestion | None = None,
         question: str = "",
         problem: BaseException | None = None,
+        unkept: tuple[ChatTurn, ...] = (),
     ) -> Response:
-        """A conversation, or the start of one."""
+        """A conversation, or the start of one. Turns that could not be kept are shown as they are."""
         words = request.query_params.get("q", "")
-        turns = self.store.read_turns(chat) if chat is not None else ()
+        turns = unkept or (self.store.read_turns(chat) if chat is not None else ())
         return _html_response(
             "page.html",
-            _status_code(problem),
+            200 if unkept else _status_code(problem),
             chat=chat,
             turns=turns,
-            source=self.store.read_source(chat) if chat is not None else self.assistant.source,
+            source=self.assistant.source if chat is None or unkept else self.store.read_source(chat),
             assistant=self.assistant,
             collection=(collection := self.assistant.collection),
             progress=self.assistant.current.progress,
@@ -202,13 +210,13 @@ class Pages:
             scope=turns[-1].scope if turns else self.assistant.initial_scope,
             folders=list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             incognito=self.incognito,
-            chats=self.store.list_chats(words),
+            chats=_read(lambda: self.store.list_chats(words), required=not unkept),
             words=words,
-            statements=self.store.list_statements(),
-            offers=self._find_offers(turns) if pending is None else (),
+            statements=_read(self.store.list_statements, required=not unkept),
+            offers=self._find_offers(turns) if pending is None and not unkept else (),
             pending=pending,
             question=question,
-            problem=_explain_error(problem) if problem else "",
+            problem=(NOT_KEPT if unkept else "") + (_explain_error(problem) if problem else ""),
             about_failed=request.url.path.startswith("/statements"),
             here=f"/chats/{chat}" if chat is not None else "/",
         )
@@ -219,7 +227,17 @@ class Pages:
         return find_self_disclosures(said[0], self.store.list_statements()) if said else ()
 
 
-def _find_problem(job: QueuedQuestion[int]) -> BaseException | None:
+def _read(read: Callable[[], tuple[T, ...]], *, required: bool) -> tuple[T, ...]:
+    """What is read of the store. Where that fails and it is not required, nothing."""
+    try:
+        return read()
+    except ConvagentError:
+        if required:
+            raise
+        return ()
+
+
+def _find_problem(job: QueuedQuestion[Any]) -> BaseException | None:
     return AnswerCancelledError("the answer was stopped") if job.future.cancelled() else job.future.exception()
 
 
@@ -268,7 +286,11 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    ANSWERED=ANSWERED, shown_sources=shown_sources, is_web_address=is_web_address, mark_sentences=mark_sentences
+    ANSWERED=ANSWERED,
+    shown_sources=shown_sources,
+    describe_date=describe_date,
+    is_web_address=is_web_address,
+    mark_sentences=mark_sentences,
 )
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
 

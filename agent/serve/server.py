@@ -42,6 +42,7 @@ class ServerRequest:
     port: int = 8080  # 0 takes a free one
     incognito: bool = False
     only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
 
 
 def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
@@ -51,7 +52,8 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
     """
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
         models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
-        index = open_source(request.source, None, math.inf if request.only else READING_SECONDS)
+        seconds = math.inf if request.only else READING_SECONDS
+        index = open_source(request.source, None, seconds, follow_links=request.follow_links)
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         only = require_scope(request.only, current.collection)
@@ -60,7 +62,8 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         pages = Pages(assistant, store, queue, request.incognito)
         server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
-        with watch_documents(current, None), make_vectors_meanwhile(current, embedder), passed_on:
+        watching = watch_documents(current, None, follow_links=request.follow_links)
+        with watching, make_vectors_meanwhile(current, embedder), passed_on:
             on_start(to_url(request.host, listening))
             server.run(sockets=[listening])
 

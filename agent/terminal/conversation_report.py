@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.terminal.output import open_stdout, to_plain_text
+from agent.chat.escaping import defuse_citations
+from agent.terminal.output import open_stdout, to_one_line, to_plain_text
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import InvalidInputError
 
@@ -53,16 +54,16 @@ def _show_turn(console: Any, turn: "TurnResult") -> None:
         row("knowing", "nothing about the person that matters here", "dim")
     sources = {id: str(n) for n, id in enumerate(turn.response.used, start=1)}
     marked = " ".join(
-        f"{escape(s.text)} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]"
+        f"{escape(defuse_citations(s.text))} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]"
         if s.passage_ids
-        else escape(s.text)
+        else escape(defuse_citations(s.text))
         for s in turn.response.sentences
     )
     if turn.response.direct:
-        row("", escape(turn.response.direct), "bold")
+        row("", escape(defuse_citations(turn.response.direct)), "bold")
     row("answer", marked or f"[dim]({'none was wanted' if turn.hits else 'nothing was found'})[/]")
     ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
     for id, number in sources.items():
         rank = f"rank {ranks[id]} of {len(turn.hits)}" if id in ranks else "not in the ranking"
-        row(f"[{number}]", escape(f"{id}  ({rank})"), "green")
+        row(f"[{number}]", escape(f"{to_one_line(id)}  ({rank})"), "green")
     console.print()

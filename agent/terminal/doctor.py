@@ -32,12 +32,12 @@ from indexes.processors import logical_cores
 from indexes.storage.directories import find_cache_directory
 from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError
+from schemas.secrets import SECRET_SETTINGS, SHOWN_INSTEAD, hide_secrets
 
 State = Literal["ready", "made at first use", "damaged, made anew at first use", "cannot be kept"]
 LIBRARIES = ("convagent", "llama-cpp-python", "tantivy", "spacy", "langchain-core")
-KEY = "CONVAGENT_API_KEY"
-OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "TIMEOUT")
-SETTINGS = {THREADS, GPU_LAYERS, KEY, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
+OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "API_KEY", "TIMEOUT")
+SETTINGS = {THREADS, GPU_LAYERS, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,11 @@ def _find_version(name: str) -> str:
 
 def _read_environment() -> list[Setting]:
     own = sorted(name for name in os.environ if name.startswith("CONVAGENT_"))
-    return [Setting(name, "[key]" if name == KEY else os.environ[name], "environment") for name in own]
+    return [Setting(name, _hide_value(name, os.environ[name]), "environment") for name in own]
+
+
+def _hide_value(name: str, value: str) -> str:
+    return SHOWN_INSTEAD if name in SECRET_SETTINGS else hide_secrets(value)
 
 
 def _flatten_settings(table: Mapping[str, Any], above: str = "") -> Iterator[Setting]:
@@ -320,7 +324,7 @@ def _flatten_settings(table: Mapping[str, Any], above: str = "") -> Iterator[Set
         if isinstance(value, Mapping):
             yield from _flatten_settings(value, f"{above}{name}.")
         else:
-            yield Setting(f"{above}{name}", str(value), "convagent.toml")
+            yield Setting(f"{above}{name}", hide_secrets(str(value)), "convagent.toml")
 
 
 def _describe_missing(error: ConvagentError | None, *, stops: bool) -> list[Trouble]:

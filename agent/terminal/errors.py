@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -14,6 +15,7 @@ from typer.core import TyperGroup
 from agent.terminal.settings import shows_tracebacks
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError
+from schemas.secrets import hide_secrets
 
 _COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
@@ -33,8 +35,7 @@ class ErrorReportingGroup(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()  # at exit it would be too late to say that it failed
         except ConvagentError as error:
-            if shows_tracebacks():
-                raise
+            _show_traceback()
             typer.echo(strip_control_characters(f"convagent: {error}"), err=True)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt as error:
@@ -47,8 +48,7 @@ class ErrorReportingGroup(TyperGroup):
             _discard_stdout()
             raise typer.Exit(0) from error
         except OSError as error:
-            if shows_tracebacks():
-                raise
+            _show_traceback()
             if error.filename is None:
                 _discard_stdout()
             typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
@@ -67,6 +67,12 @@ def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
         if argument == "--gpu-layers":
             common.extend(islice(arguments, 1))
     return common, [*rest, *args[end:]]
+
+
+def _show_traceback() -> None:
+    """With `-vv`, where the error that is being handled is from; no line of it repeats a key."""
+    if shows_tracebacks():
+        typer.echo(hide_secrets(strip_control_characters(traceback.format_exc())), err=True)
 
 
 class _TerminatedError(SystemExit):

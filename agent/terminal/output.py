@@ -8,6 +8,8 @@ from indexes.text.control_characters import strip_control_characters
 if TYPE_CHECKING:
     from rich.text import Text
 
+_DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
 
 def open_stderr() -> Any:
     """A rich console on stderr; it shows nothing where only errors are wanted."""
@@ -29,7 +31,15 @@ def open_stdout() -> Any:
 
 
 def to_plain_text(text: str, style: str = "") -> "Text":
-    """Text from outside for rich: nothing in it is read as markup, and control characters are left out."""
+    """Text from outside for rich: nothing in it is read as markup, and control characters are left out.
+
+    So are those that turn the direction of writing: text after them would be shown in another order than it has.
+    """
     from rich.text import Text
 
-    return Text(strip_control_characters(text), style)
+    return Text(strip_control_characters(text).translate(_DIRECTIONS), style)
+
+
+def to_one_line(text: str) -> str:
+    """A name or a title on one line: what follows in it must not look like a line of ours."""
+    return " ".join(text.split())

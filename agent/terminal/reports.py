@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent.tasks.touche.run import ToucheReport, ToucheTask
     from indexes.corpora.corpus import Corpus
     from indexes.index_builder import BuildReport
+    from indexes.index_verification import Verification
     from indexes.passage_index import PassageIndex
     from schemas.records import Hit, Passage, Problem
 
@@ -99,7 +100,8 @@ def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        typer.echo(msgspec.json.encode(msgspec.to_builtins(info) | {"vectors": vectors}).decode())
+        shown = {"model": vectors.model, "digest": vectors.digest, "size": vectors.size} if vectors else None
+        typer.echo(msgspec.json.encode(msgspec.to_builtins(info) | {"vectors": shown}).decode())
         return
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     rows = {
@@ -114,6 +116,17 @@ def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
     }
     for name, value in rows.items():
         typer.echo(f"{name:10}{value}")
+
+
+def show_verification(found: "Verification", path: Path) -> None:
+    """What of an index was found to be as it was built."""
+    if found.files:
+        typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
+    else:
+        what = f"{path}: no checksums, as it was built by an earlier version; all {found.passages} passages can be read"
+        typer.echo(f"{what} (`convagent index build` makes an index with checksums)")
+    if found.vectors:
+        typer.echo(f"{path}: {found.vectors} vectors are whole")
 
 
 def show_fetched_model(path: Path, new: bool) -> None:

@@ -37,6 +37,7 @@ class Writer:
 
     llm: LanguageModel
     show: ResponseListener | None = None  # is handed the answer so far, each time that another sentence was checked
+    step: Literal["write", "summarise"] = "write"  # whose prompt asks for the answer
 
 
 class DraftSentence(Struct):
@@ -93,7 +94,7 @@ def write_response(
     """
     statements = [chosen.statement.text for chosen in selected_statements]
     recent = conversation.messages[-plan.tuning.answer.recent_messages :]  # older exchanges give way to passages
-    shown, task = _build_writing_task(replace(conversation, messages=recent), statements, passages, writer.llm, limit)
+    shown, task = _build_writing_task(replace(conversation, messages=recent), statements, passages, writer, limit)
     numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
     answer = _Answer(limit.tokens, writer.show)
     on_text = _show_as_checked(answer, numbered) if writer.show else None
@@ -109,16 +110,16 @@ def write_response(
 
 
 def _build_writing_task(
-    recent: Conversation, statements: Sequence[str], passages: Sequence[Passage], llm: LanguageModel, limit: LengthLimit
+    recent: Conversation, statements: Sequence[str], passages: Sequence[Passage], writer: Writer, limit: LengthLimit
 ) -> tuple[Sequence[Passage], Task]:
     """The passages that the prompt has room for, the lowest ranked left out first, and the task that shows them."""
     words = min(limit.words, limit.tokens)
     for count in range(len(passages), 0, -1):
         numbered = {str(n): passage for n, passage in enumerate(passages[:count], start=1)}
-        prompt = prompts.render("write", passages=numbered, statements=statements, words=words)
+        prompt = prompts.render(writer.step, passages=numbered, statements=statements, words=words)
         omitted = tuple(passage.id for passage in passages[count:])
-        task = Task("write", prompt.instruction, prompt.opening, max_tokens=2 * limit.tokens, omitted=omitted)
-        if llm.fits(recent, task):
+        task = Task(writer.step, prompt.instruction, prompt.opening, max_tokens=2 * limit.tokens, omitted=omitted)
+        if writer.llm.fits(recent, task):
             break
     return passages[:count], task
 

@@ -15,9 +15,9 @@ from agent.tracks.response_length import MAX_TOKENS, leading_within_limit
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.tables.rows import find_tables
 from agent.turn.quotes import Quote, find_quotes
-from agent.turn.whole_documents import WholeAnswer, WholeDocuments, stem_path
+from agent.turn.whole_documents import WholeAnswer, WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embed
-from indexes.text.analysis import word_set
+from indexes.text.analysis import load_stop_words, word_set
 from schemas.records import Hit, Passage, Query, Response, Sentence
 from schemas.tuning import AnswerTuning
 
@@ -27,13 +27,16 @@ MIN_WORDS = 5  # of a sentence that may stand in a summary
 SHORT_WORDS = 8  # a shorter one seldom says much alone
 SHORT, DOUBTFUL, FIGURE = -0.15, -0.1, 0.1  # what is added to the score of such a sentence, and of one with a number
 SHOWN_ROWS = 3  # of a document that is a table
-SURE_HITS = 3  # that all have to be of one document, where no name says which is meant
+MAX_ASKED = 4  # documents of which it is asked which is meant
+MAX_WRITTEN = 20  # passages that a model is shown, those first that tell most
+_SUMMARISE = (
+    r"summari[sz]e|sum up|give me (?:a|an|the) (?:short |brief )?(?:summary|overview|outline) of|(?:a |the )?"
+    r"(?:short |brief )?(?:summary|overview) of|fass\w* (?=.* zusammen)|zusammenfassung (?:von|des|der)"
+)
 _ASKS = re.compile(
-    r"(?:please |can you |could you |would you )*(?:summari[sz]e|sum up|outline|give me (?:a|an|the) (?:short |brief )?"
-    r"(?:summary|overview|outline) of|what are the (?:main|key) (?:points|facts|messages) (?:of|in)|(?:a |the )?"
-    r"(?:short |brief )?(?:summary|overview) of|fass\w* (?=.* zusammen)|zusammenfassung (?:von|des|der))\s+"
-    r"(?P<subject>.+?)"
-    r"(?: (?:for me|please|briefly|in short|zusammen))*",
+    rf"(?:please |can you |could you |would you )*(?:(?P<of_document>{_SUMMARISE})|outline"
+    r"|what are the (?:main|key) (?:points|facts|messages) (?:of|in))\s+(?P<subject>.+?)(?: \((?P<chosen>[^()]+)\))?"
+    r"(?:,? (?:for me|please|briefly|in short|zusammen))*",
     re.IGNORECASE,
 )
 _COMPARES = re.compile(
@@ -45,6 +48,7 @@ _NO_SUBJECT = word_set(
     "the a an my our your this that these file document documents paper text letter pdf der die das den dem des mein "
     "meine"
 )
+_KINDS = stem_path("note notes mail mails email message notiz notizen letter letters")  # seldom in names
 _POINTS_BACK = re.compile(
     r"(?:it|this|that|them|these|those|all|everything|(?:your |the )?(?:last )?answer)", re.IGNORECASE
 )
@@ -61,11 +65,13 @@ def summarise(
     asked = _ASKS.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
     if asked is None or _POINTS_BACK.fullmatch(asked["subject"]):
         return None
-    name = find_document(asked["subject"], documents, search)
-    if name is None:
-        return None
-    passages = documents.read(name)
-    return _describe_table(name, passages) or _quote_central(passages, embed, tuning)
+    subject, chosen = asked["subject"], asked["chosen"]
+    names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
+    if len(names) != 1:
+        is_named = asked["of_document"] and _read_subject(subject.casefold()) - _KINDS
+        return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
+    passages = documents.read(names[0])
+    return _describe_table(names[0], passages) or _quote_central(passages, embed, tuning)
 
 
 def compare_documents(
@@ -85,27 +91,58 @@ def compare_documents(
         return None
     first, second = answers[0], answers[1]
     sentences = (*first.response.sentences, *second.response.sentences)
-    return WholeAnswer(Response(sentences), (*first.passages, *second.passages))
+    to_write = (*first.to_write[: MAX_WRITTEN // 2], *second.to_write[: MAX_WRITTEN // 2])
+    return WholeAnswer(Response(sentences), (*first.passages, *second.passages), to_write)
 
 
-def find_document(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> str | None:
-    """The document that is named by its path or title, or whose contents alone come first; None where none is sure."""
-    plain = subject.strip(" '\"“”‘’`").casefold()
+def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
+    """The documents that are meant as well as each other: by file, then path and title, then contents; none: [].
+
+    "The notes about the boat" are those with all these words; where there are none, whatever has "boat".
+    """
+    plain = subject.strip(" ,'\"“”‘’`").casefold()
     exact = [name for name in documents.names if plain in (name.casefold(), name.casefold().rpartition("/")[2])]
     wanted = _read_subject(plain)
     if exact or not wanted:
-        return exact[0] if len(exact) == 1 else None
-    titled = documents.find_named(wanted)
-    named = [name for name in titled if wanted <= stem_path(name.rpartition("/")[2])]
-    if titled:
-        return next((found[0] for found in (named, titled) if len(found) == 1), None)
-    found = [hit.id.rpartition(":")[0] for hit in search(Query(plain))[:SURE_HITS]]
-    return found[0] if len(found) == SURE_HITS and len(set(found)) == 1 else None
+        return exact
+    for stems in (wanted, wanted - _KINDS):
+        titled = documents.find_named(stems)
+        named = [name for name in titled if stems <= stem_path(name.rpartition("/")[2])]
+        if titled:
+            return named or titled
+    about = [word for word in _keep_content_words(plain).split() if not stem_path(word) & _KINDS]
+    return _find_by_contents(" ".join(about), documents, search) if about else []
+
+
+def _find_by_contents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
+    """The documents with the most passages that have all words of a subject."""
+    passages = documents.index.read([hit.id for hit in search(Query(subject))])
+    fitting = [each for each in passages if has_all_words(f"{each.title} {each.text}", subject, each.language)]
+    counts = Counter(passage.document for passage in fitting)
+    return [name for name, count in counts.items() if count == max(counts.values())]
+
+
+def _ask_which(names: Sequence[str], documents: WholeDocuments) -> WholeAnswer:
+    """Which of several documents is meant, as `clarification` asks, whose reply it then understands."""
+    shown = names[:MAX_ASKED]
+    passages = tuple(documents.read(name)[0] for name in shown)
+    question = f"Do you mean {', '.join(f'“{name}”' for name in shown)} or something else?"
+    return WholeAnswer(Response((Sentence(question, tuple(passage.id for passage in passages)),)), passages)
+
+
+def _say_none(subject: str) -> WholeAnswer:
+    text = f"I have no document that is called “{subject}” or speaks of all of that, so there is nothing to summarise."
+    return WholeAnswer(Response((Sentence(text, ()),)), ())
 
 
 def _read_subject(subject: str) -> set[str]:
     """The stems of what names a document: not "this document"."""
-    return stem_path(" ".join(word for word in subject.split() if word not in _NO_SUBJECT))
+    return stem_path(_keep_content_words(subject))
+
+
+def _keep_content_words(subject: str) -> str:
+    left_out = _NO_SUBJECT | load_stop_words()
+    return " ".join(word for word in subject.split() if word not in left_out)
 
 
 def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | None:
@@ -129,10 +166,12 @@ def _quote_central(
         return None
     chosen = _choose(quotes, _score(quotes, embed), tuning.max_redundancy, words)
     texts = list(dict.fromkeys(text for quote in chosen for text in quote.texts))
-    cited = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
-    sentences = tuple(Sentence(text, ids[:1]) for text, ids in cited if ids)
+    supported = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
+    sentences = tuple(Sentence(text, ids[:1]) for text, ids in supported if ids)
     used = {id for sentence in sentences for id in sentence.passage_ids}
-    return WholeAnswer(Response(sentences), tuple(passage for passage in passages if passage.id in used))
+    cited = tuple(passage for passage in passages if passage.id in used)
+    others = (passage for passage in passages if passage.id not in used)
+    return WholeAnswer(Response(sentences), cited, (*cited, *others)[:MAX_WRITTEN])
 
 
 def _score(quotes: Sequence[Quote], embed: Embed | None) -> NDArray[np.float32]:

@@ -5,13 +5,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from indexes.passage_index import PassageIndex
-from indexes.text.analysis import extract_stems
+from indexes.text.analysis import ENGLISH, extract_stems
 from schemas.records import Passage, Response
 
 
-def stem_path(text: str) -> set[str]:
+def stem_path(text: str, language: str = ENGLISH) -> set[str]:
     """The stems of a path or title, also of the words between its dots and strokes."""
-    return set(extract_stems(re.sub(r"[/._-]", " ", text)))
+    return set(extract_stems(re.sub(r"[/._-]", " ", text), language))
+
+
+def has_all_words(text: str, words: str, language: str) -> bool:
+    """Whether a text has all of some words, by the stemmer of its language or that of English."""
+    stems = ((stem_path(words, each), each) for each in dict.fromkeys((language, ENGLISH)))
+    return any(wanted and wanted <= stem_path(text, each) for wanted, each in stems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,7 @@ class WholeAnswer:
 
     response: Response
     passages: tuple[Passage, ...]
+    to_write: tuple[Passage, ...] = ()  # what a model that writes may make it of instead; none where it is computed
 
 
 @dataclass(frozen=True)

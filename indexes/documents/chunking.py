@@ -47,6 +47,7 @@ class Chunk:
     place: str  # "12-18": the first and the last line; "p3": a page; "items[3]": a path in JSON
     text: str
     headings: tuple[str, ...] = ()  # above it, the outermost first
+    date: str = ""  # that it says of itself, as a message does: ISO 8601, UTC
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """Which files of a folder are documents, and why the others are not."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISDIR, S_ISLNK
 
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
@@ -20,16 +21,18 @@ class Listing:
     skipped: tuple[Problem, ...]
 
 
-def list_documents(folder: Path) -> Listing:
+def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
     """The documents of a folder and its subfolders, or a single document. Hidden files and folders are skipped.
 
-    Links are followed; a folder that is reached twice is read once. Raises `MissingError` where there is no such
-    folder or file, `InvalidInputError` for a file that is no document.
+    Links that lead out of the folder are followed only if `follow_links`; a folder that is reached twice is read once.
+    Raises `MissingError` where there is no such folder or file, `InvalidInputError` for a file that is no document.
     """
     if folder.is_dir():
-        found = list(_list_below(folder, "", {_identify_folder(folder)}))
+        walk = _Walk(folder.resolve(), follow_links, {_identify_folder(folder)})
+        found = list(walk.list_below(folder, ""))
         names = tuple(sorted(name for name, reason in found if not reason))
-        return Listing(folder, names, tuple(Problem(escape_name(name), reason) for name, reason in found if reason))
+        skipped = [Problem(escape_name(name), reason) for name, reason in found if reason]
+        return Listing(folder, names, (*skipped, *_describe_links(walk.left_out)))
     if not folder.exists():
         raise MissingError("no such folder or file", where=str(folder))
     if not has_reader(folder):
@@ -39,32 +42,55 @@ def list_documents(folder: Path) -> Listing:
     return Listing(folder.parent, (folder.name,), ())
 
 
-def _list_below(folder: Path, above: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
-    """The files below a folder, each with the reason why it is left out; "" for documents."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        yield above or str(folder), f"cannot be read ({error.strerror})"
-        return
-    for entry in entries:
-        name = f"{above}/{entry.name}" if above else entry.name
-        if not entry.name.startswith("."):
-            yield from _list_entry(Path(entry.path), name, seen)
+@dataclass(slots=True)
+class _Walk:
+    """A walk through a folder."""
+
+    root: Path  # without links
+    follow_links: bool
+    seen: set[tuple[int, int]]  # folders
+    left_out: list[str] = field(default_factory=list)  # links that lead out of the folder
+
+    def list_below(self, folder: Path, above: str) -> Iterator[tuple[str, str]]:
+        """The files below a folder, each with the reason why it is left out; "" for documents."""
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield above or str(folder), f"cannot be read ({error.strerror})"
+            return
+        for entry in entries:
+            name = f"{above}/{entry.name}" if above else entry.name
+            if not entry.name.startswith("."):
+                yield from self._list_entry(Path(entry.path), name)
+
+    def _list_entry(self, path: Path, name: str) -> Iterator[tuple[str, str]]:
+        try:
+            mode = path.lstat().st_mode
+            if S_ISLNK(mode):
+                if not path.exists():
+                    yield name, "is a link to nothing"
+                    return
+                if not self.follow_links and not path.resolve().is_relative_to(self.root):
+                    self.left_out.append(name)
+                    return
+                mode = path.stat().st_mode
+            identity = _identify_folder(path) if S_ISDIR(mode) else (0, 0)
+        except (OSError, RuntimeError) as error:  # of a loop of links
+            yield name, f"cannot be read ({getattr(error, 'strerror', error)})"
+            return
+        if not S_ISDIR(mode):
+            yield name, _explain_unknown_type(path)
+        elif identity not in self.seen:
+            self.seen.add(identity)
+            yield from self.list_below(path, name)
 
 
-def _list_entry(path: Path, name: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, str]]:
-    try:
-        is_folder = path.is_dir()
-        missing = path.is_symlink() and not path.exists()
-        identity = _identify_folder(path) if is_folder else (0, 0)
-    except OSError as error:
-        yield name, f"cannot be read ({error.strerror})"
-        return
-    if is_folder and identity not in seen:
-        seen.add(identity)
-        yield from _list_below(path, name, seen)
-    elif not is_folder:
-        yield name, "is a link to nothing" if missing else _explain_unknown_type(path)
+def _describe_links(names: Sequence[str]) -> Iterator[Problem]:
+    """One line on the links that are not followed."""
+    if names:
+        others = f", as {'does' if len(names) == 2 else 'do'} {len(names) - 1} more" if len(names) > 1 else ""
+        what = f"is a link that leads out of the folder and is not followed{others}; --follow-links reads them"
+        yield Problem(escape_name(names[0]), what)
 
 
 def _explain_unknown_type(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from indexes.documents.block_building import Outline, format_table
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
@@ -43,7 +45,7 @@ class _BlockParser(TolerantHtmlParser):
         self._furniture = furniture
         self.title, self.blocks = "", list[Block]()
         self._outline = Outline()
-        self._lines: list[Line] = []  # of the open paragraph
+        self._parts: list[Line] = []  # of the open paragraph's lines
         self._items: list[Line] = []  # of the open list
         self._rows: list[list[Line]] = []  # of the open table
         self._tag = ""
@@ -75,9 +77,7 @@ class _BlockParser(TolerantHtmlParser):
 
     def handle_data(self, data: str) -> None:
         if not self._skipped_depth and not self._furniture.holds(self.getpos()):
-            for number, text in enumerate(data.split("\n"), start=self.getpos()[0]):
-                before = self._lines.pop().text if self._lines and self._lines[-1].number == number else ""
-                self._lines.append(Line(number, before + text))
+            self._parts += [Line(number, text) for number, text in enumerate(data.split("\n"), start=self.getpos()[0])]
 
     def close(self) -> None:
         super().close()
@@ -88,8 +88,9 @@ class _BlockParser(TolerantHtmlParser):
 
     def _finish_paragraph(self) -> None:
         """Make a title, a heading, an item, a cell or a paragraph of the open lines, by the tag they are in."""
-        lines = [line for line in self._lines if line.text.strip()]
-        self._lines = []
+        parts, self._parts = self._parts, []
+        joined = (Line(at, "".join(part.text for part in same)) for at, same in groupby(parts, attrgetter("number")))
+        lines = [line for line in joined if line.text.strip()]
         if not lines:
             return
         whole = Line(lines[0].number, " ".join(" ".join(line.text for line in lines).split()))

@@ -6,6 +6,7 @@ A value is written with its path below the passage's own: `name: Trowel; maker.c
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop
@@ -29,7 +30,7 @@ def chunk_json(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[s
 
 def describe_value(value: Any) -> str:
     """A JSON value as a line of text: its plain values, each with its path."""
-    return end_with_full_stop("; ".join(f"{path}: {text}" if path else text for path, text in _list_leaves(value, "")))
+    return end_with_full_stop("; ".join(_name_text(path, text) for path, text in _list_leaves(value, "")))
 
 
 def _chunk_below(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chunk]:
@@ -48,7 +49,7 @@ def _chunk_below(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chu
 
 def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
     """The keys of an object whose values become passages of their own."""
-    fits = len(describe_value(value).split()) <= MAX_WORDS
+    fits = _is_short(value)
     if fits and path.endswith("]"):
         return []
     return [key for key, held in value.items() if (_contains_objects(held) if fits else _is_nested(held))]
@@ -58,6 +59,12 @@ def _chunk_value(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chu
     heading = re.sub(r"\[\d+\]", "", path).strip(".")
     for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))], split):
         yield Chunk(path or ROOT_PLACE, chunk.text, (heading,) if heading else ())
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value described fits a passage; of a large one only the beginning is looked at."""
+    words = (word for path, text in _list_leaves(value, "") for word in _name_text(path, text).split())
+    return next(islice(words, MAX_WORDS, None), None) is None
 
 
 def _is_nested(value: Any) -> bool:
@@ -84,6 +91,10 @@ def _list_leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _list_leaves(item, f"{path}[{number}]")
     elif text := ", ".join(map(_format_scalar, value)) if isinstance(value, list) else _format_scalar(value):
         yield path, text
+
+
+def _name_text(path: str, text: str) -> str:
+    return f"{path}: {text}" if path else text
 
 
 def _format_scalar(value: Any) -> str:

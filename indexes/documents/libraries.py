@@ -32,7 +32,7 @@ def explain_faults(kind: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except ConvagentError:
+    except (ConvagentError, MemoryError):
         raise
     except DefusedXmlException as error:
         raise make_entity_error() from error

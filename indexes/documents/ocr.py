@@ -1,7 +1,8 @@
 """Reading the text of pictures with Tesseract, where it is installed."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from itertools import groupby
@@ -21,6 +22,13 @@ MAX_LANGUAGES = 3  # installed ones that are looked for together; more take long
 _NO_LANGUAGES = {"osd", "equ"}
 
 
+def ignore_page() -> None:
+    """Do nothing about a page."""
+
+
+page_listener: ContextVar[Callable[[], None]] = ContextVar("page_listener", default=ignore_page)  # told of each page
+
+
 def is_ocr_installed() -> bool:
     """Whether the program and the libraries that it needs here are there."""
     return shutil.which(PROGRAM) is not None and all(find_spec(name) for name in LIBRARIES)
@@ -31,6 +39,7 @@ def recognize_text(picture: Any) -> str:
 
     Raises what the libraries raise, `RuntimeError` where it takes longer than `MAX_SECONDS`.
     """
+    page_listener.get()()
     grey = _shrink(picture).convert("L")
     low, high = grey.getextrema()
     if low == high:

@@ -15,16 +15,18 @@ import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.ocr import is_ocr_installed
+from indexes.documents.readers import compute_readers_digest
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.database import open_database
+from indexes.storage.private_files import make_private_directory, make_private_file
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 4  # to be raised when files are cut differently: then all are read again
+FORMAT = 6  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
-    "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, digest TEXT, reason TEXT, lacks_ocr INT, "
-    "language TEXT, parsed BLOB)"
+    "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT, inode INT, settled INT, "
+    "digest TEXT, reason TEXT, lacks_ocr INT, broken_by TEXT, language TEXT, parsed BLOB)"
 )
 
 
@@ -34,6 +36,7 @@ class CachedFile:
 
     stamp: FileStamp
     digest: str  # SHA-256 of its bytes
+    is_settled: bool = True  # whether the same stamp means the same bytes; else the digest is compared
 
 
 class ParseCache:
@@ -42,10 +45,11 @@ class ParseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(0o700, parents=True, exist_ok=True)  # these are a person's own texts
+            make_private_directory(path.parent)
+            make_private_file(path)  # these are a person's own texts
             self._database = _open_or_recreate(path)
             self._remove_incomplete_files()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise _unusable_error(path, error) from error
 
     def __enter__(self) -> "ParseCache":
@@ -54,31 +58,37 @@ class ParseCache:
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         """Close the cache. An error of SQLite, such as a full disk, becomes a `RunError`."""
         self._database.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, sqlite3.Error | UnicodeDecodeError):
             raise _unusable_error(self.path, error) from error
 
     def _remove_incomplete_files(self) -> None:
-        """Have files read again if pictures in them could not be read and now can."""
-        (waiting,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE lacks_ocr)").fetchone()
-        if waiting and is_ocr_installed():
+        """Have files read again if pictures in them could not be read and now can, or if they broke other readers."""
+        if self._exists("lacks_ocr") and is_ocr_installed():
             self._database.execute("DELETE FROM files WHERE lacks_ocr")
+        if self._exists("broken_by != ''"):
+            self._database.execute("DELETE FROM files WHERE broken_by NOT IN ('', ?)", (compute_readers_digest(),))
+
+    def _exists(self, condition: str) -> bool:
+        (found,) = self._database.execute(f"SELECT EXISTS (SELECT 1 FROM files WHERE {condition})").fetchone()  # noqa: S608
+        return bool(found)
 
     def list_files(self) -> dict[str, CachedFile]:
         """Every file in the cache, by name."""
-        rows = self._database.execute("SELECT name, size, mtime_ns, digest FROM files ORDER BY name")
-        return {name: CachedFile(FileStamp(size, mtime_ns), digest) for name, size, mtime_ns, digest in rows}
+        columns = "name, digest, settled, size, mtime_ns, ctime_ns, inode"
+        rows = self._database.execute(f"SELECT {columns} FROM files ORDER BY name")  # noqa: S608
+        return {name: CachedFile(FileStamp(*stamp), digest, bool(settled)) for name, digest, settled, *stamp in rows}
 
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
         """Save what was read from a file, at once."""
-        size, mtime_ns = version.stamp.size, version.stamp.mtime_ns
-        found = (parsed.reason, parsed.lacks_ocr, parsed.language, msgspec.json.encode(parsed))
-        row = (name, size, mtime_ns, version.digest, *found)
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        broken_by = compute_readers_digest() if parsed.broke_reader else ""
+        found = (parsed.reason, parsed.lacks_ocr, broken_by, parsed.language, msgspec.json.encode(parsed))
+        row = (name, *_list_stamp(version), version.digest, *found)
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def update_stamp(self, name: str, stamp: FileStamp) -> None:
-        """Note that a file was written again with the same bytes."""
-        row = (stamp.size, stamp.mtime_ns, name)
-        self._database.execute("UPDATE files SET size = ?, mtime_ns = ? WHERE name = ?", row)
+    def update_stamp(self, name: str, version: CachedFile) -> None:
+        """Note that a file was written again with the same bytes, or is known to have them."""
+        columns = "size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, settled = ?"
+        self._database.execute(f"UPDATE files SET {columns} WHERE name = ?", (*_list_stamp(version), name))  # noqa: S608
 
     def remove_files(self, names: Iterable[str]) -> None:
         """Remove files from the cache; names that are not in it are ignored."""
@@ -87,7 +97,11 @@ class ParseCache:
     def load_file(self, name: str) -> ParsedDocument:
         """What was read from a file; an empty document if it is not in the cache."""
         row = self._database.execute("SELECT parsed FROM files WHERE name = ?", (name,)).fetchone()
-        return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
+        try:
+            return msgspec.json.decode(row[0], type=ParsedDocument) if row else ParsedDocument()
+        except (msgspec.DecodeError, TypeError, ValueError) as error:
+            what = f"is damaged: what was read of {name} cannot be read ({error})"
+            raise RunError(what, where=str(self.path), remedy="Delete it: it is made anew.") from error
 
     def list_skipped(self) -> dict[str, str]:
         """The files without passages, with the reasons."""
@@ -139,6 +153,12 @@ class CachedCorpus(Corpus):
         self.documents_read = len(self.documents)
 
 
+def _list_stamp(version: CachedFile) -> tuple[int, ...]:
+    """As the columns are: size, times, inode, and whether the stamp is settled."""
+    stamp = version.stamp
+    return stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode, version.is_settled
+
+
 def _unusable_error(path: Path, error: Exception) -> RunError:
     remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
     return RunError(f"cannot be used ({error})", where=str(path), remedy=remedy)
@@ -150,10 +170,11 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
         return _open_current(path)
     except sqlite3.OperationalError:  # locked for too long, or not writable: it is not damaged
         raise
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).unlink()
+        make_private_file(path)
         return _open_current(path)
 
 

@@ -1,5 +1,9 @@
 """The document types that can be read. To add one, write a module with a `READER` and list it here."""
 
+import hashlib
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from indexes.documents import csv_tables, html, images, json_files, json_lines, markdown, pdf, plain_text
@@ -27,6 +31,10 @@ READERS: tuple[DocumentReader, ...] = (
     mbox.READER,
     images.READER,
 )
+LIBRARIES = (
+    "charset-normalizer", "defusedxml", "lxml", "mammoth", "markdown-it-py", "openpyxl", "pillow", "pypdf", "pypdfium2",
+    "pytesseract", "python-pptx", "spacy", "striprtf",
+)  # fmt: skip
 READER_BY_SUFFIX = {suffix: reader for reader in READERS for suffix in reader.suffixes}
 EXPECTED_SUFFIXES = ", ".join(suffix.removeprefix(".") for suffix in READER_BY_SUFFIX)  # for messages
 
@@ -42,3 +50,19 @@ def find_reader(path: Path) -> DocumentReader:
     if reader is None:
         raise InvalidInputError(f"is of no kind that can be read ({EXPECTED_SUFFIXES})")
     return reader
+
+
+@cache
+def compute_readers_digest() -> str:
+    """A name for the readers, which changes with their code, with Python, and with the libraries that they use."""
+    digest = hashlib.sha256(repr((sys.version_info, [_find_version(library) for library in LIBRARIES])).encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _find_version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""

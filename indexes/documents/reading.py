@@ -6,6 +6,7 @@
 import hashlib
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +14,18 @@ from pathlib import Path
 from stat import S_ISREG
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.passage_ids import escape_name
+from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
 from indexes.documents.readers import find_reader
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
+from indexes.text.dates import read_date
 from indexes.text.languages import find_document_language
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
+
+MAX_INODE = (1 << 63) - 1  # what SQLite can keep; some file systems have larger ones
+SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,12 @@ class FileStamp:
 
     size: int  # bytes
     mtime_ns: int
+    ctime_ns: int  # of the last change to bytes, name or owner; programs cannot set it
+    inode: int
+
+    def is_settled(self, now_ns: int) -> bool:
+        """Whether a later change would show: clocks of file systems are coarse, so not right after a change."""
+        return max(self.mtime_ns, self.ctime_ns) < now_ns - SETTLED_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,7 @@ class FileContents:
     stamp: FileStamp
     data: bytes
     changed: bool  # whether the file changed while it was read
+    is_settled: bool  # whether the stamp will show any later change
 
     @property
     def digest(self) -> str:
@@ -53,6 +65,7 @@ class ParsedDocument:
     notes: tuple[str, ...] = ()  # oddities of a file that has passages
     reason: str = ""  # why a file is left out; "" for one with passages
     lacks_ocr: bool = False  # whether more would be read if Tesseract were installed
+    broke_reader: bool = False  # whether it is left out because its reader took too long, took too much, or failed
 
     @property
     def language(self) -> str:
@@ -76,21 +89,33 @@ def read_contents(path: Path) -> FileContents:
     """
     most = find_reader(path).max_bytes
     try:
-        if not S_ISREG(path.stat().st_mode):  # before it is opened: opening a pipe would wait
-            raise InvalidInputError("is no plain file")
-        with path.open("rb") as file:
-            before = _to_stamp(os.fstat(file.fileno()))
+        _require_plain_file(path.stat())  # before it is opened: opening a pipe would wait, a device might do something
+        now = time.time_ns()
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            found = os.fstat(file.fileno())
+            _require_plain_file(found)
+            before = _to_stamp(found)
             data = file.read(most + 1) if before.size <= most else b""
             after = _to_stamp(os.fstat(file.fileno()))
     except OSError as error:
         raise _unreadable_error(error) from error
     if max(before.size, len(data)) > most:
         raise InvalidInputError(f"is larger than {most // 1_000_000} MB; cut it into several files to have it read")
-    return FileContents(before, data, changed=before != after)
+    return FileContents(before, data, before != after, before.is_settled(now))
+
+
+def _require_plain_file(found: os.stat_result) -> None:
+    if not S_ISREG(found.st_mode):
+        raise InvalidInputError("is no plain file")
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file that may have become a pipe meanwhile."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _to_stamp(found: os.stat_result) -> FileStamp:
-    return FileStamp(found.st_size, found.st_mtime_ns)
+    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino & MAX_INODE)
 
 
 def _unreadable_error(error: OSError) -> MissingError:
@@ -106,6 +131,8 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
     """
     if not data:
         return ParsedDocument(reason="is empty")
+    if len(name) > MAX_NAME_CHARACTERS:
+        return ParsedDocument(reason=f"has a path of more than {MAX_NAME_CHARACTERS} characters below the folder")
     try:
         reader = find_reader(path)
         document = reader.read(data, split)
@@ -123,15 +150,18 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
 def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
     """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`."""
     times: Counter[str] = Counter()
+    room = MAX_ID_CHARACTERS - len(name)
     uri = path.absolute().as_uri()
+    date = read_date(name) or read_date(document.title)
     for chunk in document.chunks:
         text = _clean_text(chunk.text)
         if not re.search(r"\w", text):
             continue
-        place = _number_place(chunk.place, times)
+        place = _number_place(shorten_place(chunk.place, room), times)
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
-        yield Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
+        found = Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
+        yield replace(found, date=chunk.date or date)
 
 
 def _number_place(place: str, times: Counter[str]) -> str:

@@ -5,8 +5,8 @@ package knows none.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,10 +17,13 @@ import numpy.typing as npt
 from indexes.storage.atomic_files import sync_to_disk, write_file_atomically
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, RunError
+from schemas.wire import decode
 
 Vectors = npt.NDArray[np.float32]  # one row for each text
 Embed = Callable[[Sequence[str]], Vectors]
 VECTORS_FILE, VECTOR_INFO_FILE = "vectors.f16", "vectors.json"
+VALUE_BYTES = 2
+BLOCK_ROWS = 4096  # of the file, that have a checksum of their own
 BATCH_TEXTS = 64  # embedded between two calls of `progress`
 
 
@@ -73,12 +76,29 @@ class VectorInfo:
     digest: str
     size: int
     passages: int
+    contents: str = ""  # the digest of the passages that these are vectors of, in this order (`IndexInfo.contents`)
+    blocks: tuple[
+        str, ...
+    ] = ()  # the BLAKE2 of each `BLOCK_ROWS` rows; none where they were made by an earlier version
+    seal: str = ""  # the BLAKE2 of all fields before this
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the checksums are there and say that this is as it was written."""
+        return bool(self.blocks) and self.seal == _make_seal(self)
 
 
-def write_vectors(directory: Path, texts: Sequence[str], embedder: Embedder, progress: Callable[[int], None]) -> None:
+def _make_seal(info: VectorInfo) -> str:
+    return _hash(msgspec.json.encode(replace(info, seal="")))
+
+
+def write_vectors(
+    directory: Path, contents: str, texts: Sequence[str], embedder: Embedder, progress: Callable[[int], None]
+) -> None:
     """Embed the texts of an index, in the order of their numbers. The file is written whole or not at all.
 
-    `progress` is called with the number of texts that are done. Raises `RunError` where the file cannot be written.
+    `contents` is the digest of its passages; `progress` is called with the number of texts that are done. Raises
+    `RunError` where the file cannot be written.
     """
 
     def write(temporary: Path) -> None:
@@ -89,33 +109,83 @@ def write_vectors(directory: Path, texts: Sequence[str], embedder: Embedder, pro
         sync_to_disk(temporary)
         (directory / VECTOR_INFO_FILE).unlink(missing_ok=True)  # it describes the old vectors
 
-    info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(texts))
+    info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(texts), contents)
     try:
         write_file_atomically(directory / VECTORS_FILE, write)
+        info = replace(info, blocks=tuple(map(_hash, _read_blocks(directory, info))))
+        info = replace(info, seal=_make_seal(info))
         described = msgspec.json.format(msgspec.json.encode(info))
         write_file_atomically(directory / VECTOR_INFO_FILE, lambda temporary: temporary.write_bytes(described))
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
 
 
-def read_vector_info(directory: Path) -> VectorInfo | None:
-    """What an index's vectors are made with; None if it has none. Raises `InvalidInputError` if the file is damaged."""
+def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInfo | None:
+    """What an index's vectors are made with; None if it has none.
+
+    Raises `InvalidInputError` if the file is damaged, or if the vectors are not those of these passages.
+    """
     try:
-        return msgspec.json.decode((directory / VECTOR_INFO_FILE).read_bytes(), type=VectorInfo)
+        info: VectorInfo = decode((directory / VECTOR_INFO_FILE).read_bytes(), VectorInfo)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
-        remedy = "Make them again with `convagent index embed`."
-        raise InvalidInputError(f"has damaged vectors ({error})", where=str(directory), remedy=remedy) from error
+        raise _make_damage_error(directory, str(error)) from error
+    if (info.seal or info.blocks or contents) and not info.is_sealed:
+        raise _make_damage_error(directory, f"{VECTOR_INFO_FILE} has other contents than it was given")
+    if (info.passages, info.contents) != (passages, contents):
+        raise _make_damage_error(directory, "they are those of other passages")
+    return info
 
 
 def read_vectors(directory: Path, info: VectorInfo) -> Vectors:
-    """All vectors of an index: one row for each passage. Raises `InvalidInputError` if some are missing."""
-    stored = np.fromfile(directory / VECTORS_FILE, dtype=np.float16)
-    if stored.size != info.passages * info.size:
-        remedy = "Make them again with `convagent index embed`."
-        raise InvalidInputError("has damaged vectors (their number is wrong)", where=str(directory), remedy=remedy)
-    return stored.reshape(info.passages, info.size).astype(np.float32)
+    """All vectors of an index: one row for each passage.
+
+    Raises `InvalidInputError` if some are missing, are not what was written, or are no numbers.
+    """
+    vectors = np.empty((info.passages, max(info.size, 0)), dtype=np.float32)
+    for first, rows in _read_checked_rows(directory, info):
+        vectors[first : first + len(rows)] = rows
+    return vectors
+
+
+def check_vectors(directory: Path, info: VectorInfo) -> None:
+    """Read all vectors of an index, a few at a time. Raises as `read_vectors` does."""
+    for _ in _read_checked_rows(directory, info):
+        pass
+
+
+def _read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, npt.NDArray[np.float16]]]:
+    """The rows, block by block, each with the number of its first."""
+    try:
+        expected, found = info.passages * info.size * VALUE_BYTES, (directory / VECTORS_FILE).stat().st_size
+        if found != expected or info.size <= 0:
+            raise _make_damage_error(directory, f"their number is wrong: {found} bytes, not {expected}")
+        for number, block in enumerate(_read_blocks(directory, info)):
+            first = number * BLOCK_ROWS
+            if info.blocks and _hash(block) != info.blocks[number]:
+                raise _make_damage_error(directory, f"those from passage {first} on are not what was written")
+            rows = np.frombuffer(block, dtype=np.float16).reshape(-1, info.size)
+            if not np.isfinite(rows).all():
+                raise _make_damage_error(directory, f"those from passage {first} on hold what is no number")
+            yield first, rows
+    except (OSError, ValueError, IndexError, OverflowError) as error:
+        raise _make_damage_error(directory, str(error)) from error
+
+
+def _read_blocks(directory: Path, info: VectorInfo) -> Iterator[bytes]:
+    with (directory / VECTORS_FILE).open("rb") as file:
+        while block := file.read(BLOCK_ROWS * info.size * VALUE_BYTES):
+            yield block
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _make_damage_error(directory: Path, what: str) -> InvalidInputError:
+    remedy = "Make them again with `convagent index embed`."
+    return InvalidInputError(f"has damaged vectors ({what})", where=str(directory), remedy=remedy)
 
 
 class VectorCache:

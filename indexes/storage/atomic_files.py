@@ -15,13 +15,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
+from indexes.storage.private_files import make_private_file
 
-def write_file_atomically(target: Path, write: Callable[[Path], object]) -> None:
+
+def write_file_atomically(target: Path, write: Callable[[Path], object], *, private: bool = False) -> None:
     """A file that `write` writes, in its place whole or not at all. Raises `OSError` where it cannot be.
 
-    The old contents stay until the new ones are on the disk.
+    The old contents stay until the new ones are on the disk. A private file is for its owner alone.
     """
-    with _locked_temporary(target, Path.touch) as temporary:
+    with _locked_temporary(target, make_private_file if private else Path.touch) as temporary:
         write(temporary)
         sync_to_disk(temporary)
         temporary.replace(target)

@@ -1,19 +1,23 @@
 """A cache of computed values in one SQLite file, by the hash of everything that a value depends on.
 
 Several threads and processes may use a file, and it may be deleted at any time. It is a convenience: where it is busy
-or damaged, or the disk is full, it finds nothing and saves nothing.
+or damaged, or the disk is full, it finds nothing and saves nothing. Each value has its checksum behind it: one that is
+not what was saved is not found.
 """
 
 import logging
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 
 from indexes.storage.database import open_database
+from indexes.storage.private_files import make_private_directory, make_private_file
 
 MAX_BYTES = 1 << 30
 WAIT_SECONDS = 30.0  # for another process that is writing
+CHECKSUM_BYTES = 4  # behind each value
 DROPPED_SHARE = 4  # a full cache drops its oldest quarter
 _TABLE = "CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)"
 log = logging.getLogger("convagent")
@@ -28,8 +32,8 @@ class Cache:
         self._database: sqlite3.Connection | None = None
         try:
             if path:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path.touch(mode=0o600)  # the user's questions are private
+                make_private_directory(path.parent)
+                make_private_file(path)  # the user's questions are private
             # IMMEDIATE: a transaction that starts to write later is refused, not made to wait
             self._database = open_database(path, WAIT_SECONDS, "IMMEDIATE", [_TABLE])
         except (OSError, sqlite3.Error) as error:
@@ -39,20 +43,22 @@ class Cache:
         """The values of those keys that are in the cache."""
         with self._lock:
             try:
-                return dict(self._select_rows(self._database, keys)) if self._database else {}
-            except sqlite3.Error as error:
+                found = dict(self._select_rows(self._database, keys)) if self._database else {}
+                return {key: _unseal(value) for key, value in found.items() if _is_sealed(key, value)}
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._give_up(error)
                 return {}
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Save values. A full file drops its oldest quarter first."""
+        sealed = [(key, value + _checksum(key, value)) for key, value in values.items()]
         with self._lock:
             try:
                 if self._database:
                     with self._database:
                         self._make_room(self._database)
-                        self._database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", values.items())
-            except sqlite3.Error as error:
+                        self._database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", sealed)
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._give_up(error)
 
     def close(self) -> None:
@@ -76,3 +82,16 @@ class Cache:
     def _give_up(self, error: Exception) -> None:
         log.info("The cache %s cannot be used (%s): going on without it", self._path, error)
         self._database = None
+
+
+def _checksum(key: bytes, value: bytes) -> bytes:
+    return zlib.crc32(key + value).to_bytes(CHECKSUM_BYTES)
+
+
+def _unseal(sealed: bytes) -> bytes:
+    return sealed[:-CHECKSUM_BYTES]
+
+
+def _is_sealed(key: bytes, sealed: object) -> bool:
+    """Whether these are the bytes that were saved for the key."""
+    return isinstance(sealed, bytes) and sealed[-CHECKSUM_BYTES:] == _checksum(key, _unseal(sealed))

@@ -38,6 +38,8 @@ def _execute_patiently(database: sqlite3.Connection, statements: Sequence[str]) 
             for statement in statements:
                 database.execute(statement)
             return
+        except UnicodeDecodeError as error:  # SQLite quotes what it found in a damaged file
+            raise sqlite3.DatabaseError("it is damaged") from error
         except sqlite3.OperationalError as error:
             if attempt == MAX_ATTEMPTS or error.sqlite_errorcode & 0xFF not in BUSY:
                 raise

@@ -52,15 +52,18 @@ def check_writable(path: Path, overwrite: bool) -> None:
         raise RunError("the directory cannot be written to", where=str(path.parent))
 
 
-def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file through a temporary one beside it: the old contents stay until the new ones are safely on disk."""
+def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = False) -> None:
+    """Write a file through a temporary one beside it: the old contents stay until the new ones are safely on disk.
+
+    A private file is for its owner alone; others have the permissions of any tool's output.
+    """
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
             file.writelines(chunks)
 
     try:
-        write_file_atomically(path, write)
+        write_file_atomically(path, write, private=private)
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(path)) from error
 

@@ -20,8 +20,10 @@ from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError, InvalidInputError
 from tests.fuzz.bench import Ended, HangError, call, settings, watched
 from tests.fuzz.mutators import LINE_WAYS, PACKED, Mutator, broken, packed, restructured, retagged, rezipped
+from tests.fuzz.reading import GuardedReader
 from tests.fuzz.seeds import EDITIONS, ENDINGS, Seeds, plant
 
+READ_EVERY = 20  # of all cases, one is a hostile document given to its reader
 CLEAN = (0, 2, 4, 5)
 MOST_SAID = 20_000  # characters of an error: more is no help
 SHORT_RUN = ("-k", "5", "--context-passages", "2")
@@ -231,7 +233,7 @@ def touche(case: Case) -> Iterator[Step]:
     out = case.place / "out"
     arguments = (
         "touche",
-        "-i",
+        "--input",
         given,
         "-o",
         out,
@@ -320,6 +322,16 @@ def attempt(seed: int, seeds: Seeds, keep: Path | None = None) -> Outcome:
     if not keep:
         shutil.rmtree(place, ignore_errors=True)
     return Outcome(kind.__name__, tuple(codes), tuple(findings))
+
+
+def read_hostile(seed: int, reader: GuardedReader, keep: Path | None = None) -> Outcome:
+    """Try the document of a number, which is left in `keep`, where a directory is given."""
+    suffix, data = reader.make_document(Random(seed))  # noqa: S311  (no secret)
+    if keep:
+        keep.mkdir(exist_ok=True)
+        (keep / f"document{suffix}").write_bytes(data)
+    code, findings = reader.read(suffix, data)
+    return Outcome(f"reading {suffix}", (code,), tuple(findings))
 
 
 def _tried(step: Step, place: Path) -> tuple[int, list[str]]:

@@ -76,7 +76,7 @@ def plant(place: Path, invoke: Invoke) -> Seeds:
     _documents(seeds)
     invoke("spans", seeds["rcd.xml"], "-o", seeds["spans.tsv"])
     invoke("rank", seeds["rcd.xml"], "-i", seeds["index"], "-k", "5", "-o", seeds["rcd.trec"])
-    invoke("touche", "-i", seeds["touche"], "-o", seeds["touche-out"], "-k", "5")
+    invoke("touche", "--input", seeds["touche"], "-o", seeds["touche-out"], "-k", "5")
     return seeds
 
 

@@ -29,7 +29,7 @@ def embed_index(directory: Path, embedder: Embedder | None, progress: StageProgr
         log.info("%s (`convagent index embed %s` makes all vectors)", what, directory)
         return 0
     with progress("embedding", len(index)) as tick:
-        write_vectors(directory, list(index.iterate_texts()), embedder, tick)
+        write_vectors(directory, index.info.contents, list(index.iterate_texts()), embedder, tick)
     return len(index)
 
 

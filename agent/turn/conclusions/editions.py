@@ -10,6 +10,7 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.quotes import find_quotes
 from agent.turn.whole_documents import WholeAnswer, WholeDocuments
 from indexes.text.analysis import extract_stems
+from indexes.text.dates import read_date
 from schemas.records import Passage, Response, Sentence
 from schemas.tuning import AnswerTuning
 
@@ -21,7 +22,6 @@ _ASKS = re.compile(
     rf"(?P<second>{_NEW}|{_OLD}) (?P<after>.+)",
     re.IGNORECASE,
 )
-_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:[-_](\d\d))?(?:[-_](\d\d))?(?!\d)")
 
 
 def find_newest(utterance: str, documents: WholeDocuments, tuning: AnswerTuning) -> WholeAnswer | None:
@@ -31,19 +31,12 @@ def find_newest(utterance: str, documents: WholeDocuments, tuning: AnswerTuning)
         return None
     wanted = set(extract_stems(asked["before"] or asked["after"]))
     of_kind = documents.find_named(wanted)
-    dates = {name: date for name in of_kind if (date := _read_date(f"{name} {documents.read_title(name)}"))}
+    dates = {name: date for name in of_kind if (date := read_date(f"{name} {documents.read_title(name)}"))}
     is_sure = 1 < len(of_kind) == len(dates) == len(set(dates.values())) and len({len(d) for d in dates.values()}) == 1
     if not is_sure:
         return None
     is_new = bool(re.fullmatch(_NEW, asked["first"] or asked["second"], re.IGNORECASE))
     return _show(sorted(dates, key=dates.__getitem__, reverse=is_new), documents, tuning)
-
-
-def _read_date(text: str) -> tuple[int, ...]:
-    """The one date of a text, its year first; empty where there is none, or several."""
-    found = {tuple(int(part) for part in match.groups() if part) for match in _DATE.finditer(text)}
-    longest = max(found, key=len, default=())
-    return longest if all(date == longest[: len(date)] for date in found) else ()
 
 
 def _show(ordered: Sequence[str], documents: WholeDocuments, tuning: AnswerTuning) -> WholeAnswer | None:
@@ -59,7 +52,7 @@ def _show(ordered: Sequence[str], documents: WholeDocuments, tuning: AnswerTunin
 
 def _quote(name: str, passages: Sequence[Passage], tuning: AnswerTuning) -> Sentence | None:
     quotes = find_quotes(passages, tuning)
-    year = str(_read_date(f"{name} {passages[0].title}")[0])
+    year = read_date(f"{name} {passages[0].title}")[:4]
     best = next((quote for quote in quotes if year in quote.lead), quotes[0] if quotes else None)
     ids = supporting_ids(best.lead, passages) if best else ()
     return Sentence(best.lead, ids[:1]) if best and ids else None

@@ -7,6 +7,7 @@ below "quoted".
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -28,6 +29,8 @@ MAX_HEADER_CHARACTERS = 5_000  # of a field; the rest is left out
 MAX_NAMES = 20  # people and attachments that are named
 MAX_PARTS = 1_000
 NO_TEXT_ENCODINGS = {"idna", "punycode"}  # of names of hosts; they take long with a long text
+_ENCODED_WORD = r"=\?[^?\s]{1,100}\?[bqBQ]\?[^?\n]*\?="
+_ENCODED_WORDS = re.compile(rf"{_ENCODED_WORD}(?:\s*{_ENCODED_WORD})*")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
@@ -36,9 +39,9 @@ def chunk_message(data: bytes, place: str, split: SentenceSplitter) -> Iterator[
     with explain_faults(KIND):
         message = message_from_bytes(data)
         blocks = [_describe_message(message), *_read_body(message)]
-        heading = _name_message(message)
+        heading, date = _name_message(message), _read_utc_date(message)
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place) for chunk in chunk_blocks(headed, split))
+    return (replace(chunk, place=place, date=date) for chunk in chunk_blocks(headed, split))
 
 
 def _name_message(message: Message) -> str:
@@ -62,13 +65,25 @@ def _describe_message(message: Message) -> Block:
 
 
 def _read_field(message: Message, name: str) -> str:
-    """A field of the header with its encoded words decoded, or ""."""
-    raw = str(message.get(name, ""))[:MAX_HEADER_CHARACTERS]
+    """A field of the header with its encoded words decoded, or "".
+
+    Bytes beyond ASCII, which RFC 6532 allows, are UTF-8, or else a guess.
+    """
+    raw = _decode_raw(next((value for key, value in message.raw_items() if key.lower() == name.lower()), ""))
+    return " ".join(_ENCODED_WORDS.sub(_decode_words, raw).split())
+
+
+def _decode_words(found: re.Match[str]) -> str:
     try:
-        decoded = str(make_header(decode_header(raw)))
+        return str(make_header(decode_header(found[0])))
     except (LookupError, ValueError, MessageError):  # no such encoding, or other bytes than it has
-        decoded = raw
-    return " ".join(decoded.split())
+        return found[0]
+
+
+def _decode_raw(value: object) -> str:
+    """A field as it stands in the message, in which the parser keeps bytes beyond ASCII as surrogates."""
+    data = str(value)[:MAX_HEADER_CHARACTERS].encode("utf-8", "surrogateescape")
+    return decode_text(data)[0]
 
 
 def _read_people(message: Message, name: str) -> list[str]:
@@ -76,13 +91,27 @@ def _read_people(message: Message, name: str) -> list[str]:
     return [person or address for person, address in getaddresses([_read_field(message, name)]) if person or address]
 
 
+def _read_date(message: Message) -> datetime | None:
+    """When it was sent, as its sender had it."""
+    try:
+        return parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
 def _format_date(message: Message) -> str:
     """The day as its sender had it: `2 March 2025`."""
+    date = _read_date(message)
+    return f"{date.day} {date:%B %Y}" if date else ""
+
+
+def _read_utc_date(message: Message) -> str:
+    """When it was sent, in UTC, by which messages from anywhere are in order: `2025-03-02T08:30:00+00:00`; or ""."""
+    date = _read_date(message)
     try:
-        date = parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
-    except (ValueError, TypeError, OverflowError):
+        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds") if date else ""
+    except OverflowError:  # in the first or the last year that there is
         return ""
-    return f"{date.day} {date:%B %Y}"
 
 
 def _list_parts(message: Message) -> list[Message]:

@@ -1,0 +1,1 @@
+"""Which documents a question means: by their dates, kinds and languages."""

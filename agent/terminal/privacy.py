@@ -1,0 +1,151 @@
+"""What of a person is kept on this machine, and where: every file of convagent's own directories, and how to delete it.
+
+Files are looked for, not remembered: whatever a version of convagent leaves there is listed, known or not.
+"""
+
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from indexes.passage_index import INFO_FILE
+from indexes.storage.directories import find_cache_directory, find_data_directory
+from schemas.errors import RunError
+
+EVERYTHING = "convagent forget --everything"
+TRACES = "*.trace.jsonl"
+UNKNOWN = "unknown: perhaps not convagent's"
+NOT_PERSONAL = "a copy of a model, which holds nothing of you"
+KINDS = {  # of the entries of both directories, by their names: what they hold, and how to delete it
+    "convagent.sqlite*": (
+        "conversations, and statements about you",
+        f"convagent chats --forget NUMBER; /about-me remove NUMBER; {EVERYTHING}",
+    ),
+    "replies.sqlite*": ("questions, statements and passages that `answer` showed a model, and its replies", EVERYTHING),
+    "vectors.sqlite*": ("vectors of what was searched and asked, from which words can be guessed", EVERYTHING),
+    "documents": ("what was read of your documents", EVERYTHING),
+    "serve-*": ("what `serve` lets in by, such as a token", EVERYTHING),
+    "convagent-*": ("what convagent keeps for itself", EVERYTHING),
+    ".convagent*.tmp": ("left behind by a process that was ended", EVERYTHING),
+    "users.json": ("the users of `serve`, by name, with hashes of their tokens", "rm"),
+    "*.gguf": (NOT_PERSONAL, "rm"),
+    "models": (NOT_PERSONAL, "rm"),
+}
+
+_OWN_FOLDER = re.compile("[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file, or a directory with all that is in it."""
+
+    path: str
+    holds: str
+    files: int
+    bytes: int
+    permissions: str  # of the most open file in it, as `ls -l` has them
+    open_to_others: bool  # whether others can read any of it: the directories that lead there count, too
+    delete: str  # how
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether convagent keeps it of the person, and so forgets it."""
+        return EVERYTHING in self.delete
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What came of deleting everything."""
+
+    deleted: tuple[Place, ...]
+    left: tuple[Place, ...]  # in convagent's directories, but not personal, or not known to be convagent's
+    traces: tuple[Place, ...]  # in the current directory
+
+
+def list_kept() -> tuple[Place, ...]:
+    """All that is in the data and cache directories, and the traces of runs in the current directory."""
+    return (*_list_own(), *list_traces())
+
+
+def list_traces() -> tuple[Place, ...]:
+    """The traces in the current directory. Where else runs were written is not recorded."""
+    holds = "all that a run showed a model: questions, statements and passages"
+    return tuple(_describe(path, holds, f"rm {path}") for path in sorted(Path().glob(TRACES)))
+
+
+def forget_everything() -> Forgotten:
+    """Delete all that is personal in convagent's own directories. Raises `RunError` for what cannot be deleted."""
+    own = _list_own()
+    personal = tuple(place for place in own if place.is_personal)
+    for place in personal:
+        _delete(Path(place.path))
+    left = tuple(place for place in own if not place.is_personal)
+    return Forgotten(personal, left, list_traces())
+
+
+def _list_own() -> tuple[Place, ...]:
+    directories = dict.fromkeys((find_data_directory(), find_cache_directory()))
+    return tuple(place for directory in directories for place in _list_directory(directory))
+
+
+def _list_directory(directory: Path) -> Iterator[Place]:
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        holds, delete = next((KINDS[name] for name in KINDS if fnmatchcase(entry.name, name)), (UNKNOWN, "rm"))
+        if entry.name == "documents" and entry.is_dir():
+            for folder in sorted(entry.iterdir()):
+                is_own = _OWN_FOLDER.fullmatch(folder.name) and (folder / "files.sqlite").exists()
+                told = f"{holds} in {_find_source(folder)}" if is_own else UNKNOWN
+                yield _describe(folder, told, delete if is_own else f"rm -r {folder}")
+        else:
+            yield _describe(entry, holds, f"rm -r {entry}" if delete == "rm" else delete)
+
+
+def _find_source(home: Path) -> str:
+    """The folder whose documents these are, as an index of them says it."""
+    for info in home.glob(f"index-*/{INFO_FILE}"):
+        with suppress(OSError, msgspec.DecodeError, LookupError, TypeError):
+            return str(msgspec.json.decode(info.read_bytes())["sources"][0])
+    return "a folder that is not known any more"
+
+
+def _describe(path: Path, holds: str, delete: str) -> Place:
+    files = [file for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
+    modes = [mode for file in files if (mode := _find_mode(file)) is not None]
+    sizes = [file.stat().st_size for file in files if file.exists()]
+    most_open = max(modes, key=lambda mode: mode & 0o077, default=stat.S_IFREG)
+    is_open = bool(most_open & 0o044) and _is_reachable(path)
+    return Place(str(path), holds, len(files), sum(sizes), stat.filemode(most_open), is_open, delete)
+
+
+def _is_reachable(path: Path) -> bool:
+    """Whether others may pass through all directories that lead there."""
+    directories = [path, *path.absolute().parents] if path.is_dir() else path.absolute().parents
+    return all((_find_mode(directory) or 0) & 0o011 for directory in directories)
+
+
+def _find_mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return None
+
+
+def _delete(path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        what = f"could not be deleted ({error.strerror})"
+        raise RunError(what, where=str(path), remedy="What was deleted before it is gone.") from error

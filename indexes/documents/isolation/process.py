@@ -1,0 +1,224 @@
+"""The side that reads a folder: it starts the child for the first file that has to be read, and replaces one that ends.
+
+A file that breaks a limit or its reader is left out with the reason, as any other that cannot be read.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from indexes.documents.isolation.limits import ProcessGuard, ReadingLimits, describe_memory
+from indexes.documents.isolation.messages import Reply, ReplyError, Request, read_reply, write_message
+from indexes.documents.ocr import MAX_PAGES
+from indexes.documents.reading import ParsedDocument
+from schemas.errors import MissingError, RunError
+
+MODULE = "indexes.documents.isolation.worker"
+START_SECONDS = 120.0  # for the child to be ready, on a machine that is busy
+MAX_ATTEMPTS = 2  # at a file that its reader dies of: somebody else may have ended the child
+MAX_ERROR_BYTES = 500  # of what the child says of its end
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "COOKIE", "AUTH")  # in the names of variables
+LIMITS = ReadingLimits()
+
+
+class ReadingProcess:
+    """Reads files one by one in a child process, which begins with the first file and ends with the block.
+
+    One thread at a time may use it.
+    """
+
+    def __init__(self, limits: ReadingLimits | None = None) -> None:
+        self._limits = limits or LIMITS
+        self._child: _Child | None = None
+
+    def __enter__(self) -> "ReadingProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child, even in the middle of a file."""
+        self._end_child()
+
+    def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
+        """As `reading.parse_document`, within limits; where the file breaks one, or its reader, `broke_reader` is set.
+
+        Raises `MissingError` where a library is not installed, and `RunError` where no child can be started.
+        """
+        reason = ""
+        for _ in range(MAX_ATTEMPTS):
+            self._child = self._child or _Child(self._limits)
+            try:
+                return self._child.parse_document(path, name, data)
+            except (_BrokenError, _DeathError) as error:
+                self._end_child()
+                reason = f"{error}, and is left out"
+                if isinstance(error, _BrokenError):
+                    break
+            except BaseException:
+                self._end_child()  # what it would say next belongs to this file
+                raise
+        return ParsedDocument(reason=reason, broke_reader=True)
+
+    def _end_child(self) -> None:
+        child, self._child = self._child, None
+        if child:
+            child.end()
+
+
+class _BrokenError(Exception):
+    """What of its limits or its reader a file broke."""
+
+
+class _DeathError(Exception):
+    """The child ended by itself, or was ended from elsewhere."""
+
+
+class _Child:
+    """A started child process, ready for files."""
+
+    def __init__(self, limits: ReadingLimits) -> None:
+        """Raises `RunError` where it does not start."""
+        self._limits, self._last_words = limits, ""
+        self._home = tempfile.TemporaryDirectory(prefix="convagent-reading-", ignore_cleanup_errors=True)
+        try:
+            self._process = self._start(Path(self._home.name))
+        except OSError as error:
+            self._home.cleanup()
+            raise _make_start_error(str(error)) from error
+        self._guard = ProcessGuard(self._process.pid, self._kill, limits)
+        try:
+            self._await_start()
+        except BaseException:
+            self.end()
+            raise
+
+    def _start(self, home: Path) -> "subprocess.Popen[bytes]":
+        """Start the child in a session of its own: Ctrl-C is for the program alone, and its group can be ended."""
+        # What the system counts is reserved, what the guard counts is used: so the system allows more.
+        memory = str(self._limits.memory_bytes * 3 // 2)
+        with (home / "errors").open("wb") as errors:
+            return subprocess.Popen(  # noqa: S603  (this Python, and a module of ours)
+                [sys.executable, "-P", "-m", MODULE, memory, str(home)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=build_environment(os.environ, home),
+                start_new_session=True,
+            )
+
+    def _await_start(self) -> None:
+        self._guard.begin(START_SECONDS)
+        try:
+            self._read_reply()
+        except (_BrokenError, _DeathError) as error:
+            raise _make_start_error(self._last_words or str(error)) from error
+        self._guard.rest()
+
+    def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
+        """What the child makes of a file. Raises `MissingError`, `_BrokenError`, `_DeathError`."""
+        seconds = self._limits.compute_seconds(len(data))
+        request = Request(os.fsencode(path), name, int(seconds * self._limits.waiting) + 1)
+        self._guard.begin(seconds)
+        self._send(request, data)
+        reply = self._read_reply()
+        for _ in range(MAX_PAGES):
+            if reply.kind != "page":
+                break
+            self._guard.begin(self._limits.seconds)
+            reply = self._read_reply()
+        self._guard.rest()
+        return self._judge_reply(reply, path, name)
+
+    def _judge_reply(self, reply: Reply, path: Path, name: str) -> ParsedDocument:
+        """The document in a reply, if it is one of this file."""
+        if reply.kind == "missing":
+            raise MissingError(reply.what)
+        if reply.kind == "memory":
+            raise _BrokenError(describe_memory(self._limits))
+        if reply.kind == "failed":
+            raise _BrokenError(f"makes its reader fail ({reply.what})")
+        if reply.kind != "document" or reply.document is None or not _is_of(path, name, reply.document):
+            raise _BrokenError("makes its reader say what makes no sense")
+        return reply.document
+
+    def _send(self, request: Request, data: bytes) -> None:
+        assert self._process.stdin
+        try:
+            write_message(self._process.stdin, request, data)
+        except OSError as error:
+            raise self._explain_end() from error
+
+    def _read_reply(self) -> Reply:
+        assert self._process.stdout
+        try:
+            return read_reply(self._process.stdout, self._limits.reply_bytes)
+        except ReplyError as error:
+            raise _BrokenError(str(error)) from error
+        except EOFError as error:
+            raise self._explain_end() from error
+
+    def _explain_end(self) -> Exception:
+        """Why the child ended: by the guard, or by what its reader did."""
+        self.end()
+        if self._guard.broken:
+            return _BrokenError(self._guard.broken)
+        code = self._process.returncode
+        return _DeathError(f"makes its reader crash ({_name_signal(-code) if code < 0 else f'exit code {code}'})")
+
+    def _kill(self) -> None:
+        """End the child's group, unless the child was waited for: its number may be another's then."""
+        if self._process.returncode is not None:
+            return
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def end(self) -> None:
+        """End the child, if it has not ended."""
+        self._guard.end()
+        self._kill()
+        self._process.wait()
+        with suppress(FileNotFoundError):
+            said = (Path(self._home.name) / "errors").read_bytes()[-MAX_ERROR_BYTES:].decode("utf-8", "replace")
+            self._last_words = said.strip().rpartition("\n")[2]
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                with suppress(OSError):  # what was not sent
+                    stream.close()
+        self._home.cleanup()
+
+
+def _is_of(path: Path, name: str, document: ParsedDocument) -> bool:
+    """Whether all passages say that they are from this file: the child is not trusted."""
+    uri, start = path.absolute().as_uri(), f"{name}:"
+    return all(passage.id.startswith(start) and passage.url.startswith(uri) for passage in document.passages)
+
+
+def _name_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def build_environment(variables: Mapping[str, str], home: Path) -> dict[str, str]:
+    """The child's variables: nothing of this program's settings and no secrets, but where the code is."""
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if not name.startswith("CONVAGENT_") and not any(word in name.upper() for word in _SECRETS)
+    }
+    code = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(home))
+    return kept | temporary | {"PYTHONPATH": code, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _make_start_error(why: str) -> RunError:
+    remedy = "Documents are read in a process of their own; `convagent doctor` says what is installed."
+    return RunError(f"the process that reads documents does not start ({why})", remedy=remedy)

@@ -1,0 +1,109 @@
+"""The child process: reads the files that it is sent, one at a time, until nobody sends any more.
+
+`process.py` starts it, with the bytes of memory that it may have and a directory for temporary files. It needs no other
+file, no network and no secret: files come as bytes on its standard input, and what came of them leaves on its standard
+output.
+"""
+
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from indexes.documents.isolation.messages import Reply, Request, read_request, write_message
+from indexes.documents.ocr import page_listener
+from indexes.documents.reading import parse_document
+from indexes.text.sentences import split_sentences
+from schemas.errors import MissingError
+
+MAX_FILE_BYTES = 500_000_000  # of a file that is written, such as a picture for Tesseract
+Requests = queue.SimpleQueue[tuple[Request, bytes]]
+
+
+def main() -> None:
+    """Read files until standard input ends."""
+    memory, home = int(sys.argv[1]), sys.argv[2]
+    _set_limits(memory)
+    requests, replies = _take_over_streams()
+    waiting: Requests = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, waiting, home), daemon=True).start()
+    write_message(replies, Reply("ready"))
+    while True:
+        request, data = waiting.get()
+        write_message(replies, _read_document(request, data, replies))
+
+
+def _set_limits(memory_bytes: int) -> None:
+    """Have the system refuse more, where it does so.
+
+    Linux counts what can be written to (RLIMIT_DATA), not what is mapped from files; macOS ignores that limit.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    limits = {
+        resource.RLIMIT_DATA: memory_bytes,
+        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
+        resource.RLIMIT_CORE: 0,  # no image of a person's documents on the disk
+    }
+    for limit, most in limits.items():
+        with suppress(OSError, ValueError):  # a stricter one is set already
+            resource.setrlimit(limit, (most, most))
+
+
+def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Standard input and output for messages alone: what a library prints or asks for goes nowhere."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return requests, replies
+
+
+def _receive(requests: BinaryIO, waiting: Requests, home: str) -> None:
+    """Receive files; end the process at once, with what it started, where the one that sent them is gone."""
+    try:
+        while True:
+            waiting.put(read_request(requests))
+    except BaseException:  # whatever it is: without requests there is nothing to do
+        shutil.rmtree(home, ignore_errors=True)
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+
+def _read_document(request: Request, data: bytes, replies: BinaryIO) -> Reply:
+    def begin_page() -> None:
+        _set_alarm(request.alarm_seconds)
+        write_message(replies, Reply("page"))
+
+    page_listener.set(begin_page)
+    _set_alarm(request.alarm_seconds)
+    try:
+        document = parse_document(Path(os.fsdecode(request.path)), request.name, data, split_sentences)
+    except MissingError as error:
+        return Reply("missing", what=error.what)
+    except MemoryError:
+        return Reply("memory")
+    except Exception as error:  # a fault of the reader
+        return Reply("failed", what=type(error).__name__)
+    finally:
+        _set_alarm(0)
+    return Reply("document", document)
+
+
+def _set_alarm(seconds: int) -> None:
+    """Have the system end this process after so long, where it has alarms; 0 stops it."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Whether an index is, byte by byte, what was built: every file by its checksum, every vector a number."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexes.passage_index import PassageIndex, check_whole, explain_damage
+from indexes.ranking.vectors import check_vectors
+from indexes.storage.manifest import read_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was compared, and found to be as it was built."""
+
+    files: int  # that have a checksum; 0 in an index of an earlier version, whose passages were read instead
+    bytes: int
+    passages: int
+    vectors: int  # 0 where the index has none
+
+
+def verify_index(directory: Path) -> Verification:
+    """Compare all of an index with what was recorded when it was built.
+
+    Of an index without checksums every passage is read. Raises `InvalidInputError` with the files that are damaged.
+    """
+    index = PassageIndex(directory)
+    check_whole(index.info, index.directory, thorough=True)
+    manifest = read_manifest(index.directory)
+    if manifest is None:
+        _read_all_passages(index)
+    if index.vector_info:
+        check_vectors(index.directory, index.vector_info)
+    records = manifest.files.values() if manifest else ()
+    vectors = index.vector_info.passages if index.vector_info else 0
+    return Verification(len(records), sum(record.bytes for record in records), len(index), vectors)
+
+
+def _read_all_passages(index: PassageIndex) -> None:
+    for number in range(len(index)):
+        id = index.get_id(number)
+        found = index.find(id)
+        with explain_damage(index.directory):
+            if found is None or found.id != id:
+                raise ValueError(f"its passage {number}, {id!r}, is not there")

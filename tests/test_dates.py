@@ -1,0 +1,357 @@
+"""Dates of documents: what they are taken from, and questions that name them."""
+
+import io
+import os
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from rich.console import Console
+
+from agent.chat.collection import Collection
+from agent.chat.document_index import open_documents
+from agent.chat.scope import find_scope, find_scope_request, select_documents, select_rows
+from agent.chat.selection.date_requests import find_restriction
+from agent.chat.selection.dated_items import list_items
+from agent.chat.selection.days import find_periods
+from agent.chat.selection.listing import find_listing
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import Store
+from agent.chat.terminal import Terminal
+from indexes.passage_index import PassageIndex
+from indexes.text.dates import read_date
+from schemas.errors import InvalidInputError
+from tests.conftest import PATIENCE
+from tests.serving import serving_source
+from tests.within import convagent
+
+TODAY = date(2026, 11, 22)  # a Sunday
+
+
+def mail(sender: str, day: str, subject: str, text: str) -> str:
+    return f"From: {sender}\nTo: me@here.example\nSubject: {subject}\nDate: {day}\n\n{text}\n"
+
+
+ANNA, BEN = "Anna Berg <anna@sea.example>", "Ben Roth <ben@sea.example>"
+FILES = {
+    "mails/boat.eml": mail(
+        ANNA, "Mon, 3 Mar 2025 10:00:00 +0100", "The boat", "The boat is painted green this spring."
+    ),
+    "mails/mast.eml": mail(
+        ANNA, "Tue, 10 Nov 2026 23:30:00 -0800", "The mast", "The mast of the boat broke in the storm."
+    ),
+    "mails/keys.eml": mail(
+        BEN, "Wed, 11 Nov 2026 06:00:00 +0000", "The keys", "The keys of the shed hang behind the door."
+    ),
+    "mails/club.mbox": "\n".join(
+        f"From x@y Mon Jan  6 10:00:00 2025\n{text}"
+        for text in (
+            mail(BEN, "Mon, 6 Jan 2025 10:00:00 +0000", "Chess", "We play chess in the library every Monday."),
+            mail(BEN, "Mon, 5 Jan 2026 10:00:00 +0000", "Clubs", "We play chess in the town hall every Tuesday."),
+        )
+    ),
+    "meeting-2025-03-11.md": "# Meeting\n\nThe club decided to paint the gate blue.",
+    "meeting-2026-02-02.md": "# Meeting\n\nThe club decided to paint the gate red.",
+    "heating-2024.txt": "The heating needs 1.5 bar.",
+    "heating.txt": "The heating was replaced, and needs 2 bar now.",
+    "course.txt": "The last week of the course takes five days. The latest episode of the series is about whales.",
+}
+CHANGED = {"heating.txt": "2026-11-12", "course.txt": "2026-07-01", "heating-2024.txt": "2026-07-01"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("dated")
+    for name, text in FILES.items():
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text(text)
+        moment = datetime.fromisoformat(f"{CHANGED.get(name, '2026-06-01')}T12:00:00").timestamp()
+        os.utime(home / name, (moment, moment))
+    return home
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
+    cache = tmp_path_factory.mktemp("cache")
+    return open_documents(folder, cache, None, lambda _doing, _of: nullcontext(lambda _done: None)).index
+
+
+@pytest.fixture
+def collection(folder: Path, index: PassageIndex) -> Collection:
+    return Collection(str(folder), index, today=lambda: TODAY)
+
+
+@pytest.fixture
+def terminal(folder: Path, index: PassageIndex, collection: Collection) -> Terminal:
+    assistant = open_assistant(str(folder), index, "none", None)
+    assistant.current.replace(collection)
+    return Terminal(Session(assistant, Store(None)), lambda _: assistant, Console(file=io.StringIO(), width=500))
+
+
+@pytest.fixture
+def shown(terminal: Terminal) -> Callable[[str], str]:
+    def show(line: str) -> str:
+        terminal.console.file = io.StringIO()
+        assert terminal.handle(line)
+        return str(terminal.console.file.getvalue())
+
+    return show
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("meeting-2025-03-11.md", "2025-03-11"),
+        ("prices-2025.html", "2025"),
+        ("IMG_20250311_1234.jpg", "2025-03-11"),
+        ("2024/notes-2024-05.md", "2024-05"),
+        ("Minutes of 11 March 2025", "2025-03-11"),
+        ("Protokoll 11.3.2025", "2025-03-11"),
+        ("March 3, 2024: the gate", "2024-03-03"),
+        ("Besprechung am 3. Mai 2024", "2024-05-03"),
+        ("reunión de 3 de mayo de 2024", "2024-05-03"),
+        ("budget 2024-2025", ""),
+        ("version 2.20.2025", ""),
+        ("call 120253", ""),
+    ],
+)
+def test_the_date_in_a_name_or_title(text: str, expected: str) -> None:
+    assert read_date(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "period"),
+    [
+        ("what came yesterday?", "yesterday", "21 November 2026"),
+        ("what changed last week?", "last week", "9 November 2026 to 15 November 2026"),
+        ("documents from last month", "from last month", "1 October 2026 to 31 October 2026"),
+        ("since Monday", "since Monday", "16 November 2026 to 22 November 2026"),
+        ("in the past two weeks", "in the past two weeks", "8 November 2026 to 22 November 2026"),
+        ("notes from March 2025", "from March 2025", "1 March 2025 to 31 March 2025"),
+        ("in March", "in March", "1 March 2026 to 31 March 2026"),
+        ("mails of 2025", "of 2025", "1 January 2025 to 31 December 2025"),
+        ("before 11.3.2025", "before 11.3.2025", "until 10 March 2025"),
+        ("in der letzten Woche", "in der letzten Woche", "9 November 2026 to 15 November 2026"),
+        ("seit gestern", "seit gestern", "21 November 2026 to 22 November 2026"),
+        ("you may go", "", ""),
+        ("on 2025-02-31", "", ""),
+        ("mails-2025", "", ""),
+    ],
+)
+def test_the_days_that_words_name(text: str, words: str, period: str) -> None:
+    found = [(text[each.start : each.end], str(each.period)) for each in find_periods(text, TODAY)]
+    assert found == ([(words, period)] if words else [])
+
+
+def test_each_document_and_each_message_of_a_mailbox_has_its_date(collection: Collection) -> None:
+    dates = {item.name: item.written or item.date_words for item in list_items(collection)}
+    assert dates == {
+        "course.txt": "changed on 1 July 2026",
+        "heating-2024.txt": "2024",
+        "heating.txt": "changed on 12 November 2026",
+        "mails/boat.eml": "2025-03-03T09:00:00+00:00",
+        "mails/club.mbox:message1": "2025-01-06T10:00:00+00:00",
+        "mails/club.mbox:message2": "2026-01-05T10:00:00+00:00",
+        "mails/keys.eml": "2026-11-11T06:00:00+00:00",
+        "mails/mast.eml": "2026-11-11T07:30:00+00:00",
+        "meeting-2025-03-11.md": "2025-03-11",
+        "meeting-2026-02-02.md": "2026-02-02",
+    }
+
+
+def test_dates_do_not_change_what_is_searched(index: PassageIndex) -> None:
+    (passage,) = index.read(["meeting-2025-03-11.md:1-3"])
+    assert (passage.title, passage.text, passage.date) == (
+        "Meeting",
+        "The club decided to paint the gate blue.",
+        "2025-03-11",
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "opening", "says"),
+    [
+        (
+            "What is the latest mail from Anna about?",
+            "The mast (10 November 2026, from Anna Berg)",
+            "The mast of the boat broke",
+        ),
+        ("what is the oldest mail from Anna Berg", "The boat (3 March 2025, from Anna Berg)", "painted green"),
+        ("Show me the last mail", "The mast (10 November 2026, from Anna Berg)", "broke in the storm"),
+        ("What's the latest message about chess?", "Clubs (5 January 2026, from Ben Roth)", "town hall"),
+        ("Which is the newest document about heating?", "heating.txt (changed on 12 November 2026)", "2 bar now"),
+        ("Which document about heating is the oldest?", "heating-2024.txt (2024)", "1.5 bar"),
+        (
+            "Worum geht es in der neuesten Mail von Anna?",
+            "The mast (10 November 2026, from Anna Berg)",
+            "The mast of the boat",
+        ),
+    ],
+)
+def test_the_latest_of_a_kind(shown: Callable[[str], str], question: str, opening: str, says: str) -> None:
+    said = shown(question)
+    assert opening in said.split("\n")
+    assert says in said
+    assert "from: " not in said
+
+
+@pytest.mark.parametrize(
+    ("question", "within", "says"),
+    [
+        ("What did Anna write about the boat in March 2025?", "in March 2025: 1 March 2025 to 31 March 2025", "green"),
+        (
+            "What do the mails from last week say about the boat?",
+            "from last week: 9 November",
+            "mast of the boat broke",
+        ),
+        ("Where do we play chess, according to the mails of 2025?", "of 2025: 1 January 2025", "library"),
+        ("Where do the keys hang, according to the latest mail from Ben Roth?", "latest mail: mails/keys", "the door"),
+        ("What was decided about the gate at the latest meeting?", "latest meeting: meeting-2026-02-02.md", "red"),
+    ],
+)
+def test_a_question_is_asked_of_the_documents_of_a_date(
+    shown: Callable[[str], str], question: str, within: str, says: str
+) -> None:
+    said = shown(question)
+    assert (f"(only {within}" if within else "") in said
+    assert says in said
+    assert "(only" not in shown("How much does the heating need?")
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("How long does the last week of the course take?", "five days"),
+        ("What is the latest episode about?", "whales"),
+        ("What do the mails from 2019 say about the keys?", "behind the door"),  # there are none
+        ("How many bar does the heating need, according to the notes from March 2025?", " bar"),  # they do not say
+    ],
+)
+def test_other_questions_are_asked_as_ever(shown: Callable[[str], str], question: str, says: str) -> None:
+    said = shown(question)
+    assert says in said
+    assert "(only" not in said
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("notes from March 2025", "meeting-2025-03-11.md (11 March 2025)."),
+        ("mails of 2025", "Mails dated 1 January 2025 to 31 December 2025: 2: mails/boat.eml (3 March 2025), "),
+        ("Which mails came last week?", "mails/mast.eml (11 November 2026), mails/keys.eml (11 November 2026)."),
+        ("Which mails about chess do I have from 2026?", ": 1: mails/club.mbox:message2 (5 January 2026)."),
+        ("documents from last month", "I have no documents dated 1 October 2026 to 31 October 2026."),
+        ("What changed last week?", "9 November 2026 to 15 November 2026: 1 of my 9 documents: heating.txt ("),
+        ("Which documents are new since yesterday?", "I have no documents changed 21 November 2026 to 22"),
+        ("Which files changed in June 2026?", "/club.mbox (1 June 2026), "),  # once, though it has two messages
+        ("Was hat sich letzte Woche geändert?", "1 of my 9 documents: heating.txt ("),
+    ],
+)
+def test_the_documents_of_some_days_are_listed(shown: Callable[[str], str], question: str, reply: str) -> None:
+    assert reply in shown(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["What changed yesterday?", "What changed in 2024?", "Which tables are there on Friday?", "last week"]
+)
+def test_what_may_be_asked_of_the_documents_is_listed_only_where_there_is_something(
+    question: str, collection: Collection
+) -> None:
+    assert find_listing(question, collection) is None
+    assert find_restriction(question, collection) is None
+
+
+def find_ids(scope: str, collection: Collection) -> list[str]:
+    rows = select_rows(scope, collection)
+    assert rows is not None
+    return collection.index.get_ids(rows.nonzero()[0].tolist())
+
+
+def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collection) -> None:
+    assert find_ids("the mails of 2025", collection) == ["mails/boat.eml:message", "mails/club.mbox:message1"]
+    assert {document.path for document in select_documents("2025", collection)} == {
+        "mails/boat.eml",
+        "mails/club.mbox",
+        "meeting-2025-03-11.md",
+    }
+    assert find_ids("last week", collection) == ["heating.txt:1", "mails/keys.eml:message", "mails/mast.eml:message"]
+    assert find_scope("the mails since 2025", collection) == "the mails since 2025"  # though they are all of mails/
+    assert find_scope_request("just yesterday", collection) is None
+    assert find_scope_request("only last week", collection) is None
+    assert "only in “the mails of 2025”: 2 of my documents" in shown("only the mails of 2025")
+    for _ in range(2):
+        assert "library" in shown("Where do we play chess?")
+    assert "only in “2026”" in shown("/only 2026")
+    said = shown("Where do we play chess?")
+    assert "town hall" in said
+    assert "(only in 2026)" in said
+
+
+def test_the_date_of_a_source_is_shown_where_the_question_asks_about_time(shown: Callable[[str], str]) -> None:
+    source = "] meeting-2026-02-02.md:1-3  Meeting"
+    assert f"{source}  (2 February 2026)\n" in shown("What was decided about the gate at the latest meeting?")
+    said = shown("What was decided about painting the gate?")
+    assert "] meeting-" in said
+    assert "(2 February 2026)" not in said
+
+
+def test_a_touched_file_is_as_new_as_it_is(collection: Collection, folder: Path) -> None:
+    """The time is looked at when it is asked for: a file that is only touched is not read again."""
+    os.utime(folder / "course.txt", (1_700_000_000, 1_700_000_000))
+    (item,) = [item for item in list_items(collection) if item.name == "course.txt"]
+    assert item.date_words == "changed on 14 November 2023"
+    (gone,) = [item for item in list_items(replace(collection, source="/nowhere")) if item.name == "course.txt"]
+    assert (gone.period, gone.order, gone.date_words) == (None, "", "")
+
+
+def test_yesterday_by_the_clock_of_the_machine(tmp_path: Path) -> None:
+    """A real process: a file of now, and one of long ago."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name in ("old.txt", "new.txt"):
+        (docs / name).write_text(f"A {name} text about bread.")
+    os.utime(docs / "old.txt", (1_000_000_000, 1_000_000_000))
+    done = convagent(
+        *("chat", "--docs", docs, "--model", "none", "--embedder", "none"),
+        text="Which files are new since yesterday?\n",
+        CONVAGENT_DATA=str(tmp_path / "data"),
+    )
+    assert "1 of my 2 documents: new.txt (" in done.stdout
+
+
+def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
+    shown("/only meeting*")
+    assert "mast" not in shown("What is the latest mail about?")
+    assert "1 of my 2 documents: meeting-2025-03-11.md" in shown("documents from March 2025")
+    assert "gate red" in shown("What is the newest note about?")
+    shown("/only club.mbox")
+    assert "town hall" in shown("Where do we play chess, according to the latest mail?")
+
+
+def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp_path: Path) -> None:
+    arguments = ("--model", "none", "--embedder", "none")
+    with (
+        serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
+        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+    ):
+        page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
+        while "data-working" in page.text:
+            page = client.get(page.url)
+        assert "<dt>Only</dt><dd>latest meeting: meeting-2026-02-02.md (2 February 2026)</dd>" in page.text
+        assert "meeting-2026-02-02.md:1-3 · 2 February 2026 · rank 1 of " in page.text
+        assert client.get(page.url).text.count("<dt>Only</dt>") == 1  # it is kept with the turn
+
+
+def test_damaged_dates_are_made_again(folder: Path, tmp_path: Path) -> None:
+    def open_index() -> PassageIndex:
+        return open_documents(folder, tmp_path, None, lambda _doing, _of: nullcontext(lambda _done: None)).index
+
+    index = open_index()
+    (index.directory / "dates.json").write_text("{")
+    with pytest.raises(InvalidInputError, match="is a damaged index"):
+        PassageIndex(index.directory)
+    assert open_index().dates == index.dates != {}

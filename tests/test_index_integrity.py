@@ -1,0 +1,225 @@
+"""An index that is not what was built is told, whatever happened to its files; nothing is ranked by nonsense."""
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from agent.models.embedding.index_vectors import embed_index
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
+from indexes.index_verification import verify_index
+from indexes.passage_index import INFO_FILE, PassageIndex
+from indexes.ranking import vectors as vector_files
+from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
+from indexes.storage import manifest
+from indexes.storage.manifest import MANIFEST_FILE
+from schemas.errors import ConvagentError, InvalidInputError
+from tests.conftest import EXAMPLES
+from tests.fuzz.byte_damage import damage_byte
+from tests.test_embedder import Counted, Progress
+from tests.test_remote import convagent
+
+DAMAGES_EACH = 12  # places of each file
+TORN = b"\0" * 8
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("built") / "index"
+    build_index(find_corpus([EXAMPLES / "passages.jsonl"]), directory, skip_problems=False, progress=lambda: None)
+    embed_index(directory, Counted(), lambda _stage, _total: NoProgress())
+    return directory
+
+
+class NoProgress(Progress):
+    def __call__(self, done: int) -> None:
+        pass
+
+
+@pytest.fixture
+def copy(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "index"))
+
+
+def use(directory: Path) -> None:
+    """All that an index is used for."""
+    index = PassageIndex(directory)
+    assert (index.vectors is not None) == (directory / VECTOR_INFO_FILE).exists()
+    hits = index.search([("bread water plants cats", 1.0)], 72)
+    index.read([hit.id for hit in hits])
+    for number in range(len(index)):
+        index.find(index.get_id(number))
+
+
+def use_or_fail(directory: Path) -> ConvagentError | None:
+    """The error that using it ends in. Any that is not one of ours is raised."""
+    try:
+        use(directory)
+    except ConvagentError as error:
+        return error
+    return None
+
+
+def files_of(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if path.suffix != ".lock")
+
+
+def test_what_was_built_is_whole(copy: Path) -> None:
+    found = verify_index(copy)
+    assert (found.passages, found.vectors) == (72, 72)
+    assert found.files == len(files_of(copy)) - 3  # the manifest itself, and the vectors, which have their own
+    use(copy)
+    done = convagent("index", "verify", copy, cwd=copy.parent)
+    assert done.returncode == 0
+    assert "are as they were built" in done.stdout
+    assert "72 vectors are whole" in done.stdout
+
+
+def test_every_damaged_byte_is_told_once(copy: Path, built: Path) -> None:
+    """Of every file: changed, cut off, longer, empty, or gone. Always the same kind of error, and none goes unseen."""
+    unseen = []
+    for name in files_of(copy):
+        for number in range(DAMAGES_EACH):
+            damage_byte(copy / name, number)
+            error = use_or_fail(copy)
+            if error is None:
+                unseen.append((name, number))
+            elif "is no index" not in error.what:  # where the file that says what it is was deleted
+                assert (name, number, error.exit_code) == (name, number, 5)
+                assert "convagent index" in error.remedy
+            (copy / name).unlink(missing_ok=True)
+            shutil.copy(built / name, copy / name)
+    assert unseen == [(VECTOR_INFO_FILE, 1)]  # without it there are no vectors, as where making them was interrupted
+    use(copy)
+
+
+def test_damage_to_a_large_index_ends_in_one_message(
+    copy: Path, built: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Opening it compares sizes alone: what Tantivy makes of the contents, panics included, is one error, quietly."""
+    monkeypatch.setattr(manifest, "SMALL_BYTES", 0)
+    for name in files_of(copy):
+        for number in range(DAMAGES_EACH):
+            damage_byte(copy / name, number)
+            error = use_or_fail(copy)
+            assert (name, error is None or error.exit_code in (4, 5)) == (name, True)
+            if (name, number) != (VECTOR_INFO_FILE, 1):
+                with pytest.raises(ConvagentError):
+                    verify_index(copy)
+            (copy / name).unlink(missing_ok=True)
+            shutil.copy(built / name, copy / name)
+    assert "panicked" not in capfd.readouterr().err
+
+
+def test_a_damaged_index_ends_a_command_with_5(copy: Path) -> None:
+    damage_byte(next(copy.glob("*.store")), 0)
+    for command in (
+        ["search", str(copy), "bread", "--embedder", "none"],
+        ["index", "verify", str(copy)],
+        ["index", "info", str(copy)],
+    ):
+        done = convagent(*command, cwd=copy.parent)
+        assert done.returncode == 5
+        assert "is a damaged index" in done.stderr
+        assert "convagent index build" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def change_vectors(directory: Path, change: str) -> None:
+    path = directory / VECTORS_FILE
+    rows = np.fromfile(path, dtype=np.float16).reshape(72, -1)
+    if change == "nan":
+        rows[3, 1] = np.nan
+    elif change == "infinite":
+        rows[71, 0] = np.inf
+    else:
+        rows = rows[::-1]
+    path.unlink()
+    path.write_bytes(rows.tobytes())
+
+
+@pytest.mark.parametrize("change", ["nan", "infinite", "reversed"])
+@pytest.mark.parametrize("block_rows", [4096, 10])
+def test_vectors_that_were_changed_are_not_searched(
+    change: str, block_rows: int, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_files, "BLOCK_ROWS", block_rows)
+    embed_index(copy, Counted(), lambda _stage, _total: NoProgress())
+    change_vectors(copy, change)
+    with pytest.raises(InvalidInputError, match=r"damaged vectors \(those from passage \d+ on are not what was"):
+        _ = PassageIndex(copy).vectors
+    with pytest.raises(InvalidInputError, match="damaged vectors"):
+        verify_index(copy)
+
+
+def make_old(directory: Path) -> None:
+    """As an earlier version left it: without checksums."""
+    (directory / MANIFEST_FILE).unlink()
+    for name, new in ((INFO_FILE, ("format", "contents")), (VECTOR_INFO_FILE, ("contents", "blocks", "seal"))):
+        fields = json.loads((directory / name).read_text())
+        (directory / name).write_text(json.dumps({key: value for key, value in fields.items() if key not in new}))
+
+
+def test_an_index_of_an_earlier_version_opens(copy: Path) -> None:
+    make_old(copy)
+    use(copy)
+    done = convagent("index", "verify", copy, cwd=copy.parent)
+    assert done.returncode == 0
+    assert "no checksums" in done.stdout
+    assert "all 72 passages can be read" in done.stdout
+    assert "checksums" not in convagent("search", copy, "bread", "--embedder", "none", cwd=copy.parent).stderr
+
+
+def test_vectors_of_an_earlier_version_are_numbers(copy: Path) -> None:
+    make_old(copy)
+    change_vectors(copy, "nan")
+    with pytest.raises(InvalidInputError, match="hold what is no number"):
+        _ = PassageIndex(copy).vectors
+
+
+def test_an_index_without_its_checksums_is_damaged(copy: Path) -> None:
+    (copy / MANIFEST_FILE).unlink()
+    with pytest.raises(InvalidInputError, match=r"convagent-manifest\.json is not there"):
+        PassageIndex(copy)
+
+
+def test_vectors_of_other_passages_are_not_searched(copy: Path, tmp_path: Path) -> None:
+    """As many passages, of the same ids, in another order or with other words."""
+    lines = (EXAMPLES / "passages.jsonl").read_text().splitlines()
+    for number, changed in enumerate(([*lines[::-1]], [lines[0].replace("the", "a"), *lines[1:]])):
+        corpus = tmp_path / f"passages{number}.jsonl"
+        corpus.write_text("\n".join(changed))
+        other = tmp_path / f"other{number}"
+        build_index(find_corpus([corpus]), other, skip_problems=False, progress=lambda: None)
+        for name in (VECTORS_FILE, VECTOR_INFO_FILE):
+            shutil.copy(copy / name, other)
+        with pytest.raises(InvalidInputError, match="those of other passages"):
+            _ = PassageIndex(other).vectors
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("analyzer", "english: words, lower case", "was built with another analyzer"),
+        ("format", 99, "is an index of a later version"),
+    ],
+)
+def test_an_index_that_is_made_otherwise_is_refused(field: str, value: object, told: str, copy: Path) -> None:
+    info = json.loads((copy / INFO_FILE).read_text()) | {field: value}
+    (copy / INFO_FILE).write_bytes(msgspec.json.encode(info))
+    with pytest.raises(InvalidInputError, match=told):
+        PassageIndex(copy)
+
+
+def test_an_index_of_other_fields_is_refused(copy: Path) -> None:
+    """Though all its checksums are right."""
+    meta = (copy / "meta.json").read_text()
+    (copy / "meta.json").write_text(meta.replace('"record": "freq"', '"record": "basic"').replace('"freq"', '"basic"'))
+    (copy / MANIFEST_FILE).unlink()
+    manifest.write_manifest(copy)
+    with pytest.raises(InvalidInputError, match="fields are not those of this version"):
+        PassageIndex(copy)

@@ -1,0 +1,244 @@
+"""What is kept of a person is theirs alone, gone when it is deleted, and no answer is lost for want of room."""
+
+import io
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rich.console import Console
+
+from agent.chat import store as store_module
+from agent.chat.document_index import open_documents
+from agent.chat.export import export_conversation, to_markdown
+from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.store import Store, explain_failure
+from agent.chat.terminal import Terminal
+from indexes.passage_index import PassageIndex
+from indexes.storage.cache import Cache
+from schemas.errors import RunError
+from tests.conftest import EXAMPLES, PATIENCE
+from tests.serving import serving
+from tests.test_chat import QUESTION, shown_after
+from tests.test_index_integrity import NoProgress
+from tests.test_serve import ask
+from tests.test_store import answered
+
+Connect = Callable[..., sqlite3.Connection]
+PRIVATE = "the aubergine of my grandmother"
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def rights_for_others(directory: Path) -> list[tuple[str, str]]:
+    """What is below a directory that others may do anything with."""
+    found = [(path, path.stat().st_mode) for path in sorted(directory.rglob("*"))]
+    return [(path.name, stat.filemode(mode)) for path, mode in found if mode & 0o077]
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_the_store_is_nobody_elses_from_its_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the umask, and in a directory that was there before and is open to all."""
+    seen: list[list[tuple[str, str]]] = []
+    connect: Connect = sqlite3.connect
+
+    def connect_and_look(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        seen.append(rights_for_others(tmp_path))
+        return connect(*arguments, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_and_look)
+    store = Store(tmp_path / "convagent.sqlite")
+    chat = store.start_chat("notes")
+    with closing(connect(tmp_path / "convagent.sqlite")) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("INSERT INTO statements (text) VALUES ('I bake.')")
+        assert {path.name for path in tmp_path.iterdir()} > {"convagent.sqlite-wal", "convagent.sqlite-shm"}
+        assert rights_for_others(tmp_path) == []
+    store.add_turn(chat, QUESTION, answered(QUESTION, "Rice bread."))
+    assert (len(seen) > 2, [rights for rights in seen if rights]) == (True, [])
+
+
+def test_a_store_that_others_could_read_is_taken_from_them(tmp_path: Path) -> None:
+    path = tmp_path / "convagent.sqlite"
+    Store(path)
+    path.chmod(0o644)
+    Store(path)
+    assert stat.filemode(path.stat().st_mode) == "-rw-------"
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_caches_and_exported_conversations_are_nobody_elses(tmp_path: Path) -> None:
+    caches = tmp_path / "caches"
+    caches.mkdir()
+    with_old = caches / "replies.sqlite"
+    with_old.touch(0o644)
+    cache = Cache(with_old)
+    cache.put({b"a": b"b"})
+    open_documents(EXAMPLES / "documents", caches, None, lambda _stage, _total: NoProgress())
+    assert (caches / "documents").is_dir()
+    assert rights_for_others(caches) == []
+    cache.close()
+    store = Store(tmp_path / "convagent.sqlite")
+    chat = store.start_chat("notes")
+    store.add_turn(chat, QUESTION, answered(QUESTION, "Rice bread."))
+    export_conversation(store, chat, tmp_path / "chat.md", overwrite=False)
+    assert rights_for_others(tmp_path) == [("caches", "drwxrwxrwx")]
+
+
+@pytest.fixture
+def careless_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite as it may have been built: what is deleted stays in the file."""
+    connect: Connect = sqlite3.connect
+
+    def connect_carelessly(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        database = connect(*arguments, **more)
+        database.execute("PRAGMA secure_delete = OFF")
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", connect_carelessly)
+
+
+@pytest.mark.usefixtures("careless_sqlite")
+@pytest.mark.parametrize("wal", [False, True])
+def test_what_is_deleted_is_gone_however_sqlite_was_built(wal: bool, tmp_path: Path) -> None:
+    path = tmp_path / "convagent.sqlite"
+    store = Store(path)
+    if wal:
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA journal_mode=WAL")
+    kept, forgotten = store.start_chat("notes"), store.start_chat("notes")
+    store.add_turn(kept, "Which bread?", answered("Which bread?", "Rice bread."))
+    for number in range(1, 40):
+        store.add_turn(forgotten, f"{PRIVATE} {number}", answered(PRIVATE, f"{PRIVATE} {number}. " * 50, number))
+    size = path.stat().st_size
+    store.add_statement(f"I like {PRIVATE}.")
+    changed = store.add_statement(f"I love {PRIVATE}.")
+    store.change_statement(changed.id, "I sing.")
+    store.delete_statements([store.list_statements()[0].id])
+    store.delete_chat(forgotten)
+    for file in tmp_path.iterdir():
+        assert (file.name, PRIVATE.encode() in file.read_bytes()) == (file.name, False)
+    assert path.stat().st_size < size / 4
+    assert [turn.utterance for turn in store.read_turns(kept)] == ["Which bread?"]
+    assert [statement.text for statement in store.list_statements()] == ["I sing."]
+
+
+def limit_pages(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA max_page_count = 1")
+
+
+def forbid_writing(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA query_only = ON")
+
+
+@pytest.fixture
+def break_sqlite(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[sqlite3.Connection], None]], None]:
+    """From now on each new connection meets this fault, which is SQLite's own."""
+    connect: Connect = sqlite3.connect
+
+    def break_all(fault: Callable[[sqlite3.Connection], None]) -> None:
+        def connect_broken(*arguments: Any, **more: Any) -> sqlite3.Connection:
+            database = connect(*arguments, **more)
+            fault(database)
+            return database
+
+        monkeypatch.setattr(sqlite3, "connect", connect_broken)
+
+    return break_all
+
+
+@pytest.fixture(scope="module")
+def assistant(example_index: PassageIndex) -> Assistant:
+    return open_assistant("examples", example_index, "none", None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told", "advice"),
+    [(limit_pages, "the disk is full", "Make room"), (forbid_writing, "may only be read", "permissions")],
+)
+def test_an_answer_that_cannot_be_kept_is_shown(
+    fault: Any, told: str, advice: str, assistant: Assistant, break_sqlite: Any, tmp_path: Path
+) -> None:
+    """With the reason, and advice that fits; once there is room, it is kept with the next."""
+    session = Session(assistant, Store(tmp_path / "convagent.sqlite"))
+    terminal = Terminal(session, lambda _model: assistant, Console(file=io.StringIO(), width=5000, highlight=False))
+    with pytest.MonkeyPatch.context() as patch:
+        connect: Connect = sqlite3.connect
+        break_sqlite(fault)
+        shown = shown_after(terminal, QUESTION)
+        patch.setattr(sqlite3, "connect", connect)
+        assert "non-toxic to cats" in shown
+        assert "[1] garden-" in shown
+        assert "the answer is not kept" in shown
+        assert told in shown
+        assert advice in shown
+        assert "Move it away" not in shown
+        assert terminal.handle("And which of them survive frost?")
+        assert session.chat is not None
+        assert len(session.store.read_turns(session.chat)) == 2
+
+
+def test_a_locked_store_costs_no_answer(assistant: Assistant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "WAIT_SECONDS", 0.1)
+    path = tmp_path / "convagent.sqlite"
+    session = Session(assistant, Store(path))
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert session.ask(QUESTION).response.sentences
+        assert "is locked: another process is writing in it" in str(session.problem)
+        assert "Wait for that process" in str(session.problem)
+    session.ask("And which of them survive frost?")
+    assert (session.problem, session.unkept) == (None, ())
+    assert "survive frost" in to_markdown(Store(path).read_turns(session.chat or 0), "examples")
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "advice"),
+    [
+        (sqlite3.SQLITE_FULL, "the disk is full", "Make room"),
+        (sqlite3.SQLITE_IOERR | 3 << 8, "the disk fails, or is full", "Make room"),
+        (sqlite3.SQLITE_BUSY, "is locked", "Wait for that process"),
+        (sqlite3.SQLITE_READONLY | 1 << 8, "may only be read", "permissions"),
+        (sqlite3.SQLITE_CANTOPEN, "cannot be opened", "permissions"),
+        (sqlite3.SQLITE_CORRUPT, "is damaged", "Move it away"),
+        (sqlite3.SQLITE_NOTADB, "damaged", "Move it away"),
+    ],
+)
+def test_the_advice_fits_the_error(code: int, told: str, advice: str) -> None:
+    error = sqlite3.DatabaseError("no")
+    error.sqlite_errorcode = code
+    explained = explain_failure(error, "here")
+    assert isinstance(explained, RunError)
+    assert told in explained.what
+    assert explained.remedy.startswith(advice) or advice in explained.remedy
+    assert ("Move it away" in explained.remedy) == (advice == "Move it away")
+
+
+def test_a_page_shows_an_answer_that_cannot_be_kept(example_index: PassageIndex, tmp_path: Path) -> None:
+    """While another process holds the store."""
+    arguments = ("--model", "none", "--embedder", "none")
+    with (
+        serving(example_index.directory, tmp_path, *arguments) as server,
+        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+        closing(sqlite3.connect(tmp_path / "convagent.sqlite")) as other,
+    ):
+        client.get("/")
+        other.execute("BEGIN IMMEDIATE")
+        page = ask(client, QUESTION)
+        assert page.status_code == 200
+        assert "non-toxic to cats" in page.text
+        assert "This answer is not kept" in page.text
+        assert "is locked: another process is writing in it" in page.text
+        assert "Move it away" not in page.text
+        other.rollback()
+        assert ask(client, QUESTION).url.path.startswith("/chats/")
