@@ -88,7 +88,7 @@ def load_server(library: Library) -> "Server[Any]":
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Collect no garbage meanwhile: types are made by the hundred and none is thrown away, a fifth of the start."""
+    """Collect no garbage meanwhile: types are made by the hundred and none is thrown away."""
     gc.disable()
     try:
         yield
