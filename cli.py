@@ -25,6 +25,8 @@ eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
 app.add_typer(eval_app, name="eval")
 model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
+users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
+app.add_typer(users_app, name="users")
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
@@ -84,6 +86,11 @@ Equivalence = Annotated[
     typer.Option(
         metavar="FILE", help="Lines of topic numbers that share a scene.", show_default="topics with the same dialogue"
     ),
+]
+UserName = Annotated[str, typer.Argument(help="Small letters, digits, '.', '_' and '-'.")]
+UserFile = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="FILE", help="The file of users.", show_default="users.json in CONVAGENT_DATA"),
 ]
 PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
 MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
@@ -383,7 +390,7 @@ def serve(
     docs: Documents = None,
     index: OrIndex = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8080,
-    host: Annotated[str, typer.Option(help="Another address lets others ask, and read what you asked.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Another address (0.0.0.0) lets other machines reach it.")] = "127.0.0.1",
     model: ModelOption = "smollm2",
     embedder: EmbedderOption = None,
     only: Only = None,
@@ -392,21 +399,92 @@ def serve(
     ] = False,
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     follow_links: FollowLinks = False,
+    users: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Users who each have a token, as `convagent users` makes it.")
+    ] = None,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make another token; the old one ends.")] = False,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
+        ),
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A further name of this server; can be repeated.")
+    ] = None,
+    public_url: Annotated[
+        str, typer.Option(metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
+    ] = "",
+    access_log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Note time, user, kind of page and status there; no contents.")
+    ] = None,
 ) -> None:
-    """Ask in a browser, or through /v1/chat/completions. Only this machine can reach it; Ctrl-C ends it.
+    """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
 
-    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/.
+    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
     [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
     [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
+    [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
     """
     from agent.chat.sources import resolve_source
     from agent.serve.server import ServerRequest, serve
 
-    source = resolve_source(docs, index)
-    serve(
-        ServerRequest(source, model, embedder, host, port, incognito, only or "", follow_links),
-        reports.report_server_start(open_browser=open_browser),
+    request = ServerRequest(
+        resolve_source(docs, index),
+        model,
+        embedder,
+        host,
+        port,
+        incognito,
+        only or "",
+        follow_links,
+        needs_token=not no_token,
+        new_token=new_token,
+        users=users,
+        allowed_hosts=tuple(allow_host or ()),
+        public_url=public_url,
+        access_log=access_log,
     )
+    serve(request, reports.report_server_start(open_browser=open_browser))
+
+
+@users_app.command("add")
+def users_add(
+    name: UserName,
+    file: UserFile = None,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Another token for one who is there.")] = False,
+) -> None:
+    """Make a user and print the token, this once: only a hash of it is kept.
+
+    [bold]convagent users add ana --file users.json[/]
+    [bold]convagent users add ana --file users.json --new-token[/] ends the old one, where it was lost or seen.
+    """
+    from agent.serve.users import add_user, find_user_file
+
+    path = find_user_file(file)
+    reports.show_new_user(name, add_user(path, name, anew=new_token), path)
+
+
+@users_app.command("remove")
+def users_remove(name: UserName, file: UserFile = None) -> None:
+    """End a user's token, at once and also in a server that runs. What the user asked stays until it is deleted.
+
+    [bold]convagent users remove ana --file users.json[/]
+    """
+    from agent.serve.users import find_user_file, remove_user
+
+    remove_user(find_user_file(file), name)
+
+
+@users_app.command("list")
+def users_list(file: UserFile = None) -> None:
+    """List the users.
+
+    [bold]convagent users list --file users.json[/]
+    """
+    from agent.serve.users import find_user_file, read_users
+
+    reports.show_users(list(read_users(find_user_file(file))))
 
 
 @app.command()

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import httpx
 
 from tests.conftest import OFFLINE, PATIENCE, ROOT, own_settings_left_out
 
@@ -18,6 +21,29 @@ class Server:
 
     address: str  # with the slash at its end
     process: subprocess.Popen[str]
+    token: str = ""  # empty where there is none, or several
+    said: str = ""  # up to the address, and the line that it is in
+
+    @property
+    def key(self) -> dict[str, str]:
+        """The header of a client that may ask."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def open_client(self, **options: Any) -> httpx.Client:
+        """A client that follows redirections, with the token."""
+        headers = self.key | options.pop("headers", {})
+        defaults = {"follow_redirects": True, "timeout": PATIENCE, "trust_env": False}
+        return httpx.Client(base_url=self.address, headers=headers, **defaults | options)
+
+    def get(self, path: str = "/") -> httpx.Response:
+        """A page, with the token."""
+        with self.open_client() as client:
+            return client.get(path)
+
+    def count_tracebacks(self) -> int:
+        """How many tracebacks it wrote since it began; it has to be ended before."""
+        assert self.process.stderr
+        return self.process.stderr.read().count("Traceback")
 
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""
@@ -34,24 +60,30 @@ def environment(data: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serving(index: Path, data: Path, *arguments: str) -> Iterator[Server]:
-    """A server over an index, with a person's data in a folder of its own."""
-    with serving_source("--index", index, data, *arguments) as server:
+def serving(index: Path, data: Path, *arguments: str, files: int | None = None) -> Iterator[Server]:
+    """A server over an index, with a person's data in a folder of its own; it may open so many files."""
+    with serving_source("--index", index, data, *arguments, files=files) as server:
         yield server
 
 
 @contextmanager
-def serving_source(option: str, source: Path, data: Path, *arguments: str) -> Iterator[Server]:
+def serving_source(
+    option: str, source: Path, data: Path, *arguments: str, files: int | None = None
+) -> Iterator[Server]:
     """A server over what `--index` or `--docs` names."""
     called = command(option, source, "--port", "0", *arguments)
+    if files:
+        called = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *called]
     with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         said = ""
-        while not (found := re.search(r"http://\S+", said)):  # a model may be prepared first, which is told
+        while not (
+            found := re.search(r"(http://\S+/)(?:\?token=(\S+))?", said)
+        ):  # a model may be prepared first, which is told
             line = process.stderr.readline()
             assert line, said
             said += line
         try:
-            yield Server(found[0], process)
+            yield Server(found[1], process, found[2] or "", said)
         finally:
             process.kill()

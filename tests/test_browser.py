@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from agent.chat.store import Store
+from agent.serve.pages import CHATS_SHOWN
+from agent.serve.users import add_user
+from agent.terminal.reports import write_redirection
 from indexes.passage_index import PassageIndex
-from tests.conftest import PATIENCE, ROOT, needs_embedder
-from tests.serving import Server, serving
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
+from tests.serving import Server, serving, serving_source
+from tests.test_serve_users import many_sources
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -41,9 +45,9 @@ def server(
         yield running
 
 
-def forget(address: str) -> None:
+def forget(server: Server) -> None:
     """All conversations and statements."""
-    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
+    with server.open_client() as client:
         page = client.get("/").text
         for chat in set(re.findall(r"/chats/(\d+)", page)):
             client.post(f"/chats/{chat}/delete")
@@ -71,13 +75,13 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, server: Server) -> Iterator["Page"]:
     """The page of a new conversation; afterwards: nothing in the console, and no request to elsewhere."""
     browser.get("about:blank")
-    forget(server.address)
+    forget(server)
     for log in ("browser", "performance"):
         browser.get_log(log)  # what an earlier page left there
     opened = Page(browser, server.address)
     opened.size(*DESKTOP)
     opened.prefers("light")
-    browser.get(server.address)
+    browser.get(f"{server.address}?token={server.token}")
     yield opened
     assert browser.get_log("browser") == []
     sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
@@ -114,6 +118,9 @@ class Page:
         answers = len(self.all(".answer"))
         self.all("#question")[0].send_keys(question, Keys.ENTER)
         self.until(lambda: len(self.all(".answer")) == answers + 1 and self.focused() == "question")
+
+    def until_answered(self) -> None:
+        self.until(lambda: self.all(".answer"))
 
     def know(self, statement: str) -> None:
         self.all("#statement")[0].send_keys(statement, Keys.ENTER)
@@ -298,3 +305,120 @@ def test_a_mistake_loses_nothing(page: Page) -> None:
     page.until(lambda: "too long" in page.text("#problem"))
     assert page.all("#question")[0].get_property("value") == long
     assert {entry["source"] for entry in page.driver.get_log("browser")} == {"network"}  # the two refusals
+
+
+# Long lists
+
+
+def test_further_conversations_and_sources_come_where_they_are_asked_for(browser: Any, tmp_path: Path) -> None:
+    store = Store(tmp_path / "convagent.sqlite")
+    for number in range(CHATS_SHOWN + 1):
+        store.add_turn(store.start_chat("notes"), f"Question {number}?", many_sources(1 if number else 25))
+    example = EXAMPLES / "documents" / "recipes"
+    with serving_source("--docs", example, tmp_path, "--model", "none", "--embedder", "none") as server:
+        page = Page(browser, server.address)
+        page.size(*DESKTOP)
+        browser.get(f"{server.address}?token={server.token}")
+        assert len(page.all("#chats .title")) == CHATS_SHOWN
+        browser.execute_script("document.querySelector('#chats li:last-child a').click()")
+        page.until(lambda: len(page.all("#chats .title")) == CHATS_SHOWN + 1)
+        browser.get(f"{server.address}chats/1")
+        assert len(page.all(".sources details")) == 10
+        page.all(".cite")[11].click()  # its source is not on the page yet
+        page.until(lambda: page.driver.current_url.endswith("sources?from=10#turn-1-source-12"))
+        browser.get(f"{server.address}chats/1")
+        browser.execute_script("document.querySelector('.further a').click()")
+        page.until(lambda: len(page.all(".sources details")) == 20 and not page.all("[class*=htmx-]"))
+        browser.execute_script("document.querySelector('.further a').click()")
+        page.until(lambda: len(page.all(".sources details")) == 25)
+        assert not page.all(".further")
+        page.all(".cite")[24].click()
+        assert page.text(".sources details[open] .number") == "25"
+
+
+# Signing in
+
+
+def start_browser() -> Any:
+    """Another browser, with cookies of its own."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    return webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+
+
+@pytest.fixture
+def newcomer() -> Iterator[Any]:
+    driver = start_browser()
+    yield driver
+    driver.quit()
+
+
+def test_the_token_leaves_the_address_and_goes_into_no_referer(newcomer: Any, server: Server) -> None:
+    newcomer.get(server.address)
+    assert "convagent serve" in newcomer.find_element(By.TAG_NAME, "main").text
+    opened = Page(newcomer, server.address)
+    newcomer.get(f"{server.address}?token={server.token}")
+    assert newcomer.current_url == server.address
+    opened.ask(SHADE)
+    newcomer.refresh()
+    assert opened.all(".answer")
+    cookies = newcomer.get_cookies()
+    assert [(cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [(True, "Strict")]
+    assert newcomer.execute_script("return document.cookie") == ""
+    sent = [json.loads(entry["message"])["message"] for entry in newcomer.get_log("performance")]
+    extra = [event["params"]["headers"] for event in sent if event["method"] == "Network.requestWillBeSentExtraInfo"]
+    assert extra
+    assert not [headers for headers in extra if server.token in headers.get("Referer", "")]
+    assert server.token not in newcomer.page_source
+
+
+def test_a_token_typed_into_the_page_signs_in(newcomer: Any, server: Server) -> None:
+    newcomer.get(f"{server.address}?token=wrong")
+    assert "nobody" in newcomer.find_element(By.CSS_SELECTOR, "[role=alert]").text
+    newcomer.find_element(By.ID, "token").send_keys(server.token, Keys.ENTER)
+    Page(newcomer, server.address).until(lambda: newcomer.find_elements(By.ID, "question"))
+    assert newcomer.current_url == server.address
+
+
+def test_a_file_that_open_gives_to_the_browser_signs_in(newcomer: Any, server: Server) -> None:
+    """As `--open` does it: no process has the token among its arguments."""
+    newcomer.get(write_redirection(f"{server.address}?token={server.token}"))
+    Page(newcomer, server.address).until(lambda: newcomer.find_elements(By.ID, "question"))
+    assert newcomer.current_url == server.address
+
+
+def test_two_users_side_by_side(browser: Any, newcomer: Any, tmp_path: Path, example_index: PassageIndex) -> None:
+    file = tmp_path / "users.json"
+    tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
+    arguments = ("--model", "none", "--embedder", "none", "--users", str(file))
+    with serving(example_index.directory, tmp_path, *arguments) as shared:
+        ana, ben = Page(browser, shared.address), Page(newcomer, shared.address)
+        for page, token in zip((ana, ben), tokens, strict=True):
+            page.size(*DESKTOP)
+            page.driver.get(f"{shared.address}?token={token}")
+        ana.know("I have two cats.")
+        ben.know("I bake bread.")
+        for page, question in ((ana, SHADE), (ben, "How long does bread keep?")):
+            page.all("#question")[0].send_keys(question, Keys.ENTER)  # both at once
+        for page in (ana, ben):
+            page.until_answered()
+            page.driver.refresh()
+        for page, own, others in ((ana, SHADE, "bread"), (ben, "How long does bread keep?", "cats")):
+            assert own in page.text("#chats")
+            assert len(page.all("#chats a")) == 1
+            assert others not in page.text("#drawer")
+        theirs = ana.driver.current_url
+        ben.driver.get(theirs)
+        assert "There is no conversation" in ben.text("#problem")
+        assert SHADE not in ben.driver.page_source
+        assert "Signed in as ben" in ben.text(".who")
+        ben.click(".who button")
+        ben.until(lambda: "signed out" in ben.text("[role=alert]"))
+        ben.driver.get(shared.address)
+        assert not ben.all("#question")
+        ana.ask("How often do they need water?")
+        ana.driver.delete_all_cookies()

@@ -9,6 +9,7 @@ import pexpect
 import pytest
 
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model, own_settings_left_out
+from tests.stand_in import standing_in
 
 DOCUMENTS = EXAMPLES / "documents"
 PROMPT = r"> .*\Z"
@@ -97,3 +98,19 @@ def test_ctrl_c_stops_what_is_typed_and_not_the_program(person: dict[str, str], 
     terminal.type("/remember", "I shall remember: I have two cats")
     assert "there is no command /nonsense" in terminal.type("/nonsense", "/help lists them")
     terminal.leave()
+
+
+def test_the_first_line_says_where_things_go(person: dict[str, str], terminals: list[Terminal]) -> None:
+    arguments = ("--docs", str(DOCUMENTS / "recipes"), "--embedder", "none", "--incognito")
+    local = Terminal(person, *arguments, "-m", "none")
+    terminals.append(local)
+    local.type("", "Nothing leaves this machine.")
+    local.leave()
+    with standing_in() as address:
+        host = address.removeprefix("http://").removesuffix("/v1")
+        remote = Terminal(person, *arguments, "-m", address)
+        terminals.append(remote)
+        told = f"Questions, passages and statements go to the server {host} on this machine."
+        assert "Nothing leaves" not in remote.type("", r"(?:\s|\x1b\[\dm)+".join(told.split()))
+        remote.type("/model none", "answering with none. Nothing leaves this machine.")
+        remote.leave()

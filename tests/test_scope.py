@@ -31,7 +31,7 @@ from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 from schemas.records import Message
-from tests.conftest import PATIENCE, needs_embedder
+from tests.conftest import needs_embedder
 from tests.serving import serving_source
 from tests.within import convagent
 
@@ -276,7 +276,7 @@ def test_the_page_has_a_list_of_folders(folder: Path, tmp_path: Path) -> None:
     arguments = ("--model", "none", "--embedder", "none", "--only", "work")
     with (
         serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
-        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+        server.open_client() as client,
     ):
 
         def ask(question: str, **fields: str) -> httpx.Response:

@@ -16,7 +16,7 @@ from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import cited_sources
 from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.serve.request_queue import MAX_WAITING, BusyError, RequestQueue
+from agent.serve.request_queue import MAX_WAITING_OF_USER, BusyError, RequestQueue
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import Call, Hit, Passage, Query, Response, Sentence, Statement, TurnResult
@@ -36,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex
 
 @pytest.fixture
 def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as opened:
+    with server.open_client() as opened:
         yield opened
 
 
@@ -126,8 +126,7 @@ def test_passages_and_questions_are_never_html(tmp_path: Path) -> None:
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
     arguments = ("--model", "none", "--embedder", "none")
-    with serving(tmp_path / "index", tmp_path, *arguments) as running, httpx.Client(base_url=running.address) as client:
-        client.follow_redirects = True
+    with serving(tmp_path / "index", tmp_path, *arguments) as running, running.open_client() as client:
         page = ask(client, "<u>How long</u> does bread keep?").text
     for raw in ("<script>alert", "<img", "<u>", "<i>", 'href="javascript'):
         assert raw not in page
@@ -189,13 +188,18 @@ OUTSIDE += [
 ]
 
 
+def _request_raw(path: str, host: str, token: str) -> bytes:
+    lines = (f"GET {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {token}", "Connection: close", "", "")
+    return "\r\n".join(lines).encode()
+
+
 @pytest.mark.parametrize("path", OUTSIDE)
 def test_no_file_but_its_own_can_be_read(path: str, server: Server) -> None:
     """Asked for byte by byte: a client of good manners would mend the path."""
     host = httpx.URL(server.address).netloc.decode()
     for folder in ("/static", ""):
         with socket.create_connection(tuple(host.split(":"))) as connection:  # type: ignore[arg-type]
-            connection.sendall(f"GET {folder}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            connection.sendall(_request_raw(f"{folder}{path}", host, server.token))
             reply = b"".join(iter(lambda: connection.recv(65536), b""))
         assert reply.startswith((b"HTTP/1.1 404 ", b"HTTP/1.1 400 ")), reply[:200]
         for secret in (b"root:", b"def ", b"[project]"):
@@ -215,7 +219,7 @@ def test_a_request_may_be_so_large(client: httpx.Client) -> None:
 @pytest.fixture
 def openai(server: Server) -> Iterator[Any]:
     library = pytest.importorskip("openai")
-    with library.OpenAI(base_url=f"{server.address}v1", api_key="none", max_retries=0) as opened:
+    with library.OpenAI(base_url=f"{server.address}v1", api_key=server.token, max_retries=0) as opened:
         yield opened
 
 
@@ -345,7 +349,7 @@ def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_i
     script = write(tmp_path / "script.json", "{}")
     arguments = ("--model", f"scripted:{script}", "--embedder", "none", "--incognito")
     with serving(example_index.directory, tmp_path / "data", *arguments) as running:
-        client = httpx.Client(base_url=running.address, follow_redirects=True, timeout=PATIENCE)
+        client = running.open_client()
         client.post("/statements", data={"text": "I have a balcony."})
         page = ask(client, SHADE)
         assert "The script has no score number 1" in page.text
@@ -385,9 +389,9 @@ def test_questions_wait_and_can_be_cancelled() -> None:
         return "done"
 
     with RequestQueue() as queue:
-        first, *others = [queue.submit(work) for _ in range(MAX_WAITING)]
+        first, *others = [queue.submit(work) for _ in range(MAX_WAITING_OF_USER)]
         started.wait(PATIENCE)
-        with pytest.raises(BusyError, match=f"{MAX_WAITING} questions are waiting already"):
+        with pytest.raises(BusyError, match=f"{MAX_WAITING_OF_USER} questions are waiting already"):
             queue.submit(work)
         first.cancel()
         others[0].cancel()

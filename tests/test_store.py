@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from agent.chat.export import to_markdown, to_topics
-from agent.chat.store import ChatTurn, Store
+from agent.chat.store import VERSION, ChatTurn, Store
 from agent.tracks.topic_files import read_topics
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 from schemas.records import Hit, Passage, Query, Response, ScoredStatement, Sentence, Statement, TurnResult
@@ -141,7 +142,7 @@ def test_conversations_of_version_1_are_kept(tmp_path: Path) -> None:
     assert second == first
     assert [chat.title for chat in store.list_chats("rice bread")] == ["Which bread?"]
     assert store.list_statements() == (Statement("1", "I am vegetarian."),)
-    assert read_version(path) == 2
+    assert read_version(path) == VERSION
     store.add_turn(1, "How long?", answered("How long?", "Two days.", 3))
     assert len(Store(path).read_turns(1)) == 3
 
@@ -173,10 +174,70 @@ def test_stores_that_migrate_one_file_at_once_do_it_once(tmp_path: Path) -> None
 def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     with closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA user_version = 3")
-    with pytest.raises(RunError, match=r"was made by another version \(3\)"):
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(RunError, match=rf"was made by another version \({VERSION + 1}\)"):
         Store(path)
-    assert read_version(path) == 3
+    assert read_version(path) == VERSION + 1
+
+
+def test_what_version_2_kept_belongs_to_the_person_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    make_store_of_version_1(path, [])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("PRAGMA user_version = 2")
+        database.execute("INSERT INTO turns VALUES (1, 1, 'Which?', 'Rice.', ?)", (msgspec.json.encode(TURN),))
+    store = Store(path)
+    assert [chat.title for chat in store.list_chats()] == ["Which?"]
+    assert [statement.text for statement in store.list_statements()] == ["I am vegetarian."]
+    ana = store.for_user("ana")
+    assert (ana.list_chats(), ana.list_statements()) == ((), ())
+    ana.add_statement("I am vegetarian.")  # what another user said may be said again
+    assert read_schema(path) == read_schema(Store(tmp_path / "new.sqlite")._path)
+
+
+TURN = answered("Which?", "Rice.")
+
+
+def read_schema(path: Path | None) -> dict[str, list[tuple[object, ...]]]:
+    """The columns of each table."""
+    with closing(sqlite3.connect(str(path))) as database:
+        return {name: database.execute(f"PRAGMA table_info({name})").fetchall() for name in ("chats", "statements")}
+
+
+def list_attempts(store: Store, chat: int, statement: str) -> list[Callable[[], object]]:
+    """Ways to get at a conversation and a statement."""
+    return [
+        lambda: store.read_turns(chat),
+        lambda: store.read_source(chat),
+        lambda: store.add_turn(chat, "And?", answered("And?", "No.")),
+        lambda: store.delete_chat(chat),
+        lambda: store.change_statement(statement, "I have none."),
+        lambda: store.delete_statements([statement]),
+    ]
+
+
+def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store) -> None:
+    ana, ben = store.for_user("ana"), store.for_user("ben")
+    chat, cats = ana.start_chat("notes"), ana.add_statement("I have two cats.")
+    ana.add_turn(chat, "Which bread?", answered("Which bread?", "Rice bread."))
+    for other in (ben, store):
+        assert (other.list_chats(), other.list_statements(), other.read_utterances()) == ((), (), ())
+        for attempt in list_attempts(other, chat, cats.id):
+            with pytest.raises(MissingError):
+                attempt()
+    assert len(ana.read_turns(chat)) == 1
+    assert ana.list_statements() == (cats,)
+    assert ben.add_statement("I have two cats.").id != cats.id
+
+
+def test_a_long_list_is_read_in_parts(store: Store) -> None:
+    for number in range(7):
+        store.add_turn(
+            store.start_chat("notes"), f"Question {number}?", answered("?", "Bread." if number % 2 else "Jam.")
+        )
+    assert [chat.title for chat in store.list_chats(first=2, most=2)] == ["Question 4?", "Question 3?"]
+    assert [chat.title for chat in store.list_chats("bread", first=1, most=5)] == ["Question 3?", "Question 1?"]
+    assert store.list_chats(first=7, most=5) == ()
 
 
 def test_incognito_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

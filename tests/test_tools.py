@@ -90,17 +90,18 @@ def test_llm_asks_and_goes_on(server: Server, tmp_path: Path) -> None:
     (settings,) = find_blocks("llm", "yaml")
     address = f"{server.address}v1"
     (tmp_path / "extra-openai-models.yaml").write_text(settings.replace("http://127.0.0.1:8080/v1", address))
-    calls = re.findall(r"^\$ llm (.+)$", find_blocks("llm", "console")[0], re.MULTILINE)
+    asked = find_blocks("llm", "console")[0].replace("$(cat ~/.local/share/convagent/serve-token)", server.token)
+    calls = re.findall(r"^\$ llm (.+)$", asked, re.MULTILINE)
     env = environment(tmp_path) | {"LLM_USER_PATH": str(tmp_path)}
     printed = []
     for call in [*calls, f'-m documents --no-stream "{JAM}"']:
         command = [LLM, *shlex.split(call)]
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=True)
         printed.append(done.stdout)
-    assert len(printed) == 3
-    assert "two years" in printed[0]
-    assert "eleven small jars. [1]" in printed[1]
-    assert "two years" in printed[2]
+    assert len(printed) == 4
+    assert "two years" in printed[1]
+    assert "eleven small jars. [1]" in printed[2]
+    assert "two years" in printed[3]
 
 
 AGENT = """
@@ -149,7 +150,6 @@ def test_an_agent_of_langchain_uses_the_tools(program: Path, tmp_path: Path) -> 
 
 
 # What Open WebUI 0.12.4 sends (backend/open_webui/routers/openai.py and tasks.py of its release)
-BEARER = {"Authorization": "Bearer none", "Content-Type": "application/json"}
 QUESTION = {"role": "user", "content": JAM}
 STREAM = {"stream": True, "model": "convagent", "stream_options": {"include_usage": True}, "messages": [QUESTION]}
 TITLE = {"model": "convagent", "stream": False, "max_tokens": 1000, "messages": [QUESTION]}
@@ -157,13 +157,13 @@ FUNCTION = {"type": "function", "function": {"name": "search_notes", "parameters
 
 
 def post(server: Server, body: dict[str, Any]) -> httpx.Response:
-    with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
-        return client.post(f"{server.address}v1/chat/completions", json=body, headers=BEARER)
+    with server.open_client() as client:
+        return client.post("/v1/chat/completions", json=body)
 
 
 def test_what_open_webui_sends_is_answered_or_refused(server: Server) -> None:
-    with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
-        listed = client.get(f"{server.address}v1/models", headers=BEARER).json()
+    with server.open_client() as client:
+        listed = client.get("/v1/models").json()
     assert [model["id"] for model in listed["data"]] == ["convagent"]
     lines = [
         line.removeprefix("data: ") for line in post(server, STREAM).text.split("\n\n") if line.startswith("data: ")

@@ -215,7 +215,7 @@ def test_a_limit_of_the_system_is_a_reason_to_look_instead(folder: Path) -> None
 def test_a_server_notices_marks_old_sources_and_ends(folder: Path, tmp_path: Path) -> None:
     with (
         serving_source("--docs", folder, tmp_path / "data", "--model", "none", "--embedder", "none") as server,
-        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+        server.open_client() as client,
     ):
 
         def ask(chat: str = "") -> httpx.Response:

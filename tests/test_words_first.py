@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
 import pexpect
 import pytest
 
@@ -152,7 +151,7 @@ def test_the_page_says_what_is_made_meanwhile(tmp_path: Path) -> None:
     folder = write_notes(tmp_path / "notes", 400)
     with (
         serving_source("--docs", folder, tmp_path / "data", "--model", "none", "--embedder", "minilm") as server,
-        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+        server.open_client() as client,
     ):
         page = client.post("/ask", data={"question": KEEPS})
         while "data-working" in page.text:

@@ -407,7 +407,9 @@ def test_v1_streams_what_is_written(
     said = ""
     with (
         serving(example_index.directory, tmp_path, "--model", address, "--embedder", "none", "--incognito") as running,
-        httpx.stream("POST", f"{running.address}v1/chat/completions", json=body, timeout=PATIENCE) as reply,
+        httpx.stream(
+            "POST", f"{running.address}v1/chat/completions", json=body, headers=running.key, timeout=PATIENCE
+        ) as reply,
     ):
         for line in reply.iter_lines():
             if line.startswith("data: {"):
@@ -424,7 +426,7 @@ def test_the_page_shows_what_is_written(
     arguments = ("--model", address, "--embedder", "none", "--incognito")
     with (
         serving(example_index.directory, tmp_path, *arguments) as running,
-        httpx.Client(base_url=running.address, follow_redirects=True, timeout=PATIENCE) as client,
+        running.open_client() as client,
     ):
         page = client.post("/ask", data={"question": PLANTS})
         while not slow.first or f"{slow.first} [1]</p>" not in client.get(f"{page.url.path}/steps").text:

@@ -3,30 +3,33 @@
 A turn is kept whole (`TurnResult`), so that its sources can be opened, and the conversation exported, much later.
 """
 
+import copy
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from agent.chat.store_migration import migrate_turns
+from agent.chat.store_migration import STATEMENTS, migrate_tables, migrate_turns
 from indexes.storage.directories import find_data_directory
 from indexes.storage.private_files import make_private_directory, make_private_file
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Statement, TurnResult
 
-VERSION = 2  # of the tables and of the turns in them; `agent.chat.store_migration` has what changed
+VERSION = 3  # of the tables and of the turns in them; `agent.chat.store_migration` has what changed
 WAIT_SECONDS = 10.0  # for another process that is writing
 TABLES = (
-    "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL)",
+    "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL, "
+    "user TEXT NOT NULL DEFAULT '')",
     "CREATE TABLE turns (chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
     "utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL, PRIMARY KEY (chat, number))",
-    "CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE)",
+    STATEMENTS.format(name="statements"),
 )
 
 
@@ -103,7 +106,10 @@ def open_store(*, incognito: bool) -> "Store":
 
 
 class Store:
-    """The file, or memory alone (`Store(None)`, incognito). Several threads and processes may use the same file."""
+    """The file, or memory alone (`Store(None)`, incognito). Several threads and processes may use the same file.
+
+    What it has belongs to users, and one user's store (`for_user`) shows and changes nothing of another's.
+    """
 
     _remedy = MOVE_AWAY
 
@@ -112,7 +118,7 @@ class Store:
 
         Raises `RunError` for a file that cannot be made, is no such store, or is one of a later version.
         """
-        self._path = path
+        self._path, self._user = path, ""  # the person whose machine it is
         self._memory = None if path else sqlite3.connect(":memory:", check_same_thread=False)
         self._lock = threading.Lock()  # of threads that share the one connection to memory
         try:
@@ -135,6 +141,7 @@ class Store:
                 database.execute(table)
         elif version < VERSION:
             migrate_turns(database, version)
+            migrate_tables(database, version)
         database.execute(f"PRAGMA user_version = {VERSION}")
 
     def _read_version(self, database: sqlite3.Connection) -> int:
@@ -176,11 +183,19 @@ class Store:
             database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def for_user(self, user: str) -> "Store":
+        """The same store for another of its users."""
+        other = copy.copy(self)
+        other._user = user
+        return other
+
     def start_chat(self, source: str) -> int:
         """Start a conversation; its id. It is listed from its first turn on."""
         with self._open() as database:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            found = database.execute("INSERT INTO chats (started, source) VALUES (?, ?)", (now, source))
+            found = database.execute(
+                "INSERT INTO chats (started, source, user) VALUES (?, ?, ?)", (now, source, self._user)
+            )
             return int(found.lastrowid or 0)
 
     def add_turn(
@@ -193,11 +208,12 @@ class Store:
         within: str = "",
     ) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
+        kept = _encode_turn(answered, _TurnMark(kind, scope, within))
         with self._open() as database:
             added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
-                "FROM chats WHERE id = ?",
-                (utterance, answered.response.text, _encode_turn(answered, _TurnMark(kind, scope, within)), chat),
+                "FROM chats WHERE id = ? AND user = ?",
+                (utterance, answered.response.text, kept, chat, self._user),
             ).rowcount
         if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
@@ -205,14 +221,20 @@ class Store:
     def read_utterances(self, most: int = 500) -> tuple[str, ...]:
         """What was asked last, over all conversations, oldest first."""
         with self._open() as database:
-            found = database.execute("SELECT utterance FROM turns ORDER BY rowid DESC LIMIT ?", (most,)).fetchall()
+            found = database.execute(
+                "SELECT utterance FROM turns JOIN chats ON chats.id = chat WHERE user = ? "
+                "ORDER BY turns.rowid DESC LIMIT ?",
+                (self._user, most),
+            ).fetchall()
         return tuple(text for (text,) in reversed(found))
 
     def read_turns(self, chat: int) -> tuple[ChatTurn, ...]:
         """The turns of a conversation. Raises `MissingError` for one that is not there."""
         with self._open() as database:
             found = database.execute(
-                "SELECT utterance, answered FROM turns WHERE chat = ? ORDER BY number", (chat,)
+                "SELECT utterance, answered FROM turns JOIN chats ON chats.id = chat "
+                "WHERE chat = ? AND user = ? ORDER BY number",
+                (chat, self._user),
             ).fetchall()
         if not found:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
@@ -223,21 +245,29 @@ class Store:
             remedy = f"`convagent chats --forget {chat}` deletes it; the others stay."
             raise RunError(what, where=str(self._path), remedy=remedy) from error
 
-    def list_chats(self, words: str = "") -> tuple[ChatSummary, ...]:
-        """Conversations in which all of some words were said, the latest first; all of them without words."""
+    def list_chats(self, words: str = "", first: int = 0, most: int | None = None) -> tuple[ChatSummary, ...]:
+        """Conversations in which all of some words were said, the latest first; all of them without words.
+
+        Of these at most so many, from the one of that place (from 0) on.
+        """
+        wanted = words.casefold().split()
+        text = "(SELECT GROUP_CONCAT(utterance || ' ' || reply, ' ') FROM turns WHERE chat = c.id)" if wanted else "''"
         with self._open() as database:
             found = database.execute(
-                "SELECT c.id, c.started, c.source, MIN(CASE t.number WHEN 1 THEN t.utterance END), COUNT(*), "
-                "GROUP_CONCAT(t.utterance || ' ' || t.reply, ' ') "
-                "FROM chats c JOIN turns t ON t.chat = c.id GROUP BY c.id ORDER BY c.id DESC"
-            ).fetchall()
-        wanted = words.casefold().split()
-        return tuple(ChatSummary(*row) for *row, text in found if all(word in text.casefold() for word in wanted))
+                f"SELECT c.id, c.started, c.source, t.utterance, "  # noqa: S608 - one of two constants
+                f"(SELECT COUNT(*) FROM turns WHERE chat = c.id), {text} "
+                "FROM chats c JOIN turns t ON t.chat = c.id AND t.number = 1 WHERE c.user = ? ORDER BY c.id DESC",
+                (self._user,),
+            )
+            matching = (ChatSummary(*row) for *row, said in found if all(word in said.casefold() for word in wanted))
+            return tuple(islice(matching, first, None if most is None else first + most))
 
     def read_source(self, chat: int) -> str:
         """The folder or index that a conversation asked. Raises `MissingError` for one that is not there."""
         with self._open() as database:
-            found = database.execute("SELECT source FROM chats WHERE id = ?", (chat,)).fetchone()
+            found = database.execute(
+                "SELECT source FROM chats WHERE id = ? AND user = ?", (chat, self._user)
+            ).fetchone()
         if found is None:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
         return str(found[0])
@@ -245,8 +275,9 @@ class Store:
     def delete_chat(self, chat: int) -> None:
         """Delete a conversation. Raises `MissingError` for one that is not there."""
         with self._open() as database:
-            database.execute("DELETE FROM turns WHERE chat = ?", (chat,))
-            gone = database.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount
+            own = (chat, self._user)
+            database.execute("DELETE FROM turns WHERE chat IN (SELECT id FROM chats WHERE id = ? AND user = ?)", own)
+            gone = database.execute("DELETE FROM chats WHERE id = ? AND user = ?", own).rowcount
         if not gone:
             raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
         self._forget_deleted()
@@ -254,22 +285,28 @@ class Store:
     def list_statements(self) -> tuple[Statement, ...]:
         """The statements about the person, in the order in which they were added."""
         with self._open() as database:
-            found = database.execute("SELECT id, text FROM statements ORDER BY id").fetchall()
+            found = database.execute(
+                "SELECT id, text FROM statements WHERE user = ? ORDER BY id", (self._user,)
+            ).fetchall()
         return tuple(Statement(str(id), text) for id, text in found)
 
     def add_statement(self, text: str) -> Statement:
         """Keep a statement, once only. Raises `UsageError` for an empty one."""
         text = _normalise_statement(text)
         with self._open() as database:
-            database.execute("INSERT OR IGNORE INTO statements (text) VALUES (?)", (text,))
-            id = database.execute("SELECT id FROM statements WHERE text = ?", (text,)).fetchone()[0]
+            own = (text, self._user)
+            database.execute("INSERT OR IGNORE INTO statements (text, user) VALUES (?, ?)", own)
+            id = database.execute("SELECT id FROM statements WHERE text = ? AND user = ?", own).fetchone()[0]
         return Statement(str(id), text)
 
     def change_statement(self, id: str, text: str) -> Statement:
         """Give a statement another text. Raises `UsageError` for an empty one, `MissingError` where it is not there."""
         text = _normalise_statement(text)
         with self._open() as database:
-            if not database.execute("UPDATE OR REPLACE statements SET text = ? WHERE id = ?", (text, id)).rowcount:
+            changed = database.execute(
+                "UPDATE OR REPLACE statements SET text = ? WHERE id = ? AND user = ?", (text, id, self._user)
+            ).rowcount
+            if not changed:
                 raise MissingError(f"there is no statement {id}", remedy="`/about-me` lists them.")
         self._forget_deleted()
         return Statement(id, text)
@@ -280,7 +317,8 @@ class Store:
         if missing:
             raise MissingError(f"there is no statement {', '.join(missing)}", remedy="`/about-me` lists them.")
         with self._open() as database:
-            database.executemany("DELETE FROM statements WHERE id = ?", [(id,) for id in ids])
+            own = [(id, self._user) for id in ids]
+            database.executemany("DELETE FROM statements WHERE id = ? AND user = ?", own)
         self._forget_deleted()
 
 

@@ -1,4 +1,4 @@
-"""Stored turns of earlier versions, brought to the field names of this one."""
+"""Stores of earlier versions, brought to the tables and the field names of this one."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -25,9 +25,32 @@ RENAMES = (
 )
 
 
+# A statement stands once for each user.
+STATEMENTS = (
+    "CREATE TABLE {name} (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, user TEXT NOT NULL DEFAULT '', "
+    "UNIQUE (user, text))"
+)
+USERS = 3  # the version that has them; what was kept before is that of the person whose machine it is
+ADD_USERS = (
+    "ALTER TABLE chats ADD COLUMN user TEXT NOT NULL DEFAULT ''",
+    STATEMENTS.format(name="statements_of_users"),
+    "INSERT INTO statements_of_users (id, text) SELECT id, text FROM statements",
+    "DROP TABLE statements",
+    "ALTER TABLE statements_of_users RENAME TO statements",
+)
+
+
+def migrate_tables(database: sqlite3.Connection, version: int) -> None:
+    """Bring the tables of a version up to date. The transaction, and the version number, are the caller's."""
+    for statement in ADD_USERS if version < USERS else ():
+        database.execute(statement)
+
+
 def migrate_turns(database: sqlite3.Connection, version: int) -> None:
     """Rewrite all stored turns of a version. The transaction, and the version number, are the caller's."""
     renames = [rename for rename in RENAMES if rename.version > version]
+    if not renames:
+        return
     database.create_function("migrated", 1, lambda turn: _rename_fields(turn, renames), deterministic=True)
     database.execute("UPDATE turns SET answered = migrated(answered)")
 

@@ -19,6 +19,7 @@ from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
+from agent.models.destinations import describe_destination
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.text.analysis import ENGLISH
@@ -273,7 +274,8 @@ class Terminal:
         if argument:
             before, self.session.assistant = self.session.assistant, self.opener(argument)
             before.tools.llm.close()
-        self._say(f"answering with {self.session.assistant.model}", "dim")
+        model = self.session.assistant.model
+        self._say(f"answering with {model}. {describe_destination(model, None)}", "dim")
 
     def _export_chat(self, argument: str) -> None:
         if self.session.chat is None:
@@ -323,10 +325,8 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     session.assistant.current.tell = terminal.news.append
     _show_progress_below(prompt, session.assistant.current)
-    console.print(
-        to_plain_text(session.assistant.source, "bold"),
-        to_plain_text(" /help for help, Ctrl-D to leave", "dim"),
-    )
+    header = f" /help for help, Ctrl-D to leave. {describe_destination(session.assistant.model, None)}"
+    console.print(to_plain_text(session.assistant.source, "bold"), to_plain_text(header, "dim"))
     for turn in session.turns:
         console.print(
             to_plain_text(f"> {turn.utterance}", "dim"),

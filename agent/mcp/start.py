@@ -68,9 +68,9 @@ def serve_on_port(request: LibraryRequest, port: int, on_start: Callable[[str, s
     """
     with closing(Library(request)) as library:
         server = load_server(library)
-        from agent.mcp.http import run_on_port
+        from agent.mcp.http import choose_token, run_on_port
 
-        run_on_port(server, port, on_start)
+        run_on_port(server, port, choose_token(incognito=request.incognito), on_start)
 
 
 def load_server(library: Library) -> "Server[Any]":

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -27,7 +27,7 @@ from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pie
 from agent.chat.session import Assistant, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.serve.earlier_messages import to_turns
-from agent.serve.request_queue import BusyError, QueuedQuestion, RequestQueue
+from agent.serve.request_queue import RETRY_SECONDS, BusyError, QueuedQuestion, RequestQueue
 from schemas.errors import ConvagentError, UsageError
 from schemas.records import Message, Turn, TurnResult
 
@@ -107,18 +107,46 @@ class Completions:
 
     async def complete(self, request: Request) -> Response:
         """An answer, whole or as server-sent events."""
-        parsed = _parse_request(await request.body())
+        parsed, user = _parse_request(await request.body()), request.state.user
         *history, last = _join_messages(parsed.messages)
         turn, begin = Turn("v1", check_utterance(last.text)), self.assistant.initial_scope
         turns = to_turns(history, self.assistant.collection, begin)
         scope = turns[-1].scope if turns else begin
-        statements = await run_in_threadpool(self.store.list_statements)
-        job = self.queue.submit(lambda observer: self.assistant.respond(turn, turns, statements, observer, scope))
+        statements = await run_in_threadpool(self.store.for_user(user).list_statements)
+        job = self.queue.submit(lambda observer: self.assistant.respond(turn, turns, statements, observer, scope), user)
         reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
         if parsed.stream:
             usage = parsed.stream_options is not None and parsed.stream_options.include_usage
-            return StreamingResponse(_stream_events(reply, job, usage=usage), media_type="text/event-stream")
-        return JSONResponse(reply.make_completion(await asyncio.wrap_future(job.future), job))
+            return StreamingResponse(self._stream_events(reply, job, usage=usage), media_type="text/event-stream")
+        return JSONResponse(reply.make_completion(await _wait_for_answer(request, job), job))
+
+    async def _stream_events(
+        self, reply: "_Reply", job: QueuedQuestion[ChatTurn], *, usage: bool
+    ) -> AsyncIterator[str]:
+        """An answer sentence by sentence, then its citations. Where the client goes away, the answer is cancelled.
+
+        What is written is sent as soon as it was checked. All other answers are there at once.
+        """
+        try:
+            yield _format_event(reply.make_chunk({"role": "assistant", "content": ""}))
+            sent = 0
+            async for pieces in _follow_answer(job):
+                for piece in pieces[sent:]:
+                    yield _format_event(reply.make_chunk({"content": piece}))
+                if not pieces[sent:]:
+                    yield f": {self.queue.count_before(job)} before you\n\n"
+                sent = len(pieces)
+            turn = job.future.result()
+            for piece in to_markdown_pieces(turn)[sent:]:
+                yield _format_event(reply.make_chunk({"content": piece}))
+            yield _format_event(reply.make_chunk({}, "stop") | {"citations": _list_citations(turn.answered)})
+            if usage:
+                yield _format_event(reply.make_usage_chunk(job))
+            yield "data: [DONE]\n\n"
+        except Exception as error:
+            yield _format_event(_to_request_error(error).body)
+        finally:
+            job.cancel()
 
 
 _MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
@@ -127,7 +155,27 @@ _MODEL = {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
 def error_response(_request: Request, error: Exception) -> Response:
     """An error in OpenAI's form."""
     problem = _to_request_error(error)
-    return JSONResponse(problem.body, problem.status)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if isinstance(error, BusyError) else None
+    return JSONResponse(problem.body, problem.status, headers)
+
+
+async def _wait_for_answer(request: Request, job: QueuedQuestion[ChatTurn]) -> ChatTurn:
+    """The answer; it is cancelled where the client goes away first (`ClientDisconnect`). Raises what it raised."""
+    leaving, answer = asyncio.ensure_future(_wait_for_disconnect(request)), asyncio.wrap_future(job.future)
+    try:
+        await asyncio.wait((answer, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise ClientDisconnect
+        return answer.result()
+    finally:
+        leaving.cancel()
+        answer.cancel()  # nobody hears what it raises from now on
+        job.cancel()
+
+
+async def _wait_for_disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _to_request_error(error: Exception) -> RequestError:
@@ -135,6 +183,8 @@ def _to_request_error(error: Exception) -> RequestError:
         return error
     if isinstance(error, HTTPException):
         return RequestError(error.status_code, error.detail)
+    if isinstance(error, ClientDisconnect):
+        return RequestError(499, "the client went away")
     if isinstance(error, UsageError):
         return RequestError(400, error.what, param="messages")
     if isinstance(error, BusyError):
@@ -152,7 +202,7 @@ def _parse_request(body: bytes) -> CompletionRequest:
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
         raise RequestError(400, str(error), param=path.strip(".`") or _missing_field(what)) from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:  # of msgspec too; deep nesting, no UTF-8, numbers without end
         raise RequestError(400, f"the request is not JSON ({error})") from error
     _check_model(parsed.model)
     if parsed.n not in (None, 1):
@@ -231,33 +281,6 @@ def _list_citations(answered: TurnResult) -> list[dict[str, Any]]:
     ]
 
 
-async def _stream_events(reply: _Reply, job: QueuedQuestion[ChatTurn], *, usage: bool) -> AsyncIterator[str]:
-    """An answer sentence by sentence, then its citations. Where the client goes away, the answer is cancelled.
-
-    What is written is sent as soon as it was checked. All other answers are there at once.
-    """
-    try:
-        yield _format_event(reply.make_chunk({"role": "assistant", "content": ""}))
-        sent = 0
-        async for pieces in _follow_answer(job):
-            for piece in pieces[sent:]:
-                yield _format_event(reply.make_chunk({"content": piece}))
-            if not pieces[sent:]:
-                yield ": still at it\n\n"
-            sent = len(pieces)
-        turn = job.future.result()
-        for piece in to_markdown_pieces(turn)[sent:]:
-            yield _format_event(reply.make_chunk({"content": piece}))
-        yield _format_event(reply.make_chunk({}, "stop") | {"citations": _list_citations(turn.answered)})
-        if usage:
-            yield _format_event(reply.make_usage_chunk(job))
-        yield "data: [DONE]\n\n"
-    except Exception as error:
-        yield _format_event(_to_request_error(error).body)
-    finally:
-        job.cancel()
-
-
 async def _follow_answer(job: QueuedQuestion[ChatTurn]) -> AsyncIterator[list[str]]:
     """The pieces of an answer so far, each time that there are more, and every few seconds, until it is done.
 
@@ -265,12 +288,15 @@ async def _follow_answer(job: QueuedQuestion[ChatTurn]) -> AsyncIterator[list[st
     """
     waiting = asyncio.wrap_future(job.future)
     last, since = list[str](), time.monotonic()
-    while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
-        pieces = separate_pieces(mark_in_markdown(job.response))
-        if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
-            last, since = pieces, time.monotonic()
-            yield pieces
-    waiting.result()
+    try:
+        while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
+            pieces = separate_pieces(mark_in_markdown(job.response))
+            if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
+                last, since = pieces, time.monotonic()
+                yield pieces
+        waiting.result()
+    finally:
+        waiting.cancel()  # nobody hears what it raises from now on
 
 
 def _format_event(data: Mapping[str, Any]) -> str:

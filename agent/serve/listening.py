@@ -1,10 +1,34 @@
-"""Where the server listens: its socket, its address, and who can reach it."""
+"""Where the server listens: its socket, its address and names, and who can reach it."""
 
 import errno
+import re
 import socket
-from ipaddress import ip_address
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from schemas.errors import RunError
+from schemas.addresses import is_loopback
+from schemas.errors import RunError, UsageError
+
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
+_PORTS = {"http": 80, "https": 443}
+OPEN = "--no-token: whoever reaches this port, any other user of this machine included, can ask, read and delete"
+READABLE = "without TLS whoever is on the way can read tokens, questions and answers; see --public-url"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStart:
+    """What is told when the server listens."""
+
+    address: str  # of the pages, as people reach them; with the slash at its end
+    listens: str  # the address that is listened on
+    token: str  # for the address; empty where there is none, or each user has one
+    destination: str  # where questions, passages and statements go
+    warnings: tuple[str, ...]
+
+    @property
+    def address_with_token(self) -> str:
+        return f"{self.address}?token={self.token}" if self.token else self.address
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -28,9 +52,33 @@ def to_url(host: str, listening: socket.socket) -> str:
     return f"http://{name}:{listening.getsockname()[1]}/"
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+def read_public_origin(url: str) -> str:
+    """The origin of the address under which a proxy shows the pages. Raises `UsageError` for what is none."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
     except ValueError:
-        return False
+        host, port = "", None
+    if parts_are_wrong := not host or parts.scheme not in _PORTS or "@" in parts.netloc:
+        what = "is no address of a server"
+    elif parts_are_wrong := bool(parts.path.strip("/") or parts.query or parts.fragment):
+        what = "has a path: the pages stand at the root of their host"
+    if parts_are_wrong:
+        raise UsageError(f"--public-url {what}", where=url, remedy="Such as: https://ask.example.org")
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, _PORTS[parts.scheme]) else "")
+
+
+def list_names(host: str, public_origin: str, allowed: Sequence[str]) -> frozenset[str]:
+    """The names under which the server may be asked for. Raises `UsageError` for one that cannot be one."""
+    for name in allowed:
+        if not _NAME.fullmatch(name.lower()):
+            raise UsageError(f"--allow-host: {name!r} is no name of a host", remedy="Such as: ask.example.org")
+    public = urlsplit(public_origin).hostname or ""
+    return frozenset(name.lower() for name in (host, public, *allowed) if name)
+
+
+def list_warnings(host: str, public_origin: str, *, needs_token: bool) -> tuple[str, ...]:
+    """What the person who starts the server should know about who can reach it."""
+    is_readable = not is_loopback(host) and not public_origin.startswith("https:")
+    return tuple(warning for warning, holds in ((OPEN, not needs_token), (READABLE, is_readable)) if holds)

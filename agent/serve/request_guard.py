@@ -1,15 +1,24 @@
-"""What every request has to pass, before anything reads it: whose it is, and how large it is."""
+"""What every request has to pass before anything reads it: to whom it is, from which site, whose it is, how large.
 
+It stands around any ASGI application. Who asks is `scope["state"]["user"]` inside ("" where there is only one person).
+"""
+
+import asyncio
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent.serve.request_limits import RequestLimit
+from agent.serve.sign_in import CHALLENGE, SignIn
+
 LARGEST = 256_000  # bytes of a request's body
+BODY_SECONDS = 15.0  # for a body to arrive
 SAFE = ("GET", "HEAD")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
@@ -23,11 +32,23 @@ HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
+class GuardPolicy:
+    """Whom a guard lets in."""
+
+    sign_in: SignIn
+    names: frozenset[str] = frozenset()  # of this server, beside `localhost` and addresses
+    public_origin: str = ""  # such as https://ask.example.org, where a proxy stands before it
+    limit: RequestLimit = field(default_factory=RequestLimit)
+    open_paths: frozenset[str] = frozenset({"/health", "/sign-in"})  # that need no token
+    api_paths: tuple[str, ...] = ("/v1",)  # whose errors are JSON, in OpenAI's form
+
+
+@dataclass(frozen=True, slots=True)
 class RequestGuard:
-    """Turns away what another site sends through the person's browser, and what is too large; names the policy."""
+    """Turns away what another site sends through the person's browser, who shows no token, and what is too large."""
 
     app: ASGIApp
-    host: str  # the name or address that is listened on
+    policy: GuardPolicy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -36,31 +57,81 @@ class RequestGuard:
 
         async def with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        headers = Headers(scope=scope)
         try:
-            body = await _read_body(receive)
+            read = self._turn_away(scope) or self._identify(scope) or await self._read_body(scope, receive)
         except ClientDisconnect:  # half a request is none
             return
-        if not _is_ours(headers.get("host", ""), self.host):
-            refusal = _refuse(scope, 421, "this server has no such name (its Host is that of another site)")
-        elif scope["method"] not in SAFE and _is_cross_site(headers):
-            refusal = _refuse(scope, 403, "this request came from another site")
-        elif body is None:
-            refusal = _refuse(scope, 413, f"the request is larger than {LARGEST // 1000} kB")
+        if isinstance(read, Response):
+            await read(scope, receive, with_policy)
         else:
-            await self.app(scope, _replay_body(body, receive), with_policy)
-            return
-        await refusal(scope, receive, with_policy)
+            await self.app(scope, _replay_body(read, receive), with_policy)
+
+    def _turn_away(self, scope: Scope) -> Response | None:
+        """The refusal of what is for another server, or from another site."""
+        headers = Headers(scope=scope)
+        if not _is_ours(headers.get("host", ""), self.policy.names):
+            return self._refuse(scope, 421, "this server has no such name (--allow-host adds one)")
+        if scope["method"] not in SAFE and self._is_cross_site(headers):
+            return self._refuse(scope, 403, "this request came from another site")
+        return None
+
+    def _identify(self, scope: Scope) -> Response | None:
+        """Note whose request it is, or give the reply to a token in an address, to none, or to too many requests."""
+        request, sign_in = Request(scope), self.policy.sign_in
+        if not self._is_api(scope) and (exchanged := sign_in.exchange_address(request)):
+            return exchanged
+        user = sign_in.access.find_user(sign_in.read_token(request))
+        if user is None and scope["path"] not in self.policy.open_paths:
+            if not self._is_api(scope):
+                return sign_in.ask_for_token(request)
+            remedy = "as `Authorization: Bearer TOKEN` (the API key of OpenAI's clients)"
+            what = f"the token of this server is needed, {remedy}"
+            return self._refuse(scope, 401, what, headers=CHALLENGE, code="invalid_api_key")
+        scope.setdefault("state", {})["user"] = user or ""
+        if user is not None and (seconds := self.policy.limit.count_request(user)):
+            headers = {"Retry-After": str(seconds)}
+            return self._refuse(scope, 429, "too many requests", headers=headers, code="rate_limit_exceeded")
+        return None
+
+    def _is_cross_site(self, headers: Headers) -> bool:
+        """By what browsers say of a request; other clients say neither and are nobody's cat's-paw."""
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        own = (None, f"http://{headers['host']}", self.policy.public_origin or None)
+        return site not in (None, "same-origin", "none") or origin not in own
+
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes | Response:
+        """The whole body, or the refusal of one that is too large or too slow. Raises `ClientDisconnect`."""
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _collect_body(receive)
+        except TimeoutError:
+            return self._refuse(scope, 408, "the request took too long", headers={"Connection": "close"})
+        if body is None:
+            return self._refuse(scope, 413, f"the request is larger than {LARGEST // 1000} kB")
+        return body
+
+    def _is_api(self, scope: Scope) -> bool:
+        return any(scope["path"] == path or scope["path"].startswith(f"{path}/") for path in self.policy.api_paths)
+
+    def _refuse(
+        self, scope: Scope, status: int, what: str, *, headers: Mapping[str, str] | None = None, code: str | None = None
+    ) -> Response:
+        if not self._is_api(scope):
+            return PlainTextResponse(f"convagent: {what}\n", status, headers)
+        problem = {"message": what, "type": "invalid_request_error", "param": None, "code": code}
+        return JSONResponse({"error": problem}, status, headers)
 
 
-def _is_ours(host: str, bound: str) -> bool:
-    """Whether a Host header names this machine. DNS rebinding needs a name of the attacker's, so addresses may pass."""
+def _is_ours(host: str, names: frozenset[str]) -> bool:
+    """Whether a Host header names this server. DNS rebinding needs a name of the attacker's, so addresses may pass."""
     found = _HOST.fullmatch(host.lower())
     name = found[1].strip("[]") if found else ""
-    return name in ("localhost", bound.lower()) or _is_address(name)
+    return name == "localhost" or name in names or _is_address(name)
 
 
 def _is_address(name: str) -> bool:
@@ -70,13 +141,7 @@ def _is_address(name: str) -> bool:
         return False
 
 
-def _is_cross_site(headers: Headers) -> bool:
-    """By what browsers say of a request; other clients say neither and are nobody's cat's-paw."""
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    return site not in (None, "same-origin", "none") or origin not in (None, f"http://{headers['host']}")
-
-
-async def _read_body(receive: Receive) -> bytes | None:
+async def _collect_body(receive: Receive) -> bytes | None:
     """The whole body; None where it is too large. Raises `ClientDisconnect` where it breaks off."""
     body = b""
     while len(body) <= LARGEST:
@@ -99,10 +164,3 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return replay
-
-
-def _refuse(scope: Scope, status: int, what: str) -> Response:
-    if scope["path"].startswith("/v1/"):
-        problem = {"message": what, "type": "invalid_request_error", "param": None, "code": None}
-        return JSONResponse({"error": problem}, status)
-    return PlainTextResponse(f"convagent: {what}\n", status)

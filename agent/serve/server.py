@@ -1,18 +1,25 @@
 """`convagent serve`: opens index, model and store, serves pages and `/v1`, and ends cleanly."""
 
+import asyncio
+import logging
 import math
+import os
+import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.opening import begin_to_open_models
@@ -21,19 +28,30 @@ from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
+from agent.models.destinations import describe_destination
+from agent.serve.access_log import AccessLog, check_log
 from agent.serve.completions import Completions, RequestError, error_response
-from agent.serve.listening import open_socket, to_url
-from agent.serve.pages import HERE, Pages
-from agent.serve.request_guard import RequestGuard
+from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
+from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
+from agent.serve.pages import Pages
+from agent.serve.rendering import HERE
+from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
-from schemas.errors import ConvagentError
+from agent.serve.sign_in import SignIn, make_cookie_name
+from agent.serve.tokens import find_own_token, hash_token, make_token
+from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
+from indexes.storage.directories import find_data_directory
+from schemas.addresses import is_loopback
+from schemas.errors import ConvagentError, UsageError
 
 SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
+BACKLOG = 512  # connections that wait to be taken
+log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """What is served, and where."""
+    """What is served, where, and to whom."""
 
     source: Path  # an index, or a folder of documents
     model: str
@@ -43,13 +61,25 @@ class ServerRequest:
     incognito: bool = False
     only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
     follow_links: bool = False  # also those that lead out of the folder
+    needs_token: bool = True
+    new_token: bool = False
+    users: Path | None = None  # a file of users, in place of the one token
+    allowed_hosts: tuple[str, ...] = ()  # further names of this server
+    public_url: str = ""  # under which a proxy shows it
+    access_log: Path | None = None
 
 
-def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
-    """Answer until Ctrl-C or SIGTERM; `on_start` is called with the address as soon as the server listens.
+def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
+    """Answer until Ctrl-C or SIGTERM; `on_start` is called as soon as the server listens.
 
-    Raises `RunError` where the port is taken, and what opening index, model and store raises.
+    Raises `UsageError` for what cannot be meant, `RunError` where the port is taken, and what opening users, index,
+    model and store raises.
     """
+    origin = read_public_origin(request.public_url) if request.public_url else ""
+    names = list_names(request.host, origin, request.allowed_hosts)
+    access, token = open_access(request)
+    if request.access_log:
+        check_log(request.access_log)
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
         models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
         seconds = math.inf if request.only else READING_SECONDS
@@ -59,42 +89,121 @@ def serve(request: ServerRequest, on_start: Callable[[str], object]) -> None:
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
-        pages = Pages(assistant, store, queue, request.incognito)
-        server = uvicorn.Server(_configure_uvicorn(make_app(pages, request.host)))
+        shown = origin or to_url(request.host, listening).rstrip("/")
+        start = _describe_start(request, shown, to_url(request.host, listening), token)
+        pages = Pages(assistant, store, queue, request.incognito, start.destination)
+        app = _guard_app(pages, request, GuardPolicy(_make_sign_in(access, shown, listening), names, origin))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching, make_vectors_meanwhile(current, embedder), passed_on:
-            on_start(to_url(request.host, listening))
-            server.run(sockets=[listening])
+            on_start(start)
+            run_server(app, listening)
+    if queue.is_hanging():
+        _leave_at_once()
 
 
-def make_app(pages: Pages, host: str) -> RequestGuard:
+def _describe_start(request: ServerRequest, shown: str, listens: str, token: str) -> ServerStart:
+    """What is told of a server that is shown under one address and listens on another."""
+    is_shared = bool(request.public_url) or not is_loopback(request.host)
+    destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
+    warnings = list_warnings(request.host, shown if request.public_url else "", needs_token=request.needs_token)
+    return ServerStart(f"{shown}/", listens, token, destination, warnings)
+
+
+def _make_sign_in(access: Access, shown: str, listening: socket.socket) -> SignIn:
+    is_secure = shown.startswith("https:")
+    return SignIn(access, make_cookie_name(listening.getsockname()[1], is_secure=is_secure), is_secure)
+
+
+def _guard_app(pages: Pages, request: ServerRequest, policy: GuardPolicy) -> ASGIApp:
+    """All that is served, behind the guard, and noted where that is asked for."""
+    app = make_app(pages, policy)
+    return AccessLog(app, request.access_log) if request.access_log else app
+
+
+def open_access(request: ServerRequest) -> tuple[Access, str]:
+    """Who may ask, and the token to print, if there is one.
+
+    Raises `UsageError` for flags that exclude each other, and what `find_own_token` and `read_users` raise.
+    """
+    if request.users and not request.needs_token:
+        raise UsageError("--users and --no-token exclude each other", remedy="Leave one of the two out.")
+    if request.new_token and (request.users or not request.needs_token):
+        remedy = "`convagent users add NAME --new-token` gives a user another one."
+        raise UsageError("--new-token is for a server with one token", remedy=remedy)
+    if request.users:
+        return UserAccess(request.users), ""
+    if not request.needs_token:
+        return OpenAccess(), ""
+    path = find_data_directory() / "serve-token"
+    token = make_token() if request.incognito else find_own_token(path, anew=request.new_token)
+    return TokenAccess(hash_token(token)), token
+
+
+def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
     completions = Completions(pages.assistant, pages.store, pages.queue)
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
+    health = Route("/health", show_health)
 
     def respond_to_error(request: Request, error: Exception) -> Response:
         if request.url.path.startswith("/v1/"):
             return error_response(request, error)
         return pages.show_error(request, error)
 
+    handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
-        routes=[*pages.routes(), *completions.routes(), static],
-        exception_handlers=dict.fromkeys((ConvagentError, RequestError, HTTPException, Exception), respond_to_error),
+        routes=[*pages.routes(), *completions.routes(), *policy.sign_in.routes(), health, static],
+        exception_handlers=dict.fromkeys(handled, respond_to_error),
     )
-    return RequestGuard(app, host)  # around all of it, so that error pages have its headers too
+    return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too
 
 
-def _configure_uvicorn(app: RequestGuard) -> uvicorn.Config:
+async def show_health(_request: Request) -> Response:
+    """That the server answers, and nothing else."""
+    return JSONResponse({"status": "ok"})
+
+
+def run_server(app: ASGIApp, listening: socket.socket) -> None:
+    """Serve an application on a socket until Ctrl-C or SIGTERM."""
+    server = uvicorn.Server(_configure_uvicorn(app))
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(_report_loop_error)
+        await server.serve(sockets=[listening])
+
+    asyncio.run(run())
+
+
+def _configure_uvicorn(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="h11",
+        http=LimitedConnection,
+        loop="asyncio",
         ws="none",
         lifespan="off",
         log_config=None,
         log_level="critical",  # errors are shown by the pages and by /v1
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=False,  # nothing here depends on what a proxy says
+        backlog=BACKLOG,
+        limit_concurrency=count_allowed_connections(),
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
+
+
+def _report_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What no request sees, in a line, such as a connection that could not be taken."""
+    error = context.get("exception")
+    log.warning("%s%s", context.get("message", "failed"), f" ({error})" if error else "", exc_info=None)
+
+
+def _leave_at_once() -> None:
+    """End the process although an answer hangs: its thread waits for a server, or computes, and heeds nothing."""
+    log.info("an answer in hand was left unfinished")
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

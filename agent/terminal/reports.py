@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.validation import Verdict
+    from agent.serve.listening import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
     from indexes.corpora.corpus import Corpus
     from indexes.index_builder import BuildReport
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from indexes.passage_index import PassageIndex
     from schemas.records import Hit, Passage, Problem
 
+OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
 
 
@@ -268,18 +270,51 @@ def report_mcp_start(url: str, token: str) -> None:
     typer.echo(f"convagent: listening at {url}; Ctrl-C ends it\nAuthorization: Bearer {token}", err=True)
 
 
-def report_server_start(*, open_browser: bool) -> "Callable[[str], None]":
-    """A function to call with the server's address once it listens: it logs the address, and who can reach it."""
+def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]":
+    """A function to call once the server listens: it logs the address, where what is asked goes, and who can reach it.
 
-    def on_start(address: str) -> None:
-        from urllib.parse import urlsplit
+    The browser is not given the address, which other users would see among the processes, but a file that leads there.
+    """
 
-        from agent.serve.listening import is_loopback
-
-        log.info("convagent answers at %s (Ctrl-C ends it)", address)
-        if not is_loopback(urlsplit(address).hostname or ""):
-            log.warning("whoever reaches this address can ask, and read and delete what is kept: there is no password")
+    def on_start(start: "ServerStart") -> None:
+        log.info("convagent answers at %s (Ctrl-C ends it). %s", start.address_with_token, start.destination)
+        if start.listens != start.address:
+            log.info("it listens on %s (a proxy shows it at the address above)", start.listens)
+        for warning in start.warnings:
+            log.warning("%s", warning)
         if open_browser:
-            typer.launch(address)
+            typer.launch(write_redirection(start.address_with_token) if start.token else start.address)
 
     return on_start
+
+
+def write_redirection(address: str) -> str:
+    """A page for this user alone that leads to an address, gone at the end; where it is."""
+    import atexit
+    import os
+    import tempfile
+    import threading
+
+    descriptor, name = tempfile.mkstemp(suffix=".html", prefix="convagent-")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Go on</a>'
+        )
+    gone = threading.Timer(OPENING_SECONDS, Path(name).unlink, (True,))  # also where the process is killed later
+    gone.daemon = True
+    gone.start()
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return Path(name).as_uri()
+
+
+def show_new_user(name: str, token: str, path: Path) -> None:
+    """The token of a new user, which is shown this once; what to do with it."""
+    log.info("%s: %s may ask. The token is shown this once; only a hash of it is kept:", path, name)
+    typer.echo(token)
+    log.info("Opened once with ?token=TOKEN at the end of the server's address, it signs a browser in.")
+
+
+def show_users(names: "Sequence[str]") -> None:
+    """The names of users, one a line."""
+    for name in names:
+        typer.echo(name)

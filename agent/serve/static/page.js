@@ -41,7 +41,7 @@ document.addEventListener("click", (event) => {
   const cite = event.target.closest("a.cite");
   if (event.target.closest("#theme")) switchTheme();
   else if (event.target.closest("#menu")) switchDrawer();
-  else if (cite) {
+  else if (cite && document.getElementById(cite.hash.slice(1))) {
     event.preventDefault();
     openSource(cite.hash.slice(1));
   }

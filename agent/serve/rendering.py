@@ -1,0 +1,106 @@
+"""Templates and responses of the pages. The templates escape what they are given, and nothing else writes HTML."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import parse_qsl
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from agent.chat.cancellation import AnswerCancelledError
+from agent.chat.citations import shown_sources
+from agent.chat.export import mark_sentences
+from agent.chat.selection.dated_items import describe_date
+from agent.chat.small_talk import ANSWERED
+from agent.serve.request_queue import RETRY_SECONDS, BusyError
+from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
+
+HERE = Path(__file__).parent
+SOURCES_SHOWN = 10  # of an answer at once
+NOT_KEPT = {"Cache-Control": "no-store"}
+
+
+def render_page(
+    template: str, values: Mapping[str, object], status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
+) -> Response:
+    """A template with its values, as a response that no cache keeps."""
+    return HTMLResponse(TEMPLATES.get_template(template).render(values), status, {**NOT_KEPT, **headers})
+
+
+def make_download(content: bytes, kind: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', **NOT_KEPT}
+    return Response(content, media_type=kind, headers=headers)
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form; what is no UTF-8 is replaced."""
+    body = (await request.body()).decode("utf-8", "replace")
+    return dict(parse_qsl(body, keep_blank_values=True))
+
+
+def read_number(text: str) -> int | None:
+    """A number that a form or a query has; None for anything else, and for one beyond all bounds."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def explain_error(error: BaseException) -> str:
+    """An error in plain words."""
+    if isinstance(error, HTTPException):
+        return "There is no such page." if error.status_code == 404 else f"{error.detail}."
+    if not isinstance(error, ConvagentError):
+        return f"Something failed inside convagent ({type(error).__name__}: {error})."
+    what = f"{error.where}: {error.what}" if error.where else f"{error.what[0].upper()}{error.what[1:]}"
+    return f"{what}. {'' if isinstance(error, MissingError) else error.remedy}".strip()
+
+
+def choose_status(problem: BaseException | None) -> int:
+    """The status of a page that tells of a problem."""
+    if problem is None or isinstance(problem, AnswerCancelledError):
+        return 200
+    if isinstance(problem, HTTPException):
+        return problem.status_code
+    if isinstance(problem, BusyError):
+        return 503
+    return 404 if isinstance(problem, MissingError) else 400 if isinstance(problem, UsageError) else 500
+
+
+def choose_headers(problem: BaseException | None) -> dict[str, str]:
+    """What such a page's headers add."""
+    return {"Retry-After": str(RETRY_SECONDS)} if isinstance(problem, BusyError) else {}
+
+
+def format_day(started: str) -> str:
+    """The local day of a stored moment (ISO 8601)."""
+    return f"{datetime.fromisoformat(started).astimezone():%d %B %Y}".lstrip("0")
+
+
+def shorten_source(source: str) -> str:
+    """The name of a folder or index, without the folders that it is in."""
+    return ", ".join(Path(path).name for path in source.split(", "))
+
+
+def is_web_address(url: str) -> bool:
+    """Whether an address of a passage may be linked: `javascript:` and the like may not."""
+    return url.startswith(("http://", "https://"))
+
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.globals.update(
+    ANSWERED=ANSWERED,
+    SOURCES_SHOWN=SOURCES_SHOWN,
+    describe_date=describe_date,
+    shown_sources=shown_sources,
+    is_web_address=is_web_address,
+    mark_sentences=mark_sentences,
+)
+TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)

@@ -1,0 +1,149 @@
+"""Who may ask: whoever has the token of this start, the users of a file, or anybody.
+
+The file is a JSON object of names and hashed tokens, `{"ana": "sha256:..."}`, as `convagent users add` writes it. It is
+read again when it changes, so that a user who is added or removed needs no new start.
+"""
+
+import logging
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import msgspec
+
+from agent.serve.tokens import OTHERS, hash_token, is_token_of, make_token
+from indexes.storage.directories import find_data_directory
+from indexes.storage.files import read_bytes, write_atomically
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
+
+PERSON = ""  # the user where there is only one: the person whose machine it is
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
+_Hash = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
+log = logging.getLogger("convagent")
+
+
+class Access(Protocol):
+    """Says whose a token is."""
+
+    @property
+    def is_for_several(self) -> bool:
+        """Whether there are users with names."""
+
+    def find_user(self, token: str) -> str | None:
+        """The user with that token (of a request without one: ""); None where it is nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAccess:
+    """Anybody may ask (`--no-token`)."""
+
+    is_for_several = False
+
+    def find_user(self, _token: str) -> str | None:
+        return PERSON
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAccess:
+    """Whoever has the one token may ask."""
+
+    kept: str  # its hash
+    is_for_several = False
+
+    def find_user(self, token: str) -> str | None:
+        return PERSON if is_token_of(token, self.kept) else None
+
+
+@dataclass(slots=True)
+class UserAccess:
+    """The users of a file may ask. Raises what `read_users` raises at first; later the last good state holds."""
+
+    path: Path
+    is_for_several = True
+    users: dict[str, str] = field(init=False)
+    state: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state, self.users = self._look(), read_users(self.path)
+
+    def find_user(self, token: str) -> str | None:
+        self._update()
+        found = [name for name, kept in self.users.items() if is_token_of(token, kept)]  # all are compared
+        return found[0] if found else None
+
+    def _update(self) -> None:
+        state = self._look()
+        if state == self.state:
+            return
+        self.state = state
+        try:
+            self.users = read_users(self.path)
+        except ConvagentError as error:
+            log.warning("%s\n  Until this is mended, the users are those of before.", error)
+
+    def _look(self) -> tuple[int, ...]:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return ()
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def find_user_file(path: Path | None) -> Path:
+    """The file that is named, or else that of the data directory."""
+    return path or find_data_directory() / "users.json"
+
+
+def read_users(path: Path) -> dict[str, str]:
+    """The users of a file and the hashes of their tokens. Raises `MissingError` or `InvalidInputError`."""
+    try:
+        data = read_bytes(path)
+    except MissingError as error:
+        remedy = f"Make it: convagent users add NAME --file {path}"
+        raise MissingError(error.what, where=error.where, remedy=remedy) from error
+    try:
+        users = msgspec.json.decode(data, type=dict[str, _Hash])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInputError(f"is no file of users ({error})", where=str(path)) from error
+    for name in users:
+        _check_name(name, str(path))
+    return users
+
+
+def add_user(path: Path, name: str, *, anew: bool) -> str:
+    """Add a user; the token, which is nowhere kept. `anew` gives one who is there another token.
+
+    Raises `UsageError` for a name that is none, or is there already, and what reading and writing the file raises.
+    """
+    _check_name(name)
+    users = read_users(path) if path.exists() else {}
+    if name in users and not anew:
+        raise UsageError(f"{name} is a user already", where=str(path), remedy="--new-token gives another token.")
+    token = make_token()
+    _write_users(path, users | {name: hash_token(token)})
+    return token
+
+
+def remove_user(path: Path, name: str) -> None:
+    """Remove a user, whose token is worth nothing from then on. Raises `MissingError` where there is none."""
+    users = read_users(path)
+    if name not in users:
+        raise MissingError(f"there is no user {name!r}", where=str(path))
+    _write_users(path, {other: kept for other, kept in users.items() if other != name})
+
+
+def _write_users(path: Path, users: dict[str, str]) -> None:
+    before = os.umask(OTHERS)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, [msgspec.json.format(msgspec.json.encode(users)), b"\n"])
+    finally:
+        os.umask(before)
+
+
+def _check_name(name: str, where: str = "") -> None:
+    if not _NAME.fullmatch(name):
+        remedy = "A name has small letters, digits, '.', '_' and '-', at most 32."
+        raise UsageError(f"{name!r} is no name of a user", where=where, remedy=remedy)

@@ -1,0 +1,394 @@
+"""What clients may cost the server: those that leave, trickle, idle, crowd or send what nobody can read."""
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from agent.chat.observer import Observer
+from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
+from agent.serve.request_limits import RequestLimit
+from agent.serve.request_queue import MAX_WAITING, MAX_WAITING_OF_USER, BusyError, RequestQueue
+from indexes.passage_index import PassageIndex
+from tests.conftest import PATIENCE
+from tests.serving import Server, serving
+from tests.stand_in import WORKING, StandIn, standing_in
+
+ARGUMENTS = ("--model", "none", "--embedder", "none", "--incognito")
+SHADE = "Which plants grow well in pots on a shady balcony?"
+ASKED: dict[str, Any] = {"model": "convagent", "messages": [{"role": "user", "content": SHADE}]}
+SOON = 60.0  # seconds that are many times what it takes, and far from a minute's time-out
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator[Server]:
+    with serving(example_index.directory, tmp_path_factory.mktemp("data"), *ARGUMENTS) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with server.open_client() as opened:
+        yield opened
+
+
+def connect(server: Server) -> socket.socket:
+    url = httpx.URL(server.address)
+    return socket.create_connection((url.host, url.port or 80), timeout=PATIENCE)
+
+
+def write_head(server: Server, line: str, *more: str) -> bytes:
+    """The head of a request of somebody who has the token."""
+    host = httpx.URL(server.address).netloc.decode()
+    lines = [line, f"Host: {host}", f"Authorization: Bearer {server.token}", *more, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What comes until the server closes the connection."""
+    pieces = []
+    while True:
+        try:
+            piece = connection.recv(65536)
+        except ConnectionResetError:
+            break
+        if not piece:
+            break
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+# Bodies that nobody can read
+
+BODIES = [
+    ("deep", b'{"model": "convagent", "messages": [], "tools": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 400),
+    ("deep objects", b'{"a":' * 40_000 + b"1" + b"}" * 40_000, 400),
+    ("no UTF-8", b'{"model": "convagent", "messages": [{"role": "user", "content": "\xff\xfe"}]}', 400),
+    ("UTF-16", json.dumps(ASKED).encode("utf-16"), 400),
+    ("half a character", b'{"model": "convagent", "messages": [{"role": "user", "content": "\\ud800"}]}', 400),
+    ("5,000 digits", b'{"model": "convagent", "n": ' + b"9" * 5000 + b"}", 400),
+    ("5,000 digits of anything", b'{"model": "convagent", "messages": [], "tools": [' + b"9" * 5000 + b"]}", 400),
+    ("a number beyond all bounds", b'{"model": "convagent", "n": 1e999999}', 400),
+    ("too large", b'{"model": "' + b"x" * 300_000 + b'"}', 413),
+    ("nothing", b"", 400),
+]
+
+
+@pytest.mark.parametrize(("body", "status"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+def test_a_body_that_cannot_be_read_is_an_error_of_the_protocol(body: bytes, status: int, client: httpx.Client) -> None:
+    refused = client.post("/v1/chat/completions", content=body)
+    assert (refused.status_code, refused.json()["error"]["type"]) == (status, "invalid_request_error")
+    if status == 400:
+        assert client.post("/statements", content=body).status_code < 500
+
+
+DIGITS = "9" * 5000
+PATHS = [f"/chats/{DIGITS}", f"/?from={DIGITS}", f"/?q={'a' * 5000}", "/?from=-1", "/?from=²", f"/asked/{DIGITS}"]
+PATHS += ["/chats/99999999999999999999", "/chats/999999999999999999", "/chats/٣", "/%ff%fe", "/?q=%ff", "/?q=%00"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:20])
+def test_numbers_and_bytes_of_an_address_are_harmless(path: str, client: httpx.Client) -> None:
+    assert client.get(path).status_code in (200, 404)
+
+
+FORMS = [{"question": "?", "chat": DIGITS}, {"question": "?", "chat": "²"}, {"question": "\x00"}, {"question": "�"}]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_numbers_and_bytes_of_a_form_are_harmless(form: dict[str, str], client: httpx.Client) -> None:
+    assert client.post("/ask", data=form).status_code in (200, 400, 404)
+    assert client.post("/statements", data={"text": "x" * 501, "back": f"/chats/{DIGITS}"}).status_code == 400
+
+
+RAW = [
+    b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    b"POST /ask HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3 + b"\x00garbage\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("data", RAW, ids=lambda data: repr(data[:30]))
+def test_what_is_no_http_is_refused(data: bytes, server: Server) -> None:
+    with closing(connect(server)) as connection:
+        connection.sendall(data)
+        assert read_all(connection).startswith(b"HTTP/1.1 4")
+
+
+def test_all_that_left_no_traceback_and_no_server_error(tmp_path: Path, example_index: PassageIndex) -> None:
+    with serving(example_index.directory, tmp_path, *ARGUMENTS, "--access-log", str(tmp_path / "log")) as running:
+        with running.open_client() as client:
+            for _name, body, status in BODIES:
+                assert client.post("/v1/chat/completions", content=body).status_code == status
+            for path in PATHS:
+                client.get(path)
+            for form in FORMS:
+                client.post("/ask", data=form)
+        for data in RAW:
+            with closing(connect(running)) as connection:
+                connection.sendall(data)
+                read_all(connection)
+        assert running.interrupt() == 0
+        assert running.count_tracebacks() == 0
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert {json.loads(line)["status"] // 100 for line in lines} <= {2, 3, 4}
+
+
+# Clients that leave, trickle and idle
+
+
+def test_a_client_that_leaves_without_streaming_leaves_the_queue(tmp_path: Path, example_index: PassageIndex) -> None:
+    """The model hangs with the first question; those behind it go, and their places are free."""
+    with (
+        standing_in() as address,
+        serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
+        ExitStack() as stack,
+    ):
+        StandIn.replies = [WORKING] * 100
+        head = write_head(running, "POST /v1/chat/completions HTTP/1.1", f"Content-Length: {len(json.dumps(ASKED))}")
+        waiting = [stack.enter_context(closing(connect(running))) for _ in range(MAX_WAITING_OF_USER)]
+        for connection in waiting:
+            connection.sendall(head + json.dumps(ASKED).encode())
+        client = stack.enter_context(running.open_client())
+        wait_until(lambda: is_busy(client))
+        for connection in waiting[1:]:
+            connection.close()
+        wait_until(lambda: not is_busy(client))
+
+
+def is_busy(client: httpx.Client) -> bool:
+    """Whether a question is turned away. One that is not, is left at once, and gives its place back."""
+    with client.stream("POST", "/v1/chat/completions", json=ASKED | {"stream": True}) as reply:
+        assert reply.status_code in (200, 503)
+        if reply.status_code == 503:
+            reply.read()
+            assert reply.headers["retry-after"].isdecimal()
+            assert reply.json()["error"]["code"] == "busy"
+        return reply.status_code == 503
+
+
+@pytest.mark.parametrize("signal", ["terminate", "interrupt"])
+def test_a_model_that_hangs_does_not_keep_the_server(signal: str, tmp_path: Path, example_index: PassageIndex) -> None:
+    with (
+        standing_in() as address,
+        serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
+        ThreadPoolExecutor(1) as pool,
+        running.open_client() as client,
+    ):
+        StandIn.replies = [WORKING] * 100
+        asking = pool.submit(client.post, "/v1/chat/completions", json=follow_up())
+        wait_until(lambda: bool(StandIn.asked))
+        if signal == "terminate":
+            running.process.terminate()
+            assert running.process.wait(SOON) == 0
+        else:
+            running.process.send_signal(2)
+            assert running.process.wait(SOON) == 0
+        assert asking.exception(PATIENCE) or asking.result().status_code >= 500
+        assert running.count_tracebacks() == 0
+
+
+def follow_up() -> dict[str, Any]:
+    """A question that the model is asked something about."""
+    said = [
+        {"role": "assistant", "content": "Hostas grow well in shade."},
+        {"role": "user", "content": "Which of them?"},
+    ]
+    return ASKED | {"messages": [*ASKED["messages"], *said]}
+
+
+def test_requests_that_do_not_come_to_an_end_are_ended(server: Server) -> None:
+    """Each begins and then says a byte now and again, or nothing at all."""
+    begun = time.monotonic()
+    openings = {
+        "nothing": b"",
+        "half a head": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
+        "half a body": write_head(server, "POST /ask HTTP/1.1", "Content-Length: 1000") + b"question=",
+        "half a body for /v1": write_head(server, "POST /v1/chat/completions HTTP/1.1", "Content-Length: 99") + b"{",
+        "a refused body": b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n",
+        "idle after a reply": write_head(server, "GET /health HTTP/1.1"),
+    }
+    with ExitStack() as stack, ThreadPoolExecutor(len(openings) * 2) as pool:
+        connections = {name: stack.enter_context(closing(connect(server))) for name in openings}
+        ended = threading.Event()
+        for name, opening in openings.items():
+            connections[name].sendall(opening)
+        for name in ("half a head", "half a body", "half a body for /v1", "a refused body"):
+            pool.submit(trickle, connections[name], ended)
+        replies = dict(zip(connections, pool.map(read_all, connections.values()), strict=True))
+        ended.set()
+    assert time.monotonic() - begun < max(REQUEST_SECONDS, KEEP_ALIVE_SECONDS) + SOON
+    statuses = {name: re.findall(rb"HTTP/1.1 (\d+)", reply) for name, reply in replies.items()}
+    assert statuses == {
+        "nothing": [],
+        "half a head": [b"408"],
+        "half a body": [b"408"],
+        "half a body for /v1": [b"408"],
+        "a refused body": [b"401"],
+        "idle after a reply": [b"200"],
+    }
+    assert b'"invalid_request_error"' in replies["half a body for /v1"]
+
+
+def trickle(connection: socket.socket, ended: threading.Event) -> None:
+    """A byte a second."""
+    while not ended.wait(1.0):
+        try:
+            connection.sendall(b"x")
+        except OSError:
+            return
+
+
+# Crowds
+
+
+def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> None:
+    """500 idle connections, and 200 requests at once: each is answered, nothing grows, nothing is traced."""
+    with serving(example_index.directory, tmp_path, *ARGUMENTS) as running, ExitStack() as stack:
+        process = psutil.Process(running.process.pid)
+        idle = [stack.enter_context(closing(connect(running))) for _ in range(500)]
+        assert len(idle) == 500
+        sizes = []
+        for _ in range(4):
+            statuses = send_at_once(running, 200)
+            assert set(statuses) <= {200, 303, 429, 503}
+            assert statuses.count(200) > 100
+            sizes.append(process.memory_info().rss)
+        assert sizes[-1] - sizes[1] < 50_000_000, sizes
+        assert running.interrupt() == 0
+        assert running.count_tracebacks() == 0
+
+
+def send_at_once(server: Server, count: int) -> list[int]:
+    """The statuses of so many requests, each over a connection of its own: most for a page, some with a question."""
+    barrier = threading.Barrier(count)
+
+    def send(number: int) -> int:
+        with server.open_client() as client:
+            barrier.wait(PATIENCE)
+            if number % 5 == 0:
+                return client.post("/v1/chat/completions", json=ASKED).status_code
+            return client.get("/health" if number % 2 else "/").status_code
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(send, range(count)))
+
+
+def test_few_files_are_enough_for_many_connections(tmp_path: Path, example_index: PassageIndex) -> None:
+    """Where the system lets the process open few files, idle connections give way, and are never too many."""
+    with serving(example_index.directory, tmp_path, *ARGUMENTS, files=256) as running, ExitStack() as stack:
+        for _ in range(400):
+            stack.enter_context(closing(connect(running)))
+        with running.open_client() as client:
+            wait_until(lambda: is_let_in(client))
+            assert client.post("/v1/chat/completions", json=ASKED).status_code == 200
+        assert running.interrupt() == 0
+        assert running.count_tracebacks() == 0
+
+
+def is_let_in(client: httpx.Client) -> bool:
+    status = client.get("/health").status_code
+    assert status in (200, 503)
+    return status == 200
+
+
+def test_a_user_may_ask_much_at_once_and_so_often_then() -> None:
+    limit = RequestLimit(burst=3, per_second=0.001)
+    assert [limit.count_request("ana") for _ in range(3)] == [0, 0, 0]
+    assert 0 < limit.count_request("ana") <= 1000
+    assert limit.count_request("ben") == 0
+    quick = RequestLimit(burst=1, per_second=1e9)
+    assert [quick.count_request("ana") for _ in range(9)] == [0] * 9
+
+
+# The queue
+
+
+def test_users_take_turns_and_see_their_place() -> None:
+    order: list[str] = []
+    started, go_on = threading.Event(), threading.Event()
+
+    def work(name: str) -> Callable[[Observer], None]:
+        def answer(_observer: Observer) -> None:
+            started.set()
+            go_on.wait(PATIENCE)
+            order.append(name)
+
+        return answer
+
+    with RequestQueue() as queue:
+        first = queue.submit(work("ana 0"), "ana")
+        started.wait(PATIENCE)
+        jobs = {
+            f"{user} {n}": queue.submit(work(f"{user} {n}"), user) for user in ("ana", "ben", "cleo") for n in (1, 2, 3)
+        }
+        places = {name: queue.count_before(job) for name, job in jobs.items()}
+        assert (places["ana 1"], places["ben 1"], places["cleo 1"], places["ana 2"]) == (1, 2, 3, 4)
+        assert queue.count_before(first) == 0
+        jobs["ben 1"].cancel()
+        assert queue.count_before(jobs["cleo 1"]) == 3  # ben's next takes the turn
+        go_on.set()
+        for name, job in jobs.items():
+            if name != "ben 1":
+                job.future.result(PATIENCE)
+    expected = sorted((name for name in places if name != "ben 1"), key=lambda name: places[name])
+    assert order[0] == "ana 0"
+    assert order[1:4] == ["ana 1", "ben 2", "cleo 1"]
+    assert sorted(order[1:]) == sorted(expected)
+
+
+def test_one_user_cannot_take_all_places() -> None:
+    go_on = threading.Event()
+
+    def work(_observer: Observer) -> None:
+        go_on.wait(PATIENCE)
+
+    with RequestQueue() as queue:
+        for _ in range(MAX_WAITING_OF_USER):
+            queue.submit(work, "ana")
+        with pytest.raises(BusyError):
+            queue.submit(work, "ana")
+        for number in range(MAX_WAITING - MAX_WAITING_OF_USER):
+            queue.submit(work, f"user {number}")
+        with pytest.raises(BusyError, match=f"{MAX_WAITING} questions are waiting"):
+            queue.submit(work, "ben")
+        go_on.set()
+
+
+def test_an_answer_that_hangs_does_not_keep_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.serve.request_queue.END_SECONDS", 0.1)
+    started, go_on = threading.Event(), threading.Event()
+
+    def answer(_observer: Observer) -> bool:
+        started.set()
+        return go_on.wait(PATIENCE)
+
+    with RequestQueue() as queue:
+        hanging = queue.submit(answer)
+        started.wait(PATIENCE)
+    assert queue.is_hanging()
+    go_on.set()
+    assert hanging.future.result(PATIENCE)

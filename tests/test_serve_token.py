@@ -1,0 +1,287 @@
+"""Whom the server lets in: whoever shows the token, and nobody else, whatever is asked for and however."""
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.models.destinations import STAYS, STAYS_WITH_SERVER, describe_destination
+from agent.serve.listening import list_names, list_warnings, read_public_origin
+from agent.serve.tokens import find_own_token, hash_token, is_token_of, make_token
+from indexes.passage_index import PassageIndex
+from schemas.errors import UsageError
+from tests.conftest import PATIENCE
+from tests.serving import Server, command, environment, serving
+from tests.stand_in import standing_in
+
+ARGUMENTS = ("--model", "none", "--embedder", "none")
+ASKED = {"model": "convagent", "messages": [{"role": "user", "content": "Which plants like shade?"}]}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def server(data: Path, example_index: PassageIndex) -> Iterator[Server]:
+    with serving(example_index.directory, data, *ARGUMENTS) as running:
+        yield running
+
+
+@pytest.fixture
+def stranger(server: Server) -> Iterator[httpx.Client]:
+    """Another user of the machine."""
+    with httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as opened:
+        yield opened
+
+
+PAGES = [("GET", "/"), ("GET", "/chats/1"), ("GET", "/progress"), ("GET", "/static/page.css"), ("GET", "/nowhere")]
+PAGES += [("POST", "/ask"), ("POST", "/statements"), ("POST", "/chats/1/delete"), ("HEAD", "/"), ("POST", "/sign-out")]
+API = [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("GET", "/v1"), ("GET", "/v1/nowhere")]
+SHOWN: list[dict[str, str]] = [{}, {"Authorization": "Bearer x"}, {"Authorization": "Bearer"}, {"Cookie": "a=b"}]
+SHOWN += [{"Authorization": "Basic Om5vbmU="}, {"Cookie": "convagent-{port}=wrong"}, {"Authorization": "Bearer \xff"}]
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=str)
+@pytest.mark.parametrize(("method", "path"), [*PAGES, *API])
+def test_without_the_token_nothing_is_told(
+    method: str, path: str, shown: dict[str, str], stranger: httpx.Client, server: Server
+) -> None:
+    port = str(httpx.URL(server.address).port)
+    headers = [(name.encode(), value.replace("{port}", port).encode("latin-1")) for name, value in shown.items()]
+    refused = stranger.request(method, path, headers=headers)
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+    if path.startswith("/v1"):
+        error = refused.json()["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_api_key")
+    elif method != "HEAD":
+        assert "convagent serve" in refused.text
+        assert "serve-token" in refused.text
+        assert server.token not in refused.text
+
+
+def test_a_browser_gets_a_cookie_for_the_token_which_leaves_the_address(server: Server) -> None:
+    with httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as browser:
+        exchanged = browser.get("/", params={"q": "bread & jam", "token": server.token})
+        assert (exchanged.status_code, exchanged.headers["location"]) == (303, "/?q=bread+%26+jam")
+        cookie = exchanged.headers["set-cookie"]
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="))
+        assert "Domain" not in cookie
+        assert "Secure" not in cookie
+        page = browser.get(exchanged.headers["location"])
+        assert page.status_code == 200
+        assert server.token not in page.text
+        again = browser.get("/", params={"token": "an old one"})
+        assert (again.status_code, again.headers["location"]) == (303, "/")
+        assert browser.post("/sign-out").status_code == 200
+        assert browser.get("/").status_code == 401
+
+
+def test_a_token_can_be_typed_in(server: Server) -> None:
+    with httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as browser:
+        wrong = browser.post("/sign-in", data={"token": "guess", "back": "/chats/3"})
+        assert (wrong.status_code, "nobody" in wrong.text) == (401, True)
+        assert 'name="back" value="/chats/3"' in wrong.text
+        signed_in = browser.post("/sign-in", data={"token": f" {server.token} ", "back": "//elsewhere.example"})
+        assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/elsewhere.example")
+        assert browser.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["//elsewhere.example/", "/\\elsewhere.example", "/%0d%0aSet-Cookie:a=b"])
+def test_the_token_leads_nowhere_else(path: str, server: Server, stranger: httpx.Client) -> None:
+    reply = stranger.get(f"{path}?token={server.token}", headers={"Host": "localhost"})
+    assert reply.status_code == 303
+    assert re.match(r"/(?![/\\])", reply.headers["location"])
+    assert "a=b" not in reply.headers.get("set-cookie", "")
+
+
+def test_a_link_of_another_site_signs_in_by_a_page_of_our_own(server: Server, stranger: httpx.Client) -> None:
+    """Browsers would not show a SameSite=Strict cookie on a redirection from there."""
+    page = stranger.get("/", params={"token": server.token}, headers={"sec-fetch-site": "cross-site"})
+    assert (page.status_code, "set-cookie" in page.headers) == (200, True)
+    assert '<meta http-equiv="refresh" content="0; url=/">' in page.text
+    assert server.token not in page.text
+    assert page.headers["referrer-policy"] == "origin"
+
+
+def test_health_is_open_and_says_nothing(stranger: httpx.Client) -> None:
+    assert stranger.get("/health").json() == {"status": "ok"}
+    assert stranger.get("/health", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_openais_client_shows_it_as_its_key(server: Server) -> None:
+    library = pytest.importorskip("openai")
+    with library.OpenAI(base_url=f"{server.address}v1", api_key=server.token, max_retries=0) as client:
+        assert client.models.list().data[0].id == "convagent"
+    with (
+        library.OpenAI(base_url=f"{server.address}v1", api_key="none", max_retries=0) as client,
+        pytest.raises(library.AuthenticationError, match="Bearer TOKEN"),
+    ):
+        client.models.list()
+
+
+def test_the_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "serve-token"
+    before = os.umask(0)
+    try:
+        token = find_own_token(path, anew=False)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(token) >= 43
+    assert find_own_token(path, anew=False) == token
+    assert find_own_token(path, anew=True) != token
+    path.chmod(0o640)  # others of the group may have read it
+    renewed = find_own_token(path, anew=False)
+    assert renewed != token
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text("short\n")
+    assert len(find_own_token(path, anew=False)) >= 43
+
+
+def test_a_token_is_compared_by_its_hash() -> None:
+    token = make_token()
+    assert is_token_of(token, hash_token(token))
+    for other in ("", token[:-1], f"{token} ", make_token(), "\ud800"):
+        assert not is_token_of(other, hash_token(token))
+
+
+def test_a_bookmark_lives_through_a_restart_until_there_is_a_new_token(
+    tmp_path: Path, example_index: PassageIndex
+) -> None:
+    tokens = []
+    for more in ((), (), ("--new-token",), ("--incognito",), ("--incognito",)):
+        with serving(example_index.directory, tmp_path / "data", *ARGUMENTS, *more) as running:
+            tokens.append(running.token)
+            assert running.get().status_code == 200
+    assert tokens[0] == tokens[1]
+    assert len(set(tokens)) == 4  # a new one, and one for each time incognito
+    assert (tmp_path / "data" / "serve-token").read_text().strip() == tokens[2]
+
+
+def test_without_a_token_the_terminal_says_what_that_means(tmp_path: Path, example_index: PassageIndex) -> None:
+    with serving(example_index.directory, tmp_path, *ARGUMENTS, "--no-token") as running:
+        assert running.token == ""
+        with running.open_client() as anybody:
+            assert anybody.get("/").status_code == 200
+            assert anybody.post("/v1/chat/completions", json=ASKED).status_code == 200
+        assert running.interrupt() == 0
+        assert running.process.stderr
+        assert "any other user of this machine included, can ask, read and delete" in running.process.stderr.read()
+    assert not (tmp_path / "serve-token").exists()
+
+
+EXCLUDED = [
+    (("--users", "users.json", "--no-token"), "--users and --no-token exclude each other"),
+    (("--no-token", "--new-token"), "--new-token is for a server with one token"),
+    (("--public-url", "ask.example.org"), "ask.example.org: --public-url is no address of a server"),
+    (("--public-url", "https://example.org/ask"), "https://example.org/ask: --public-url has a path"),
+    (("--allow-host", "two words"), "'two words' is no name of a host"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), EXCLUDED, ids=[row[1] for row in EXCLUDED])
+def test_flags_that_cannot_be_meant_are_told(
+    arguments: tuple[str, ...], told: str, tmp_path: Path, example_index: PassageIndex
+) -> None:
+    called = command("--index", example_index.directory, *ARGUMENTS, *arguments)
+    result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE)
+    assert (result.returncode, told in result.stderr) == (2, True), result.stderr
+
+
+# Behind a proxy
+
+
+def test_a_public_address_has_its_name_its_origin_and_a_cookie_for_https_alone(
+    tmp_path: Path, example_index: PassageIndex
+) -> None:
+    public = ("--public-url", "https://Ask.example.org", "--allow-host", "box.lan")
+    with serving(example_index.directory, tmp_path, *ARGUMENTS, *public) as running:
+        token = re.search(r"https://ask\.example\.org/\?token=(\S+)", running.said)
+        assert token
+        with httpx.Client(base_url=running.address, timeout=PATIENCE, trust_env=False) as proxy:
+            proxy.headers["host"] = "ask.example.org"
+            cookie = proxy.get("/", params={"token": token[1]}).headers["set-cookie"]
+            assert cookie.startswith("__Host-convagent=")
+            assert "; Secure" in cookie
+            proxy.headers["authorization"] = f"Bearer {token[1]}"
+            for name, status in (("box.lan:8080", 200), ("evil.example", 421)):
+                forwarded = {"x-forwarded-host": "ask.example.org", "x-forwarded-for": "127.0.0.1"}
+                assert proxy.get("/", headers={"host": name} | forwarded).status_code == status
+            for origin, status in (("https://ask.example.org", 303), ("https://evil.example", 403)):
+                assert (
+                    proxy.post("/statements", data={"text": "I bake."}, headers={"origin": origin}).status_code
+                    == status
+                )
+
+
+ORIGINS = [
+    ("https://ask.example.org", "https://ask.example.org"),
+    ("HTTPS://Ask.Example.org:443/", "https://ask.example.org"),
+    ("http://[::1]:8080", "http://[::1]:8080"),
+]
+
+
+@pytest.mark.parametrize(("url", "origin"), ORIGINS)
+def test_a_public_address_as_browsers_name_its_origin(url: str, origin: str) -> None:
+    assert read_public_origin(url) == origin
+
+
+@pytest.mark.parametrize(
+    "url", ["https://", "ftp://a", "https://u:p@a.b", "https://a.b/?q", "https://[", "https://a:x"]
+)
+def test_what_is_no_public_address(url: str) -> None:
+    with pytest.raises(UsageError):
+        read_public_origin(url)
+
+
+def test_names_and_warnings_of_a_server() -> None:
+    assert list_names("0.0.0.0", "https://ask.example.org", ["Box.LAN"]) == {"0.0.0.0", "ask.example.org", "box.lan"}  # noqa: S104
+    assert list_warnings("127.0.0.1", "", needs_token=True) == ()
+    assert len(list_warnings("192.0.2.1", "", needs_token=False)) == 2
+    assert list_warnings("192.0.2.1", "https://ask.example.org", needs_token=True) == ()
+
+
+# Where things go
+
+
+def test_page_and_terminal_say_where_things_go(tmp_path: Path, example_index: PassageIndex) -> None:
+    with serving(example_index.directory, tmp_path, *ARGUMENTS, "--incognito") as running:
+        assert running.said.splitlines()[-1].endswith(STAYS)
+        assert STAYS in running.get().text
+    with (
+        standing_in() as address,
+        serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
+    ):
+        page = running.get().text
+        host = httpx.URL(address).netloc.decode()
+        told = f"Questions, passages and statements go to the server {host} on this machine."
+        assert running.said.splitlines()[-1].endswith(told)
+        assert told in page
+        assert STAYS not in page
+
+
+GOES: list[tuple[str, Any, bool, str]] = [
+    ("smollm2", None, False, STAYS),
+    ("none", "minilm", True, STAYS_WITH_SERVER),
+    ("hf:a/b", "hf:c/d", False, STAYS),
+    ("https://api.example.org/v1#big", None, False, "the server api.example.org, over the network"),
+    ("http://key:word@api.example.org:1/v1", None, True, "the server api.example.org:1, over the network"),
+    ("none", "https://api.example.org/v1", False, "the server api.example.org, over the network"),
+    ("http://[::1]:8000/v1", None, False, "the server ::1:8000 on this machine"),
+]
+
+
+@pytest.mark.parametrize(("model", "embedder", "is_shared", "told"), GOES)
+def test_a_server_that_is_asked_is_named(model: str, embedder: str | None, is_shared: bool, told: str) -> None:
+    described = describe_destination(model, embedder, is_shared=is_shared)
+    assert told in described
+    assert "word" not in described.replace("words", "")

@@ -1,0 +1,273 @@
+"""Several people on one server: each with a token, and what one of them says is nobody else's."""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.chat.store import Store
+from agent.serve.pages import CHATS_SHOWN
+from agent.serve.rendering import SOURCES_SHOWN
+from agent.serve.users import UserAccess, add_user, read_users, remove_user
+from indexes.passage_index import PassageIndex
+from schemas.errors import InvalidInputError, MissingError, UsageError
+from schemas.records import Hit, Passage, Query, Response, Sentence, TurnResult
+from tests.conftest import PATIENCE, ROOT
+from tests.serving import Server, environment, serving
+from tests.stand_in import WORKING, StandIn, standing_in
+from tests.test_serve import ask
+
+ARGUMENTS = ("--model", "none", "--embedder", "none")
+SHADE = "Which plants grow well in pots on a shady balcony?"
+ASKED = {"model": "convagent", "messages": [{"role": "user", "content": SHADE}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A server, and the clients of two of its users."""
+
+    server: Server
+    file: Path
+    log: Path
+    ana: httpx.Client
+    ben: httpx.Client
+
+
+def convagent(data: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    called = [sys.executable, str(ROOT / "cli.py"), *arguments]
+    return subprocess.run(called, env=environment(data), capture_output=True, text=True, timeout=PATIENCE)
+
+
+def make_user(file: Path, name: str) -> str:
+    made = convagent(file.parent, "users", "add", name, "--file", str(file))
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def open_client(server: Server, token: str) -> httpx.Client:
+    return server.open_client(headers={"Authorization": f"Bearer {token}"})
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator[Team]:
+    folder = tmp_path_factory.mktemp("team")
+    file, log = folder / "users.json", folder / "access.log"
+    ana, ben = make_user(file, "ana"), make_user(file, "ben")
+    Store(folder / "convagent.sqlite").add_statement("I am the person whose machine it is.")
+    more = ("--users", str(file), "--access-log", str(log))
+    with (
+        serving(example_index.directory, folder, *ARGUMENTS, *more) as server,
+        open_client(server, ana) as of_ana,
+        open_client(server, ben) as of_ben,
+    ):
+        yield Team(server, file, log, of_ana, of_ben)
+
+
+def test_a_token_is_printed_once_and_kept_as_a_hash(tmp_path: Path) -> None:
+    file = tmp_path / "users.json"
+    token = make_user(file, "ana")
+    assert token not in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert json.loads(file.read_text())["ana"].startswith("sha256:")
+    again = convagent(tmp_path, "users", "add", "ana", "--file", str(file))
+    assert (again.returncode, "--new-token" in again.stderr) == (2, True)
+    assert make_user(file, "ben") != token
+    assert convagent(tmp_path, "users", "list", "--file", str(file)).stdout == "ana\nben\n"
+    renewed = convagent(tmp_path, "users", "add", "ana", "--file", str(file), "--new-token").stdout.strip()
+    access = UserAccess(file)
+    assert (access.find_user(token), access.find_user(renewed)) == (None, "ana")
+    assert convagent(tmp_path, "users", "remove", "ana", "--file", str(file)).returncode == 0
+    assert access.find_user(renewed) is None
+    assert convagent(tmp_path, "users", "remove", "ana", "--file", str(file)).returncode == 4
+
+
+WRONG = [
+    b"",
+    b"[]",
+    b'{"ana": "a token in clear"}',
+    b'{"Ana": "sha256:%s"}' % (b"0" * 64),
+    b'{"a": 1}',
+    b"\xff",
+    b"[" * 9999,
+]
+
+
+@pytest.mark.parametrize("content", WRONG, ids=lambda content: repr(content[:20]))
+def test_a_file_of_users_that_is_none(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "users.json"
+    file.write_bytes(content)
+    with pytest.raises((InvalidInputError, UsageError), match=r"users\.json|name of a user"):
+        read_users(file)
+
+
+def test_users_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingError) as error:
+        UserAccess(tmp_path / "users.json")
+    assert "convagent users add" in error.value.remedy
+    for name in ("", "Ana", "a b", "../x", "a" * 33, "ana\n"):
+        with pytest.raises(UsageError):
+            add_user(tmp_path / "users.json", name, anew=False)
+
+
+def test_a_file_that_breaks_meanwhile_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "users.json"
+    token = add_user(file, "ana", anew=False)
+    access = UserAccess(file)
+    file.write_text("{torn")
+    assert access.find_user(token) == "ana"
+    file.unlink()
+    assert access.find_user(token) == "ana"
+    other = add_user(file, "ben", anew=False)
+    assert (access.find_user(token), access.find_user(other)) == (None, "ben")
+
+
+def test_nobody_sees_or_changes_what_is_anothers(team: Team) -> None:
+    page = ask(team.ana, SHADE)
+    chat = page.url.path
+    team.ana.post("/statements", data={"text": "I have two cats."})
+    statement = re.findall(r'action="(/statements/\d+)"', team.ana.get("/").text)[0]
+    for path in (chat, f"{chat}/conversation.md", f"{chat}/topics.json", f"{chat}/turns/1/sources"):
+        assert team.ana.get(path).status_code == 200
+        assert team.ben.get(path).status_code == 404
+    assert team.ben.post(f"{chat}/delete").status_code == 404
+    assert team.ben.post(statement, data={"text": "I have none."}).status_code == 404
+    assert team.ben.post(statement, data={"do": "forget"}).status_code == 404
+    assert "There is no conversation" in ask(team.ben, "And how often?", chat=chat.rpartition("/")[2]).text
+    for text in (team.ben.get("/").text, team.ben.get("/", params={"q": "shady"}).text):
+        assert (SHADE in text, "two cats" in text, f'href="{chat}"' in text) == (False, False, False)
+        assert "whose machine" not in text
+    assert "Signed in as ben" in team.ben.get("/").text
+    assert "I have two cats." in team.ana.get("/").text
+    assert "whose machine" not in team.ana.get("/").text
+
+
+def test_a_question_that_waits_is_its_users_alone(team: Team) -> None:
+    asked = team.ana.post("/ask", data={"question": SHADE}, follow_redirects=False).headers["location"]
+    for path in (asked, f"{asked}/steps"):
+        assert team.ben.get(path).status_code == 404
+    assert team.ben.post(f"{asked}/stop").status_code == 404
+    assert team.ana.get(asked).status_code == 200
+
+
+def test_statements_of_one_user_are_not_used_for_another(team: Team) -> None:
+    team.ana.post("/statements", data={"text": "I want plants for a shady balcony that cats may chew."})
+    replies = [client.post("/v1/chat/completions", json=ASKED).json() for client in (team.ana, team.ben)]
+    assert all(reply["choices"] for reply in replies)
+    assert "chew" not in team.ben.get("/").text
+
+
+def test_one_who_is_removed_is_out_at_once_and_one_who_is_added_is_in(team: Team) -> None:
+    with open_client(team.server, add_user(team.file, "cleo", anew=False)) as cleo:
+        assert "Signed in as cleo" in cleo.get("/").text
+        remove_user(team.file, "cleo")
+        assert cleo.get("/").status_code == 401
+
+
+def test_a_link_of_another_site_does_not_sign_in_as_somebody_else(team: Team) -> None:
+    token = team.ana.headers["authorization"].split()[1]
+    with httpx.Client(base_url=team.server.address, timeout=PATIENCE, trust_env=False) as browser:
+        page = browser.get("/", params={"token": token}, headers={"sec-fetch-site": "cross-site"})
+        assert (page.status_code, "set-cookie" in page.headers) == (200, False)
+        assert "signed in as ana" in page.text
+        assert browser.get("/").status_code == 401
+        browser.post("/sign-in", data={"token": token})
+        assert "Signed in as ana" in browser.get("/").text
+
+
+def test_the_access_log_has_no_contents(team: Team) -> None:
+    ask(team.ana, "Where is the secret garden?")
+    team.ana.get("/", params={"q": "secret words"})
+    team.ana.get("/secret/path")
+    httpx.get(f"{team.server.address}?token=secret", trust_env=False)
+    team.ben.request("SECRET", "/")
+    text = team.log.read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert "secret" not in text.lower()
+    assert {tuple(line) for line in lines} == {("time", "user", "method", "path", "status", "ms")}
+    kinds = {(line["user"], line["method"], line["path"], line["status"]) for line in lines}
+    assert {("ana", "POST", "/ask", 303), ("ana", "GET", "/chats/{chat:number}", 200)} <= kinds
+    assert {("ana", "GET", "-", 404), ("-", "GET", "-", 401), ("ben", "-", "/", 405)} <= kinds
+    assert stat.S_IMODE(team.log.stat().st_mode) == 0o600
+
+
+def test_a_place_in_the_queue_is_shown(tmp_path: Path, example_index: PassageIndex) -> None:
+    """The model hangs with the first question of ana; ben is before her second."""
+    file = tmp_path / "users.json"
+    tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
+    with (
+        standing_in() as address,
+        serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--users", str(file)) as server,
+        open_client(server, tokens[0]) as ana,
+        open_client(server, tokens[1]) as ben,
+    ):
+        StandIn.replies = [WORKING] * 100
+        pages = []
+        for client in (ana, ben, ana, ana):
+            pages.append((client, client.post("/ask", data={"question": SHADE})))
+            assert "data-working" in pages[-1][1].text
+        shown = [re.findall(r"waiting: (\d+) before you", client.get(page.url).text) for client, page in pages]
+        assert shown[1:] == [["1"], ["2"], ["3"]] or shown[1:] == [["2"], ["1"], ["3"]]
+        with ben.stream("POST", "/v1/chat/completions", json=ASKED | {"stream": True}) as reply:
+            found = next(line for line in reply.iter_lines() if line.startswith(":"))
+        assert re.fullmatch(r": \d before you", found)
+
+
+# Long lists
+
+
+def many_sources(count: int) -> TurnResult:
+    passages = tuple(Passage(f"table.csv:{number}", f"Row {number} counts.") for number in range(count))
+    sentences = tuple(Sentence(passage.text, (passage.id,)) for passage in passages)
+    hits = tuple(Hit(passage.id, 1.0) for passage in passages)
+    return TurnResult("1_1", Query("How many rows?"), (), hits, passages, (Response(sentences),))
+
+
+def test_long_lists_come_in_parts(tmp_path: Path, example_index: PassageIndex) -> None:
+    store = Store(tmp_path / "convagent.sqlite")
+    for number in range(2 * CHATS_SHOWN + 1):
+        store.add_turn(store.start_chat("notes"), f"Question {number} of many?", many_sources(25 if not number else 1))
+    with serving(example_index.directory, tmp_path, *ARGUMENTS) as server, server.open_client() as client:
+        seen: list[str] = []
+        address = "/?q=many"
+        while address:
+            page = client.get(address).text
+            seen += re.findall(r'href="/chats/(\d+)"', page)
+            older = re.findall(r'href="([^"]+)" hx-get="/\?from', page)
+            address = older[0].replace("&amp;", "&") if older else ""
+        assert [int(number) for number in seen] == list(range(2 * CHATS_SHOWN + 1, 0, -1))
+        page = client.get("/chats/1").text
+        assert page.count("<blockquote>") == SOURCES_SHOWN
+        assert "Sources 11 to 20 of 25" in page
+        assert 'href="/chats/1/turns/1/sources?from=20#turn-1-source-25"' in page
+        last = client.get("/chats/1/turns/1/sources?from=20").text
+        assert last.count("<blockquote>") == 5
+        assert 'id="turn-1-source-25"' in last
+        assert "further" not in last
+        assert client.get("/chats/1/turns/2/sources").status_code == 404
+
+
+def test_the_list_of_a_busy_store_is_read_in_parts_by_many_at_once(team: Team) -> None:
+    """What two users do at once stays apart."""
+    texts: dict[str, list[str]] = {"ana": [], "ben": []}
+
+    def work(name: str, client: httpx.Client) -> None:
+        for number in range(5):
+            client.post("/statements", data={"text": f"{name} said {number}."})
+            texts[name].append(client.get("/").text)
+
+    threads = [threading.Thread(target=work, args=(name, getattr(team, name))) for name in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all("ben said" not in text for text in texts["ana"])
+    assert all("ana said" not in text for text in texts["ben"])
+    assert all(f"ben said {number}." in texts["ben"][-1] for number in range(5))
