@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agent.terminal.output import open_stdout, to_plain_text
-from agent.terminal.settings import log
+from agent.terminal.settings import is_quiet, log
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import InvalidInputError, format_count, list_with_limit
 
@@ -277,7 +277,10 @@ def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]
     """
 
     def on_start(start: "ServerStart") -> None:
-        log.info("convagent answers at %s (Ctrl-C ends it). %s", start.address_with_token, start.destination)
+        if not is_quiet():  # and not logged: what is logged shows no keys
+            typer.echo(
+                f"convagent answers at {start.address_with_token} (Ctrl-C ends it). {start.destination}", err=True
+            )
         if start.listens != start.address:
             log.info("it listens on %s (a proxy shows it at the address above)", start.listens)
         for warning in start.warnings:
