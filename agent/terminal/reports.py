@@ -1,6 +1,5 @@
 """What commands print of their results: runs, indexes, models, measures, problems, kept conversations."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
