@@ -222,6 +222,8 @@ class Call:
     seconds: float = 0.0
     omitted: tuple[str, ...] = ()  # what the prompt had no room for: ids of passages, "exchange 1" and so on
     from_cache: bool = False  # whether the reply came from the cache
+    cached_tokens_read: int = 0  # of a reply from the cache: those that were read when it was computed
+    cached_tokens_written: int = 0
 
 
 Mode = Literal["automatic", "manual", "only-response"]

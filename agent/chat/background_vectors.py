@@ -42,8 +42,15 @@ class _PausingEmbedder:
         return self.embedder.size
 
     @property
+    def max_tokens(self) -> int:
+        return self.embedder.max_tokens
+
+    @property
     def encode_turn(self) -> EncodeTurn | None:
         return self.embedder.encode_turn
+
+    def count_tokens(self, text: str) -> int:
+        return self.embedder.count_tokens(text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = [np.zeros((0, self.size), dtype=np.float32)]

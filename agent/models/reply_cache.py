@@ -23,7 +23,7 @@ class _CachedReply(msgspec.Struct):
 
 
 class CachingModel(ModelWrapper):
-    """Takes replies from a cache where they are known. Such a reply costs no tokens in the trace.
+    """Takes replies from a cache where they are known. Such a reply costs no tokens; the call says what it had cost.
 
     `settings` are what decides replies beside weights and prompt: versions, sampling, the shape of a batch.
     """
@@ -67,7 +67,7 @@ class CachingModel(ModelWrapper):
         if packed is None:
             return None
         cached = msgspec.json.decode(zlib.decompress(packed), type=_CachedReply)
-        self._listen(replace(cached.call, tokens_read=0, tokens_written=0, seconds=0.0, from_cache=True))
+        self._listen(_tell_from_cache(cached.call))
         return cached
 
     def _store(self, key: bytes, reply: object) -> None:
@@ -84,3 +84,16 @@ class CachingModel(ModelWrapper):
             for call in self._calls:
                 self._listen(call)
             self._calls.clear()
+
+
+def _tell_from_cache(call: Call) -> Call:
+    """A call that is not made again."""
+    return replace(
+        call,
+        tokens_read=0,
+        tokens_written=0,
+        seconds=0.0,
+        from_cache=True,
+        cached_tokens_read=call.tokens_read,
+        cached_tokens_written=call.tokens_written,
+    )

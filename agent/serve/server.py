@@ -30,7 +30,6 @@ from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
 from agent.serve.access_log import AccessLog, check_log
-from agent.serve.completions import Completions, RequestError, error_response
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
 from agent.serve.pages import Pages
@@ -40,6 +39,8 @@ from agent.serve.request_queue import RequestQueue
 from agent.serve.sign_in import SignIn, make_cookie_name
 from agent.serve.tokens import find_own_token, hash_token, make_token
 from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
+from agent.serve.v1.errors import RequestError, error_response
+from agent.serve.v1.routes import make_routes
 from indexes.storage.directories import find_data_directory
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, UsageError
@@ -142,7 +143,7 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 
 def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
-    completions = Completions(pages.assistant, pages.store, pages.queue)
+    programs = make_routes(pages.assistant, pages.store, pages.queue)
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
     health = Route("/health", show_health)
 
@@ -153,7 +154,7 @@ def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
 
     handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
-        routes=[*pages.routes(), *completions.routes(), *policy.sign_in.routes(), health, static],
+        routes=[*pages.routes(), *programs, *policy.sign_in.routes(), health, static],
         exception_handlers=dict.fromkeys(handled, respond_to_error),
     )
     return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too

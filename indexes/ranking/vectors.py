@@ -61,8 +61,15 @@ class Embedder(Protocol):
         """Numbers in a vector."""
 
     @property
+    def max_tokens(self) -> int:
+        """Tokens that it reads of a text; what comes after them is cut off."""
+
+    @property
     def encode_turn(self) -> EncodeTurn | None:
         """What reads a turn in its conversation, where there is one for this model."""
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, with the model's own at its ends, and without any cut."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length 1 for each text."""
@@ -194,7 +201,15 @@ class VectorCache:
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder, self._cache = embedder, cache
         self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
-        self.encode_turn = embedder.encode_turn
+        self.encode_turn, self.max_tokens = embedder.encode_turn, embedder.max_tokens
+
+    @property
+    def uncached(self) -> Embedder:
+        """The embedding model itself."""
+        return self._embedder
+
+    def count_tokens(self, text: str) -> int:
+        return self._embedder.count_tokens(text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""
@@ -211,3 +226,8 @@ class VectorCache:
     def _make_key(self, text: str) -> bytes:
         content = f"{self._embedder.digest}\0{text}".encode("utf-8", "replace")
         return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def leave_cache_out(embedder: Embedder) -> Embedder:
+    """The model without its cache: for texts of which nothing is to be kept."""
+    return embedder.uncached if isinstance(embedder, VectorCache) else embedder

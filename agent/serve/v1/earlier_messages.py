@@ -10,7 +10,7 @@ from agent.chat.store import ChatTurn
 from indexes.text.sentences import split_sentences
 from schemas.records import Message, Query, Response, Sentence, TurnResult
 
-_CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
+CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
 
 def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
@@ -29,7 +29,7 @@ def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> 
 def _split_reply(text: str) -> Iterator[Sentence]:
     """The sentences of an earlier answer of ours; the numbers of its sources stand for their ids."""
     place = 0
-    for mark in _CITATION_MARKS.finditer(text):
+    for mark in CITATION_MARKS.finditer(text):
         yield Sentence(unescape_markdown(text[place : mark.start()].strip()), tuple(re.findall(r"\d+", mark[0])))
         place = mark.end()
     yield from (Sentence(sentence, ()) for sentence in split_sentences(unescape_markdown(text[place:])))

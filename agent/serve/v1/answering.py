@@ -1,0 +1,153 @@
+"""A conversation that came through `/v1`: asked of the agent, waited for, followed while it is written, counted."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+
+from agent.chat.citations import cited_sources
+from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
+from agent.chat.session import Assistant, check_utterance
+from agent.chat.store import ChatTurn, Store
+from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from agent.serve.v1.earlier_messages import CITATION_MARKS, to_turns
+from agent.serve.v1.shortening import Shortening
+from schemas.records import Call, Message, Turn, TurnResult
+
+MODEL = "convagent"
+KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up
+POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
+Job = QueuedQuestion[ChatTurn]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """That there is no more of an answer yet."""
+
+    before: int  # questions that come first
+
+    @property
+    def comment(self) -> str:
+        """What keeps a stream open, and is no event."""
+        return f": {self.before} before you\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What answers a conversation."""
+
+    assistant: Assistant
+    store: Store
+    queue: RequestQueue
+
+    async def submit(self, messages: Sequence[Message], user: str) -> Job:
+        """Put the last message in the queue. Raises `UsageError` where it cannot be asked, and `BusyError`."""
+        *history, last = messages
+        turn, begin = Turn("v1", check_utterance(last.text)), self.assistant.initial_scope
+        turns = to_turns(history, self.assistant.collection, begin)
+        scope = turns[-1].scope if turns else begin
+        statements = await run_in_threadpool(self.store.for_user(user).list_statements)
+        return self.queue.submit(
+            lambda observer: self.assistant.respond(turn, turns, statements, observer, scope), user
+        )
+
+    async def follow(self, job: Job, shortening: Shortening) -> AsyncIterator[str | Waiting]:
+        """The text of an answer, sentence by sentence, each as soon as it was checked; `Waiting` while there is none.
+
+        All answers that are not written are there at once. Raises what the answer raised.
+        """
+        taken = 0
+        async for pieces in _follow_pieces(job):
+            for piece in pieces[taken:]:
+                yield shortening.add(piece)
+            if not pieces[taken:]:
+                yield Waiting(self.queue.count_before(job))
+            taken = len(pieces)
+        for piece in to_markdown_pieces(job.future.result())[taken:]:
+            yield shortening.add(piece)
+        yield shortening.end()
+
+
+async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
+    """What was asked for, which is cancelled where the client goes away first (`ClientDisconnect`).
+
+    Raises what it raised.
+    """
+    leaving, answer = asyncio.ensure_future(_wait_for_disconnect(request)), asyncio.wrap_future(job.future)
+    try:
+        await asyncio.wait((answer, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise ClientDisconnect
+        return answer.result()
+    finally:
+        leaving.cancel()
+        answer.cancel()  # nobody hears what it raises from now on
+        job.cancel()
+
+
+async def _wait_for_disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _follow_pieces(job: Job) -> AsyncIterator[list[str]]:
+    """The pieces of an answer so far, each time that there are more, and every few seconds, until it is done.
+
+    Raises what the answer raised.
+    """
+    waiting = asyncio.wrap_future(job.future)
+    last, since = list[str](), time.monotonic()
+    try:
+        while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
+            pieces = separate_pieces(mark_in_markdown(job.response))
+            if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
+                last, since = pieces, time.monotonic()
+                yield pieces
+        waiting.result()
+    finally:
+        waiting.cancel()  # nobody hears what it raises from now on
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the language model read and wrote for an answer, all its prompts together.
+
+    A reply from the cache counts with what it took when it was computed; of `read`, `cached` are such tokens.
+    """
+
+    read: int
+    written: int
+    cached: int
+
+
+def count_usage(calls: Sequence[Call]) -> Usage:
+    """The sum over the calls."""
+    return Usage(
+        read=sum(call.tokens_read + call.cached_tokens_read for call in calls),
+        written=sum(call.tokens_written + call.cached_tokens_written for call in calls),
+        cached=sum(call.cached_tokens_read for call in calls),
+    )
+
+
+def list_citations(answered: TurnResult, shortening: Shortening) -> list[dict[str, Any]]:
+    """The sources of an answer as it was sent; none where it repeats an earlier one, whose numbers it has."""
+    if not answered.passages:
+        return []
+    marked = {number for mark in CITATION_MARKS.findall(shortening.text) for number in re.findall(r"\d+", mark)}
+    return [
+        {
+            "number": source.number,
+            "id": source.passage.id,
+            "title": source.passage.title,
+            "url": source.passage.url,
+            "quotes": source.quotes,
+        }
+        for source in cited_sources(answered)
+        if not shortening.is_ended or str(source.number) in marked
+    ]

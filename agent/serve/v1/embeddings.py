@@ -1,0 +1,93 @@
+"""`/v1/embeddings`: vectors of texts by the server's embedding model. They are kept nowhere."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from agent.serve.request_queue import RequestQueue
+from agent.serve.v1.answering import wait_for_result
+from agent.serve.v1.decoding import decode_request, name_ignored
+from agent.serve.v1.errors import RequestError, refuse_field, refuse_value
+from agent.serve.v1.models import check_embedding_model
+from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
+
+MAX_TEXTS = 256  # of one request
+Encoding = Literal["float", "base64"]
+
+
+class EmbeddingRequest(msgspec.Struct):
+    """A request. Other fields that it may have (`user`) have no effect, and the reply says so."""
+
+    model: str
+    input: str | list[Any]
+    encoding_format: Encoding | None = "float"
+    dimensions: int | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts. Raises `RequestError` for tokens, too many texts, and empty ones."""
+        texts = (self.input,) if isinstance(self.input, str) else tuple(self.input)
+        if not all(isinstance(text, str) for text in texts):
+            told = "input must be a string or a list of strings; tokens of another model mean nothing to this one"
+            raise refuse_value("input", f"{told} (LangChain: check_embedding_ctx_length=False)")
+        if not texts or not all(text.strip() for text in texts):
+            raise RequestError(400, "input must not be empty, nor any of its texts", param="input")
+        if len(texts) > MAX_TEXTS:
+            raise RequestError(400, f"input has {len(texts)} texts, where at most {MAX_TEXTS} are taken", param="input")
+        return texts
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedTexts:
+    """Texts as vectors, and how many tokens they have together."""
+
+    vectors: Vectors
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """The endpoint. Its requests wait in the same queue as questions."""
+
+    embedder: Embedder | None
+    queue: RequestQueue
+
+    def routes(self) -> list[Route]:
+        return [Route("/v1/embeddings", self.embed, methods=["POST"])]
+
+    async def embed(self, request: Request) -> Response:
+        """One vector of length 1 for each text, in their order."""
+        asked, ignored = decode_request(await request.body(), EmbeddingRequest)
+        embedder, texts = check_embedding_model(asked.model, self.embedder), asked.texts
+        if asked.dimensions is not None:
+            raise refuse_field("dimensions", f"dimensions cannot be chosen: a vector has {embedder.size} numbers")
+        job = self.queue.submit(lambda _observer: embed_texts(texts, embedder), request.state.user)
+        embedded = await wait_for_result(request, job)
+        return JSONResponse(_describe(embedded, embedder.name, asked.encoding_format), 200, name_ignored(ignored))
+
+
+def embed_texts(texts: Sequence[str], embedder: Embedder) -> EmbeddedTexts:
+    """Vectors, without a look into any cache. Raises `RequestError` for a text of which the end would be cut off."""
+    counts = [embedder.count_tokens(text) for text in texts]
+    for place, count in enumerate(counts):
+        if count > embedder.max_tokens:
+            told = f"input[{place}] has {count} tokens, where {embedder.name} reads at most {embedder.max_tokens}"
+            raise RequestError(400, told, param="input", code="context_length_exceeded")
+    return EmbeddedTexts(leave_cache_out(embedder).embed(texts), sum(counts))
+
+
+def _describe(embedded: EmbeddedTexts, model: str, encoding: Encoding | None) -> dict[str, Any]:
+    rows = embedded.vectors.astype("<f4")
+    encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if encoding == "base64" else rows.tolist()
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)],
+        "model": model,
+        "usage": {"prompt_tokens": embedded.tokens, "total_tokens": embedded.tokens},
+    }
