@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from agent.chat.citations import cited_sources
 from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
-from agent.chat.session import Assistant, check_utterance
+from agent.chat.session import Assistant
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.earlier_messages import CITATION_MARKS, to_turns
@@ -47,9 +47,9 @@ class Answering:
     queue: RequestQueue
 
     async def submit(self, messages: Sequence[Message], user: str) -> Job:
-        """Put the last message in the queue. Raises `UsageError` where it cannot be asked, and `BusyError`."""
+        """Put the last message in the queue. Raises `BusyError`."""
         *history, last = messages
-        turn, begin = Turn("v1", check_utterance(last.text)), self.assistant.initial_scope
+        turn, begin = Turn("v1", last.text), self.assistant.initial_scope
         turns = to_turns(history, self.assistant.collection, begin)
         scope = turns[-1].scope if turns else begin
         statements = await run_in_threadpool(self.store.for_user(user).list_statements)

@@ -49,7 +49,7 @@ def to_request_error(error: Exception) -> RequestError:
     if isinstance(error, ClientDisconnect):
         return RequestError(499, "the client went away")
     if isinstance(error, UsageError):
-        return RequestError(400, error.what, param="messages")
+        return RequestError(400, error.what)
     if isinstance(error, BusyError):
         return RequestError(503, str(error), code="busy")
     if isinstance(error, ConvagentError):

@@ -6,7 +6,9 @@ from typing import Literal
 
 import msgspec
 
+from agent.chat.session import check_utterance
 from agent.serve.v1.errors import RequestError, refuse_value
+from schemas.errors import UsageError
 from schemas.records import Message
 
 TEXT_PARTS = ("text", "input_text", "output_text")  # of chat completions; of responses
@@ -44,16 +46,20 @@ def check_parts(messages: Sequence[RequestMessage], field: str) -> None:
 def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[Message, ...]:
     """What was said: without instructions, and consecutive messages of one side joined. The last is the user's.
 
-    Raises `RequestError` where there is no such last message, and for parts that are no text.
+    Raises `RequestError` where there is no such last message, where it is too long, and for parts that are no text.
     """
     check_parts(messages, field)
     spoken = [message for message in messages if message.role not in INSTRUCTORS and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
         raise RequestError(400, "the last message must be the user's, and not empty", param=field)
-    return tuple(
+    joined = [
         Message("user" if role == "user" else "assistant", "\n".join(message.text.strip() for message in run))
         for role, run in groupby(spoken, lambda message: message.role)
-    )
+    ]
+    try:
+        return (*joined[:-1], Message("user", check_utterance(joined[-1].text)))
+    except UsageError as error:
+        raise RequestError(400, error.what, param=field) from error
 
 
 def name_instructions(messages: Sequence[RequestMessage]) -> tuple[str, ...]:

@@ -179,7 +179,7 @@ def _show_usage(job: Job) -> dict[str, Any]:
     usage = count_usage(job.calls)
     return {
         "input_tokens": usage.read,
-        "input_tokens_details": {"cached_tokens": usage.cached},
+        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
         "output_tokens": usage.written,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.read + usage.written,
