@@ -4,6 +4,7 @@ import base64
 import operator
 import time
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from agent.serve.v1.embeddings import MAX_TEXTS
+from agent.chat.cancellation import AnswerCancelledError, CancellationToken
+from agent.serve.v1.embeddings import MAX_TEXTS, embed_texts
 from agent.serve.v1.shortening import AnswerLimits, Shortening
 from agent.tracks.response_length import response_length
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
+from indexes.storage.cache import Cache
 from tests.conftest import needs_embedder
 from tests.serving import Server, serving
 from tests.stand_in import StandIn, standing_in
@@ -229,7 +232,7 @@ def test_openais_client_raises_its_own_errors(openai: Any) -> None:
     assert (caught.value.param, caught.value.code) == ("response_format", "unsupported_value")
     with pytest.raises(library.NotFoundError, match="unknown model 'gpt-9'"):
         openai.models.retrieve("gpt-9")
-    with pytest.raises(library.NotFoundError):
+    with pytest.raises(library.NotFoundError, match="there are /v1/models, /v1/chat/completions"):
         openai.responses.retrieve("resp_1")
 
 
@@ -395,23 +398,25 @@ def test_what_cannot_be_embedded_is_refused(
 
 
 @needs_embedder
-def test_texts_that_are_embedded_are_not_kept(embedding_server: Server, caches: Path) -> None:
-    from hashlib import blake2b
-
-    from agent.models.embedding.registry import open_embedder
-    from indexes.storage.cache import Cache
-
-    embedder = open_embedder("minilm")
-    assert embedder
+def test_texts_that_are_embedded_are_not_kept(embedding_server: Server, minilm: Embedder, caches: Path) -> None:
     text = "A secret that only this test knows."
     with open_openai(embedding_server) as openai:
         openai.embeddings.create(model="minilm", input=text)
-    key = blake2b(f"{embedder.digest}\0{text}".encode(), digest_size=16).digest()
+    key = blake2b(f"{minilm.digest}\0{text}".encode(), digest_size=16).digest()
     (path,) = caches.rglob("vectors.sqlite")
     assert Cache(path).get([key]) == {}
 
 
-# What LangChain 1.7 (ChatOpenAI, OpenAIEmbeddings) sends by default
+@needs_embedder
+def test_embedding_ends_where_nobody_waits(minilm: Embedder) -> None:
+    token = CancellationToken()
+    assert embed_texts(TEXTS, minilm, token).vectors.shape == (3, 384)
+    token.cancel()
+    with pytest.raises(AnswerCancelledError):
+        embed_texts(TEXTS, minilm, token)
+
+
+# What `ChatOpenAI` of langchain-openai 1.7.3 sends
 
 LANGCHAIN: list[tuple[str, dict[str, Any], str]] = [
     ("chat/completions", ASKED | {"stream": False}, ""),

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from agent.chat.cancellation import CancellationToken
 from agent.serve.request_queue import RequestQueue
 from agent.serve.v1.answering import wait_for_result
 from agent.serve.v1.decoding import decode_request, name_ignored
@@ -67,19 +69,26 @@ class Embeddings:
         embedder, texts = check_embedding_model(asked.model, self.embedder), asked.texts
         if asked.dimensions is not None:
             raise refuse_field("dimensions", f"dimensions cannot be chosen: a vector has {embedder.size} numbers")
-        job = self.queue.submit(lambda _observer: embed_texts(texts, embedder), request.state.user)
+        job = self.queue.submit(lambda observer: embed_texts(texts, embedder, observer.token), request.state.user)
         embedded = await wait_for_result(request, job)
         return JSONResponse(_describe(embedded, embedder.name, asked.encoding_format), 200, name_ignored(ignored))
 
 
-def embed_texts(texts: Sequence[str], embedder: Embedder) -> EmbeddedTexts:
-    """Vectors, without a look into any cache. Raises `RequestError` for a text of which the end would be cut off."""
+def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> EmbeddedTexts:
+    """Vectors, without a look into any cache.
+
+    Raises `RequestError` for a text of which the end would be cut off, and `AnswerCancelledError` between two texts.
+    """
     counts = [embedder.count_tokens(text) for text in texts]
     for place, count in enumerate(counts):
         if count > embedder.max_tokens:
             told = f"input[{place}] has {count} tokens, where {embedder.name} reads at most {embedder.max_tokens}"
             raise RequestError(400, told, param="input", code="context_length_exceeded")
-    return EmbeddedTexts(leave_cache_out(embedder).embed(texts), sum(counts))
+    rows = []
+    for text in texts:
+        token.raise_if_cancelled()
+        rows.append(leave_cache_out(embedder).embed([text]))
+    return EmbeddedTexts(np.concatenate(rows), sum(counts))
 
 
 def _describe(embedded: EmbeddedTexts, model: str, encoding: Encoding | None) -> dict[str, Any]:

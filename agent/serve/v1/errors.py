@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from schemas.errors import ConvagentError, UsageError
 
+PATHS = "/v1/models, /v1/chat/completions, /v1/responses, /v1/embeddings"
 log = logging.getLogger("convagent")
 
 
@@ -45,7 +46,8 @@ def to_request_error(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
     if isinstance(error, HTTPException):
-        return RequestError(error.status_code, error.detail)
+        known = f" (there are {PATHS})" if error.status_code == 404 else ""
+        return RequestError(error.status_code, f"{error.detail}{known}")
     if isinstance(error, ClientDisconnect):
         return RequestError(499, "the client went away")
     if isinstance(error, UsageError):
