@@ -15,7 +15,7 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.conftest import EXAMPLES, PATIENCE, ROOT
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
 from tests.mcp_clients import JAM, NO_MODELS, connect, environment, on_port, talk
 from tests.serving import Server, serving_source
 
@@ -25,7 +25,7 @@ PROGRAM, FOLDER = "/home/me/.local/bin/convagent", "/home/me/notes"
 TOOLS = {"search_passages", "read_passage", "list_documents", "ask", "about_me"}
 JAM_PASSAGE = "recipes/plum-jam.txt:1-12"
 LLM = str(Path(sys.executable).with_name("llm"))
-ADAPTERS = os.environ.get("LANGCHAIN_MCP_PYTHON", sys.executable)  # a Python with `langchain-mcp-adapters`
+ADAPTERS = os.environ.get("LANGCHAIN_MCP_PYTHON", sys.executable)  # a Python with LangChain
 
 
 def find_blocks(heading: str, language: str) -> list[str]:
@@ -123,13 +123,16 @@ for message in asyncio.run(answer(ScriptedModel(messages=iter(replies)), "How lo
 """
 
 
-def has_adapters() -> bool:
+def has_module(name: str) -> bool:
+    """Whether LangChain's Python has it."""
     if sys.executable == ADAPTERS:
-        return find_spec("langchain_mcp_adapters") is not None
-    return subprocess.run([ADAPTERS, "-c", "import langchain_mcp_adapters"], check=False).returncode == 0
+        return find_spec(name) is not None
+    return subprocess.run([ADAPTERS, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.skipif(not has_adapters(), reason="langchain-mcp-adapters is not installed (LANGCHAIN_MCP_PYTHON)")
+@pytest.mark.skipif(
+    not has_module("langchain_mcp_adapters"), reason="langchain-mcp-adapters is not installed (LANGCHAIN_MCP_PYTHON)"
+)
 def test_an_agent_of_langchain_uses_the_tools(program: Path, tmp_path: Path) -> None:
     (block,) = find_blocks("LangChain and LangGraph", "python")
     script = tmp_path / "agent.py"
@@ -147,6 +150,38 @@ def test_an_agent_of_langchain_uses_the_tools(program: Path, tmp_path: Path) -> 
     assert found.startswith(f"ToolMessage 1. [{JAM_PASSAGE}] ")
     assert "there is no passage 'nowhere'" in wrong
     assert answered == "AIMessage Two years."
+
+
+REFUSED = """
+from openai import BadRequestError
+
+print(len(list(chat.stream("How long may I keep the plum jam?"))) > 2)
+tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
+for asking in (chat.bind_tools([tool]), chat.with_structured_output({"title": "A", "type": "object", "properties": {}})):
+    try:
+        asking.invoke("How long?")
+    except BadRequestError as error:
+        print(error.param)
+"""
+
+
+@needs_embedder
+@pytest.mark.skipif(
+    not has_module("langchain_openai"), reason="langchain-openai is not installed (LANGCHAIN_MCP_PYTHON)"
+)
+def test_langchain_chats_and_embeds_through_v1(tmp_path: Path) -> None:
+    (block,) = find_blocks("LangChain's ChatOpenAI", "python")
+    with serving_source("--docs", DOCUMENTS, tmp_path, "--model", "none", "--embedder", "minilm") as running:
+        filled = re.sub(r"token = .*", f"token = {running.token!r}", block)
+        filled = filled.replace("http://127.0.0.1:8080/", running.address)
+        command = [ADAPTERS, "-c", filled + REFUSED]
+        done = subprocess.run(
+            command, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    said, *rest = done.stdout.splitlines()
+    assert "two years" in said
+    assert rest == ["384", "True", "tools", "response_format"]
 
 
 # What Open WebUI 0.12.4 sends (backend/open_webui/routers/openai.py and tasks.py of its release)
