@@ -495,6 +495,32 @@ def users_list(file: UserFile = None) -> None:
 
 
 @app.command()
+def mcp(
+    docs: Documents = None,
+    index: OrIndex = None,
+    http: Annotated[bool, typer.Option("--http", help="Listen on a port, not on stdin; clients need a token.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0 takes a free port.")] = 8765,
+    model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
+    follow_links: FollowLinks = False,
+    incognito: Annotated[bool, typer.Option("--incognito", help="Know nothing about you.")] = False,
+) -> None:
+    """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
+
+    [bold]convagent mcp --docs ~/notes[/] is what to write in the assistant's settings: it starts the program itself.
+    [bold]convagent mcp --docs ~/notes --http[/] listens at http://127.0.0.1:8765/mcp, and prints the token.
+    """
+    from agent.mcp import start
+    from agent.mcp.library import LibraryRequest
+
+    request = LibraryRequest(start.choose_source(docs, index), model, embedder, incognito, follow_links)
+    if http:
+        start.serve_on_port(request, port, reports.report_mcp_start)
+    else:
+        start.serve_on_stdio(request)
+
+
+@app.command()
 def spans(
     topics: RcdTopics,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of spans: num<TAB>span.")],

@@ -16,7 +16,7 @@ from schemas.errors import InvalidInputError, MissingError
 
 HERE = Path(__file__).parent
 OPENING = "=>"
-NO_RUN = frozenset({"judge", "tools", "result", "reword", "summarise"})  # steps that no run has
+NO_RUN = frozenset({"documents", "judge", "tools", "result", "reword", "summarise"})  # steps that no run has
 
 
 @dataclass(frozen=True, slots=True)

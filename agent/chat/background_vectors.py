@@ -54,16 +54,16 @@ class _PausingEmbedder:
 
 
 @contextmanager
-def make_vectors_meanwhile(current: CurrentCollection, embedder: Embedder | None) -> Iterator[None]:
+def make_vectors_meanwhile(current: CurrentCollection, embedder: Embedder | None) -> Iterator["VectorMaker | None"]:
     """Make the vectors that current collections lack, in a thread of its own, until the block ends."""
     if embedder is None:
-        yield
+        yield None
         return
     maker = VectorMaker(current, cache_vectors(embedder))
     thread = threading.Thread(target=maker.run, name="embedding", daemon=True)
     thread.start()
     try:
-        yield
+        yield maker
     finally:
         maker.end()
         thread.join()
@@ -76,16 +76,25 @@ class VectorMaker:
     current: CurrentCollection
     embedder: Embedder
     ended: threading.Event = field(default_factory=threading.Event)
+    _rests: threading.Event = field(default_factory=threading.Event)  # while there is nothing to make
 
     def run(self) -> None:
         """Wait for collections without vectors, until `end` is called."""
         while True:
+            self._rests.set()
             self.current.replaced.wait()
+            self._rests.clear()
             self.current.replaced.clear()
             if self.ended.is_set():
                 return
             if self.current.searchable.lacks_vectors:
                 self._make_vectors(self.current.collection)
+
+    def wait_until_made(self, seconds: float) -> bool:
+        """Wait for all vectors that are wanted, so long at most. Whether they are there, or could not be made."""
+        if self.current.replaced.is_set():  # looked at first: it is cleared last
+            return self.ended.wait(seconds)
+        return self._rests.wait(seconds)
 
     def end(self) -> None:
         """Give up what is being done, and let `run` return."""
@@ -120,8 +129,10 @@ class VectorMaker:
 
     def _wait_for_question(self, collection: Collection) -> None:
         """Wait for the first: where there are too many passages for vectors of all, those found get them afterwards."""
+        self._rests.set()
         while not self.current.wanted and not self.ended.wait(WAIT_SECONDS) and self.current.collection is collection:
             pass
+        self._rests.clear()
 
     def _wait_for_quiet(self, collection: Collection) -> None:
         """Wait until nobody is answered and all is read. Raises `_GivenUpError` where that is too late."""

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.chat.document_index import open_documents
@@ -14,6 +15,7 @@ from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
+from schemas.progress import StageProgress
 
 READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
 log = logging.getLogger("convagent")
@@ -36,19 +38,40 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     return directory.resolve()
 
 
-def open_source(
-    source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
-) -> PassageIndex:
+@dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """The passages of an index or a folder."""
+
+    index: PassageIndex
+    is_behind: bool  # whether it is not of all documents as they are now, for want of time
+
+
+def read_source(
+    source: Path,
+    embedder: Embedder | None,
+    seconds: float = math.inf,
+    progress: StageProgress = stage_progress,
+    *,
+    follow_links: bool = False,
+) -> OpenedSource:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
     Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `PassageIndex` and
     `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
-        return PassageIndex(source)
+        return OpenedSource(PassageIndex(source), is_behind=False)
     cache = find_cache_directory()
-    documents = open_documents(source, cache, embedder, stage_progress, seconds, follow_links=follow_links)
+    documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
-    if documents.is_behind:
+    return OpenedSource(documents.index, documents.is_behind)
+
+
+def open_source(
+    source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
+) -> PassageIndex:
+    """The same, for somebody who is told that not all was read. Errors are those of `read_source`."""
+    opened = read_source(source, embedder, seconds, follow_links=follow_links)
+    if opened.is_behind:
         log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
-    return documents.index
+    return opened.index

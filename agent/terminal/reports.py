@@ -1,13 +1,12 @@
 """What commands print of their results: runs, indexes, models, measures, problems, kept conversations."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from agent.terminal.output import open_stdout, to_plain_text
-from agent.terminal.settings import log
+from agent.terminal.settings import is_quiet, log
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import InvalidInputError, format_count, list_with_limit
 
@@ -266,6 +265,11 @@ def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -
     log.info("%s: %d topics", path, topics)
 
 
+def report_mcp_start(url: str, token: str) -> None:
+    """Where the server listens, and what its clients have to send. It is said on stderr, however quiet it is to be."""
+    typer.echo(f"convagent: listening at {url}; Ctrl-C ends it\nAuthorization: Bearer {token}", err=True)
+
+
 def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]":
     """A function to call once the server listens: it says the address, where what is asked goes, and who can reach it.
 
@@ -273,7 +277,7 @@ def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]
     """
 
     def on_start(start: "ServerStart") -> None:
-        if log.isEnabledFor(logging.INFO):  # not as a line of the log, where tokens are hidden
+        if not is_quiet():  # and not logged: what is logged shows no keys
             typer.echo(
                 f"convagent answers at {start.address_with_token} (Ctrl-C ends it). {start.destination}", err=True
             )

@@ -1,0 +1,126 @@
+"""A call at work: in a thread of its own, with notifications of its progress, and stopped when it is cancelled."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from agent.chat.cancellation import CancellationToken
+from schemas.errors import ConvagentError, RunError
+
+if TYPE_CHECKING:
+    from threading import Lock
+
+    from agent.chat.observer import Observer
+    from schemas.records import Call
+
+POLL_SECONDS = 0.1  # between two looks at what there is to tell, and at whether the call was cancelled
+T = TypeVar("T")
+Report = Callable[
+    [float, float | None, str | None], Any
+]  # awaitable; sends how much is done, of how much, and a message
+log = logging.getLogger("convagent")
+
+
+@dataclass(slots=True)
+class CallProgress:
+    """How far a call is. The thread that works writes it and heeds `token`; another one reads it."""
+
+    token: CancellationToken = field(default_factory=CancellationToken)
+    done: float = 0.0  # grows from notification to notification, over all stages
+    total: float | None = None  # None where nobody knows
+    message: str = ""
+
+    def step(self, message: str) -> None:
+        """One more step was done. Raises `AnswerCancelledError` once the call is cancelled."""
+        self.token.raise_if_cancelled()
+        if message != self.message:
+            self.done, self.total, self.message = self.done + 1, None, message
+
+    @contextmanager
+    def count_stage(self, stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress`, whose ticks raise `AnswerCancelledError` once the call is cancelled."""
+        before = self.done
+        self.total, self.message = before + total, stage
+
+        def tick(done: int) -> None:
+            self.token.raise_if_cancelled()
+            self.done = before + done
+
+        yield tick
+
+    def wait_until(self, is_done: Callable[[float], bool], find_message: Callable[[], str]) -> None:
+        """Wait until `is_done`, which is called with the seconds that it may take.
+
+        Raises `AnswerCancelledError` once the call is cancelled.
+        """
+        while not is_done(POLL_SECONDS):
+            self.step(find_message())
+
+    @contextmanager
+    def take_turn(self, lock: "Lock", message: str) -> Iterator[None]:
+        """Hold a lock until the block ends. Raises `AnswerCancelledError` once the call is cancelled."""
+        self.wait_until(lambda seconds: lock.acquire(timeout=seconds), lambda: message)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @property
+    def observer(self) -> "Observer":
+        """What an answer reports to."""
+        from agent.chat.observer import Observer
+        from agent.chat.progress_messages import describe_call
+
+        def report(call: "Call") -> None:
+            self.step(describe_call(call))
+
+        return Observer(report, token=self.token)
+
+
+async def run_call(work: Callable[[CallProgress], T], report: Report, limiter: anyio.CapacityLimiter) -> T:
+    """What `work` gives, in a thread. Where the call is cancelled, the thread ends after the step in hand.
+
+    Raises `ConvagentError`, whatever goes wrong.
+    """
+    progress, finished = CallProgress(), anyio.Event()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_report_changes, progress, report, finished)
+            found = await anyio.to_thread.run_sync(
+                partial(_work, work, progress), abandon_on_cancel=True, limiter=limiter
+            )
+            finished.set()
+    finally:
+        progress.token.cancel()
+    if isinstance(found, ConvagentError):
+        raise found
+    return found
+
+
+def _work(work: Callable[[CallProgress], T], progress: CallProgress) -> T | ConvagentError:
+    """In the thread. A panic of a library in Rust is no `Exception`, and must end this call only."""
+    try:
+        progress.token.raise_if_cancelled()
+        return work(progress)
+    except ConvagentError as error:
+        return error
+    except BaseException as error:
+        log.error("a call failed", exc_info=error)
+        return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
+
+
+async def _report_changes(progress: CallProgress, report: Report, finished: anyio.Event) -> None:
+    """Tell of progress whenever there was some, until all is done. What is told grows, as the protocol wants it."""
+    told = 0.0
+    while not finished.is_set():
+        with anyio.move_on_after(POLL_SECONDS):
+            await finished.wait()
+        if (done := progress.done) > told:
+            told = done
+            await report(done, progress.total, progress.message)

@@ -1,0 +1,172 @@
+"""What the tools search and ask, opened when it is first needed: the documents, then the models."""
+
+import logging
+import threading
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.mcp.calls import CallProgress
+from schemas.errors import ConvagentError, RunError
+
+if TYPE_CHECKING:
+    from agent.chat.background_vectors import VectorMaker
+    from agent.chat.current_collection import CurrentCollection
+    from agent.chat.session import Assistant
+    from agent.chat.store import Store
+    from indexes.ranking.vectors import Embedder
+
+LOADING, READING = "loading the models", "waiting for the documents to be read"
+log = logging.getLogger("convagent")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryRequest:
+    """What is searched, and with which models."""
+
+    source: Path  # an index, or a folder of documents
+    model: str = "smollm2"
+    embedder: str | None = None
+    incognito: bool = False
+    follow_links: bool = False  # also those that lead out of the folder
+
+
+@dataclass(slots=True)
+class Library:
+    """The documents and models of one process. Any thread may call; `close` ends what goes on in the background.
+
+    Documents are read by the first call that needs them; a call that is cancelled meanwhile leaves the rest to the
+    next. With the first search, the embedding model is loaded in the background, and vectors are made: until they are
+    there, one searches by words.
+    """
+
+    request: LibraryRequest
+    _documents: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens them
+    _answering: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens the assistant
+    _knowing: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens the store
+    _background: ExitStack = field(default_factory=ExitStack)
+    _embedder: "Future[Embedder | None]" = field(default_factory=Future)
+    _loading: threading.Thread | None = None
+    _current: "CurrentCollection | None" = None
+    _maker: "VectorMaker | None" = None
+    _assistant: "Assistant | None" = None
+    _store: "Store | None" = None
+
+    def open_documents(self, progress: CallProgress) -> "CurrentCollection":
+        """The passages, up to date. Raises what opening an index or a folder raises."""
+        with progress.take_turn(self._documents, READING):
+            if self._current is None:
+                self._current = self._read_documents(progress)
+            return self._current
+
+    def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
+        from agent.chat.session import open_collection
+        from agent.chat.sources import READING_SECONDS, read_source
+        from agent.chat.watching import watch_documents
+
+        source, links = self.request.source, self.request.follow_links
+        opened = read_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
+        current = open_collection(str(source), opened.index, None, words_first=True)
+        progress.token.raise_if_cancelled()
+        if opened.is_behind:
+            current.all_read.clear()  # until the watcher has read the rest
+        self._background.enter_context(watch_documents(current, None, follow_links=links))
+        return current
+
+    def load_embedder(self, progress: CallProgress) -> None:
+        """Begin to load the embedding model, unless that was begun, and to make the vectors that the documents lack."""
+        current = self.open_documents(progress)
+        with self._documents:
+            if self._loading is None:
+                self._loading = threading.Thread(target=self._load, args=(current,), name="loading")
+                self._loading.start()
+
+    def _load(self, current: "CurrentCollection") -> None:
+        try:
+            embedder = self._open_embedder()
+            current.use_embedder(embedder)
+            if embedder is not None:
+                from agent.chat.background_vectors import make_vectors_meanwhile
+
+                self._maker = self._background.enter_context(make_vectors_meanwhile(current, embedder))
+            self._embedder.set_result(embedder)
+        except ConvagentError as error:
+            self._embedder.set_exception(error)
+        except BaseException as error:
+            log.error("the embedding model failed", exc_info=error)
+            self._embedder.set_exception(RunError(f"the embedding model failed ({type(error).__name__})"))
+
+    def _open_embedder(self) -> "Embedder | None":
+        from agent.models.embedding.index_vectors import cache_vectors
+        from agent.models.embedding.registry import open_embedder
+
+        embedder = open_embedder(self.request.embedder)
+        return cache_vectors(embedder) if embedder and not self.request.incognito else embedder
+
+    def wait_for_documents(self, progress: CallProgress) -> "CurrentCollection":
+        """The passages of all documents: where these are many, the first call does not wait for all of them."""
+        current = self.open_documents(progress)
+        progress.wait_until(current.all_read.wait, lambda: current.progress or READING)
+        return current
+
+    def wait_for_vectors(self, progress: CallProgress) -> None:
+        """Wait until the embedding model and all vectors are there, or will not be."""
+        current = self.wait_for_documents(progress)
+        progress.wait_until(self._wait_for_embedder, lambda: LOADING)
+        progress.wait_until(self._wait_for_maker, lambda: current.progress or progress.message)
+
+    def _wait_for_embedder(self, seconds: float) -> bool:
+        try:
+            self._embedder.exception(timeout=seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    def _wait_for_maker(self, seconds: float) -> bool:
+        return self._maker is None or self._maker.wait_until_made(seconds)
+
+    def explain_words(self) -> str:
+        """Why it was searched by words alone, and whether that ends."""
+        if not self._embedder.done():
+            return "Searched by words: the embedding model is being loaded."
+        if error := self._embedder.exception():
+            return f"Searched by words alone: {error}"
+        if self._embedder.result() is None:
+            return "Searched by words alone: there is no embedding model."
+        return (self._current and self._current.progress) or "Searched by words: not all vectors are made."
+
+    def explain_documents(self) -> str:
+        """That not all documents are read, and how many are; "" where they are."""
+        current = self._current
+        if current is None or current.all_read.is_set():
+            return ""
+        return f"Not all documents are known yet. {current.progress}".rstrip()
+
+    def open_assistant(self, progress: CallProgress) -> "Assistant":
+        """What answers. Raises what opening the models raises."""
+        from agent.chat.session import open_assistant_over
+
+        current = self.open_documents(progress)
+        self.load_embedder(progress)
+        with progress.take_turn(self._answering, LOADING):
+            if self._assistant is None:
+                progress.wait_until(self._wait_for_embedder, lambda: LOADING)
+                self._assistant = open_assistant_over(current, self.request.model, self._embedder.result())
+            return self._assistant
+
+    def open_store(self) -> "Store":
+        """What is known about the person."""
+        from agent.chat.store import open_store
+
+        with self._knowing:
+            if self._store is None:
+                self._store = open_store(incognito=self.request.incognito)
+            return self._store
+
+    def close(self) -> None:
+        """End what goes on in the background."""
+        if self._loading is not None:
+            self._loading.join()
+        self._background.close()
