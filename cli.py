@@ -466,14 +466,21 @@ def users_add(
 
 
 @users_app.command("remove")
-def users_remove(name: UserName, file: UserFile = None) -> None:
-    """End a user's token, at once and also in a server that runs. What the user asked stays until it is deleted.
+def users_remove(
+    name: UserName,
+    file: UserFile = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete what the user asked and said, too.")] = False,
+) -> None:
+    """End a user's token, at once and also in a server that runs. What the user asked stays, unless it is forgotten.
 
-    [bold]convagent users remove ana --file users.json[/]
+    [bold]convagent users remove ana --file users.json --forget[/]
     """
-    from agent.serve.users import find_user_file, remove_user
+    from agent.chat.store import open_store
+    from agent.serve.users import find_user_file, forget_user, remove_user
 
     remove_user(find_user_file(file), name)
+    if forget:
+        reports.show_forgotten(name, *forget_user(open_store(incognito=False), name))
 
 
 @users_app.command("list")

@@ -72,7 +72,7 @@ def answer_turn(
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     if tools.documents and given == NOTHING:
-        whole = answer_from_whole_documents(utterance, tools.documents, tools.search, embed, plan.tuning.answer)
+        whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embed, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
             if is_harmless(whole.to_write, needs, utterances):
                 whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), embed, plan)

@@ -4,6 +4,7 @@
 
 With `--set further`: 107 others over the same documents, by somebody who had not seen these, all of them open.
 With `--set more`: 80 others over files of every format in six languages (`more_documents`, `more_questions.json`).
+With `--set newest`: 30 over `examples/documents` and `examples/scans`, written before the program was asked; all open.
 
 The documents are in `benchmarks/own_documents/documents`, the conversations in `questions.json` beside them. Half of
 the conversations are kept: they are asked when the answers are done, not while they are being changed.
@@ -24,6 +25,7 @@ together with it; a sentence that introduces a list counts with its list. What s
 import argparse
 import json
 import re
+import shutil
 import statistics
 import tempfile
 import time
@@ -47,10 +49,12 @@ from schemas.records import Response
 FOLDER = Path(__file__).parent / "own_documents"
 DOCUMENTS, QUESTIONS = FOLDER / "documents", FOLDER / "questions.json"
 MORE_DOCUMENTS, MORE_QUESTIONS = FOLDER / "more_documents", FOLDER / "more_questions.json"
+EXAMPLES = FOLDER.parents[1] / "examples"
 SETS = {
-    "first": (DOCUMENTS, QUESTIONS),
-    "further": (DOCUMENTS, FOLDER / "further_questions.json"),
-    "more": (MORE_DOCUMENTS, MORE_QUESTIONS),
+    "first": ((DOCUMENTS,), QUESTIONS),
+    "further": ((DOCUMENTS,), FOLDER / "further_questions.json"),
+    "more": ((MORE_DOCUMENTS,), MORE_QUESTIONS),
+    "newest": ((EXAMPLES / "documents", EXAMPLES / "scans"), FOLDER / "newest_questions.json"),
 }
 Kind = Literal[
     "fact", "follow-up", "yes-no", "comparison", "not-there", "personal", "topic-switch", "small-talk",
@@ -179,6 +183,15 @@ def read_answer(response: Response) -> Answer:
     first = find_first(text)
     files = frozenset(file for _, cited in shown for file in cited)
     return Answer(plain(text), plain(first), not_found, files, _cited_within(shown, first), words)
+
+
+def gather_documents(folders: Sequence[Path], home: Path) -> Path:
+    """The folder itself; of several one that has a copy of each under its own name."""
+    if len(folders) == 1:
+        return folders[0]
+    for folder in folders:
+        shutil.copytree(folder, home / folder.name)
+    return home
 
 
 def file_of(passage_id: str) -> str:
@@ -374,8 +387,9 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true", help="print each question with its answer and verdict")
     parser.add_argument("--json", type=Path, help="write all answers and verdicts to this file")
     asked = parser.parse_args()
-    (documents, questions), embedder, graded = SETS[asked.set], open_embedder(None), list[Graded]()
+    (folders, questions), embedder, graded = SETS[asked.set], open_embedder(None), list[Graded]()
     with tempfile.TemporaryDirectory() as cache:
+        documents = gather_documents(folders, Path(cache) / "gathered")
         index = open_documents(
             documents, Path(cache), embedder, lambda _doing, _of: nullcontext(lambda _done: None)
         ).index

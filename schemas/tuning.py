@@ -81,6 +81,7 @@ class AnswerTuning:
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.05  # the same where there is word overlap alone
     doubt_penalty: float = 0.15  # where a heading may be glued to the front
+    foreign_penalty: float = 0.0  # where a question in another language than English is not in the quote's
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now

@@ -4,6 +4,8 @@ import pytest
 
 from agent.turn.answerability import has_what_is_asked, speaks_of
 from agent.turn.quotes import find_quotes
+from agent.turn.spans.asked_thing import find_asked_thing
+from agent.turn.spans.compounds import has_part_in_common, is_made_of
 from schemas.records import Passage
 from schemas.tuning import AnswerTuning
 
@@ -40,8 +42,54 @@ def test_names_and_attributes_must_be_mentioned(question: str, passage: Passage,
         ("How many calories has it?", "300 g of rice and a glass of wine.", False),
         ("Who feeds the cat?", "She is fed twice a day.", False),
         ("Is the cat fed twice?", "She is fed in the morning.", True),
+        ("When is the gate locked?", "The gate is locked at nine in the evening.", True),
+        ("When is the gate locked?", "The gate is locked with a chain.", False),
+        ("How old is the boiler?", "The boiler was fitted in 2021.", True),
+        ("How old is the boiler?", "The boiler is red.", False),
+        ("Who is dev?", "Dev, the caretaker, opens the shed.", True),
+        ("Wie hoch ist die Jahrespacht?", "Die Jahrespacht beträgt 180 Euro.", True),
+        ("Wie hoch ist die Jahrespacht?", "Die Hecke ist 1,20 m hoch.", False),
+        ("What does the service cost?", "Brandl does the service. It costs 140 euros.", True),
+        ("What does the service cost?", "Brandl does the service. A lamp costs 140 euros.", False),
     ],
 )
 def test_what_has_no_amount_is_no_answer_to_how_much(question: str, text: str, expected: bool) -> None:
     (quote, *_) = find_quotes([Passage("notes.md:1", text)], AnswerTuning())
-    assert has_what_is_asked(question, quote) == expected
+    assert has_what_is_asked(question, quote, [Passage("notes.md:1", text)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "thing"),
+    [
+        ("What does a lost bicycle cost?", "bicycle"),
+        ("How big is the bathtub?", "bathtub"),
+        ("What is the phone number of the electrician?", "electrician"),
+        ("When is the gate locked?", "gate"),
+        ("Wie hoch ist die Jahrespacht?", "jahrespacht"),
+        ("Wie heißt der Hund von Familie Rask?", "hund"),
+        ("When is the soonest I can leave?", ""),
+        ("How long are our belongings covered by it?", ""),
+        ("How much is it?", ""),
+        ("Who feeds the cat?", ""),
+        ("How do I get red wine out of a carpet?", "carpet"),
+        ("How do I get the float of the pump loose?", ""),
+    ],
+)
+def test_what_an_amount_is_asked_of(question: str, thing: str) -> None:
+    assert find_asked_thing(question) == thing
+
+
+@pytest.mark.parametrize(
+    ("word", "others", "has_part", "is_made"),
+    [
+        ("jahrespacht", ["pacht"], True, False),
+        ("heizungswartung", ["wartung", "heizung"], True, True),
+        ("honigglas", ["honig", "glas"], True, True),
+        ("honigglas", ["glas"], False, False),
+        ("schrebergarten", ["gartenordnung"], True, False),
+        ("garten", ["gärtner", "gart"], False, False),
+        ("keller", ["fahrradkeller"], True, False),
+    ],
+)
+def test_parts_of_compounds(word: str, others: list[str], has_part: bool, is_made: bool) -> None:
+    assert (has_part_in_common(word, others), is_made_of(word, others)) == (has_part, is_made)

@@ -26,7 +26,6 @@ from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from schemas.records import Hit, Passage, Query, Response, Sentence, TurnResult
-from tests.conftest import PATIENCE
 from tests.serving import serving
 from tests.test_chat import shown_after
 
@@ -140,7 +139,7 @@ def client(hostile_index: PassageIndex, tmp_path: Path) -> Iterator[httpx.Client
     arguments = ("--model", "none", "--embedder", "none", "--incognito")
     with (
         serving(hostile_index.directory, tmp_path, *arguments) as server,
-        httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as opened,
+        server.open_client() as opened,
     ):
         yield opened
 

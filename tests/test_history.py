@@ -39,6 +39,12 @@ BREAD = Passage(
         ("Another thing: how long are our belongings covered?", False, False),
         ("By the way, who has the key to it?", False, False),
         ("Was kostet der zweite Ersatztermin?", False, False),
+        ("Et à quelle température ?", True, False),
+        ("Y cuánto cuesta eso?", True, False),
+        ("E quanto dura la visita?", True, False),
+        ("En hoe lang duurt het?", True, False),
+        ("Quando comincia il corso di nuoto dei bambini?", False, False),
+        ("¿En qué calle está la escuela de música?", False, False),
     ],
 )
 def test_what_leans_on_the_conversation(utterance: str, leans: bool, of_another: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -33,16 +34,23 @@ def files(question: Question) -> list[str]:
     return [file for source in question.source for file in source.split("|")]
 
 
+def list_places(file: str) -> list[Path]:
+    """Where a document may be: below its folder, or, of several folders, below what they stand in."""
+    return [
+        (folder if len(folders) == 1 else folder.parent) / file for folders, _ in SETS.values() for folder in folders
+    ]
+
+
 @cache
 def read_lines(file: str) -> tuple[str, ...]:
     """The lines of a document, as the program reads it."""
-    path = next(folder / file for folder, _ in SETS.values() if (folder / file).exists())
+    path = next(path for path in list_places(file) if path.exists())
     passages = parse_document(path, file, path.read_bytes(), split_sentences).passages
     return tuple(line for passage in passages for line in passage.text.split("\n"))
 
 
-def test_there_are_150_questions_107_further_and_80_more_with_ids_of_their_own() -> None:
-    assert len({question.id for question in QUESTIONS}) == len(QUESTIONS) == 150 + 107 + 80
+def test_the_sets_have_150_107_80_and_30_questions_with_ids_of_their_own() -> None:
+    assert len({question.id for question in QUESTIONS}) == len(QUESTIONS) == 150 + 107 + 80 + 30
     assert len({conversation.id for conversation in CONVERSATIONS}) == len(CONVERSATIONS)
 
 

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from rich.console import Console
 
@@ -22,7 +21,7 @@ from agent.chat.terminal import Terminal
 from indexes.passage_index import PassageIndex
 from indexes.storage.cache import Cache
 from schemas.errors import RunError
-from tests.conftest import EXAMPLES, PATIENCE
+from tests.conftest import EXAMPLES
 from tests.serving import serving
 from tests.test_chat import QUESTION, shown_after
 from tests.test_index_integrity import NoProgress
@@ -229,7 +228,7 @@ def test_a_page_shows_an_answer_that_cannot_be_kept(example_index: PassageIndex,
     arguments = ("--model", "none", "--embedder", "none")
     with (
         serving(example_index.directory, tmp_path, *arguments) as server,
-        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+        server.open_client() as client,
         closing(sqlite3.connect(tmp_path / "convagent.sqlite")) as other,
     ):
         client.get("/")

@@ -4,7 +4,7 @@ import pytest
 
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.question_kinds import recognise_kind
-from agent.turn.quote_ranking import find_kind
+from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import find_quotes
 from agent.turn.spans.answer_spans import drop_column_names, find_spans
 from agent.turn.spans.kind_evidence import has_kind
@@ -119,3 +119,23 @@ def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> No
 @needs_embedder
 def test_a_run_has_nothing_nearby(minilm: Embedder) -> None:
     assert not extract_answer(Query("What is a skiff?"), (), [SKIFF], minilm.embed, LengthLimit(), Tuning()).nearby
+
+
+@needs_embedder
+def test_a_question_in_another_language_prefers_sentences_in_it(minilm: Embedder) -> None:
+    spanish = Passage(
+        "cuento.epub:1", "El faro de la trattoria se apagó una noche de niebla.", "El faro", language="es"
+    )
+    italian = Passage("ricevuta.txt:1", "Il totale della trattoria: 64,50 euro.", "Ricevuta", language="it")
+    quotes = find_quotes([spanish, italian], AnswerTuning())
+    query = Query("Quanto abbiamo speso alla trattoria del faro?")
+    scores = [
+        {quote.document: quote.score for quote in rank_quotes(quotes, query, (), minilm.embed, tuning)[0]}
+        for tuning in (Tuning(), Tuning(answer=AnswerTuning(foreign_penalty=0.2)))
+    ]
+    assert scores[1]["cuento.epub"] == pytest.approx(scores[0]["cuento.epub"] - 0.2)
+    assert scores[1]["ricevuta.txt"] == scores[0]["ricevuta.txt"]
+    english = Query("How much did we spend at the trattoria?")
+    (best, *_), _ = rank_quotes(quotes, english, (), minilm.embed, Tuning(answer=AnswerTuning(foreign_penalty=0.2)))
+    (same, *_), _ = rank_quotes(quotes, english, (), minilm.embed, Tuning())
+    assert best.score == same.score

@@ -38,6 +38,16 @@ DOCUMENTS = {
     "2024-07-01,elder syrup,2,6.00 EUR\n",
     "club/boat-fees-2023.md": "# Boat fees 2023\n\nAn hour in the canoe costs 9 EUR.\n",
     "club/boat-fees-2025.md": "# Boat fees 2025\n\nAn hour in the canoe costs 12 EUR.\n",
+    "club/allotment.md": "# Allotment rules\n\nA lost key costs 40 pounds. The gate is locked at nine in the evening.\n"
+    "Dev, the caretaker, opens the shed on Saturdays.\n"
+    "The water tank holds 1,200 litres and stands behind the shed. Bicycles may be left in the rack by the gate.\n",
+    "home/contacts.csv": "name,role,phone\nRosa Tamm,plumber,0555 238 41\nHalvorsen,chimney sweep,0555 660 17\n",
+    "haus/garten.txt": "Pachtvertrag über den Garten am Mühlbach\n\nDie Jahrespacht beträgt 180 Euro und ist am "
+    "1. November fällig. Der Pächter hält die Hecke unter 1,20 Metern.\n",
+    "haus/heizung.md": "# Heizung\n\nDie Wartung der Heizung macht Firma Brandl jedes Jahr im September. "
+    "Sie kostet 140 Euro.\nDer Schlüssel zum Keller hängt im Flur.\n",
+    "haus/hausordnung.md": "# Hausordnung\n\nDer Fahrradkeller ist im Hof. Die Mülltonnen werden am Dienstag geleert. "
+    "Bei einem Wasserrohrbruch ist Herr Petersen anzurufen.\n",
     "club/sauna.txt": "The sauna of the rowing club is closed on Mondays.\n",
 }
 Ask = Callable[..., Response]
@@ -130,3 +140,45 @@ def test_talk_about_the_talk_cites_nothing(ask: Ask, said: str) -> None:
 )
 def test_what_can_be_concluded_is(ask: Ask, asked: str, direct: str) -> None:
     assert ask(asked).direct == direct
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What does a lost bicycle cost?",
+        "How big is the bathtub?",
+        "What is the phone number of the electrician?",
+        "Wie teuer war das Dach?",
+        "Wann kommt der Gärtner?",
+    ],
+)
+def test_what_is_said_of_another_thing_is_no_answer(ask: Ask, asked: str) -> None:
+    assert says_not_found(ask(asked))
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("What does a lost key cost?", "A lost key costs 40 pounds."),
+        ("How big is the water tank?", "The water tank holds 1,200 litres and stands behind the shed."),
+        ("What is the plumber's number?", "name: Rosa Tamm; role: plumber; phone: 0555 238 41."),
+        ("Who is Dev?", "Dev, the caretaker, opens the shed on Saturdays."),
+        ("who is dev", "Dev, the caretaker, opens the shed on Saturdays."),
+        ("When is the gate locked?", "The gate is locked at nine in the evening."),
+        ("Wie hoch ist die Jahrespacht?", "Die Jahrespacht beträgt 180 Euro und ist am 1. November fällig."),
+        ("Wie hoch ist die Pacht?", "Die Jahrespacht beträgt 180 Euro und ist am 1. November fällig."),
+        ("Wer macht die Heizungswartung?", "Die Wartung der Heizung macht Firma Brandl jedes Jahr im September."),
+        ("Wo ist der Kellerschlüssel?", "Der Schlüssel zum Keller hängt im Flur."),
+        ("Wo ist der Keller für die Fahrräder?", "Der Fahrradkeller ist im Hof."),
+        ("Wann werden die Tonnen geleert?", "Die Mülltonnen werden am Dienstag geleert."),
+        ("Wen rufe ich bei einem Rohrbruch an?", "Bei einem Wasserrohrbruch ist Herr Petersen anzurufen."),
+    ],
+)
+def test_what_is_there_is_said_first(ask: Ask, asked: str, sentence: str) -> None:
+    assert ask(asked).sentences[0].text == sentence
+
+
+def test_what_a_service_costs_stands_in_the_sentence_after_it(ask: Ask) -> None:
+    response = ask("Was kostet die Heizungswartung?")
+    assert not says_not_found(response)
+    assert "140 Euro" in response.text

@@ -2,6 +2,7 @@
 
 import json
 import re
+import select
 import socket
 import threading
 import time
@@ -169,12 +170,13 @@ def test_a_client_that_leaves_without_streaming_leaves_the_queue(tmp_path: Path,
     ):
         StandIn.replies = [WORKING] * 100
         head = write_head(running, "POST /v1/chat/completions HTTP/1.1", f"Content-Length: {len(json.dumps(ASKED))}")
-        waiting = [stack.enter_context(closing(connect(running))) for _ in range(MAX_WAITING_OF_USER)]
-        for connection in waiting:
+        asking = [stack.enter_context(closing(connect(running))) for _ in range(MAX_WAITING_OF_USER + 5)]
+        for connection in asking:
             connection.sendall(head + json.dumps(ASKED).encode())
+        wait_until(lambda: len(select.select(asking, [], [], 0)[0]) == 5)  # those that are turned away
         client = stack.enter_context(running.open_client())
-        wait_until(lambda: is_busy(client))
-        for connection in waiting[1:]:
+        assert is_busy(client)
+        for connection in asking:
             connection.close()
         wait_until(lambda: not is_busy(client))
 
@@ -291,7 +293,9 @@ def send_at_once(server: Server, count: int) -> list[int]:
             barrier.wait(PATIENCE)
             if number % 5 == 0:
                 return client.post("/v1/chat/completions", json=ASKED).status_code
-            return client.get("/health" if number % 2 else "/").status_code
+            if number % 2:  # is nobody's, so it counts for no user's limit
+                return client.get("/health", headers={"Authorization": ""}).status_code
+            return client.get("/").status_code
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(send, range(count)))
@@ -313,6 +317,14 @@ def is_let_in(client: httpx.Client) -> bool:
     status = client.get("/health").status_code
     assert status in (200, 503)
     return status == 200
+
+
+def test_one_who_asks_without_end_is_told_to_wait(tmp_path: Path, example_index: PassageIndex) -> None:
+    with serving(example_index.directory, tmp_path, *ARGUMENTS) as running, running.open_client() as client:
+        replies = (client.get("/v1/models") for _ in range(5000))
+        refused = next(reply for reply in replies if reply.status_code != 200)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+        assert int(refused.headers["retry-after"]) > 0
 
 
 def test_a_user_may_ask_much_at_once_and_so_often_then() -> None:

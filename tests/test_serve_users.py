@@ -220,6 +220,19 @@ def test_a_place_in_the_queue_is_shown(tmp_path: Path, example_index: PassageInd
         assert re.fullmatch(r": \d before you", found)
 
 
+def test_what_a_user_said_can_be_deleted_with_the_user(tmp_path: Path) -> None:
+    file, store = tmp_path / "users.json", Store(tmp_path / "convagent.sqlite")
+    for name in ("ana", "ben"):
+        add_user(file, name, anew=False)
+        own = store.for_user(name)
+        own.add_statement("I bake.")
+        own.add_turn(own.start_chat("notes"), "Which bread?", many_sources(1))
+    removed = convagent(tmp_path, "users", "remove", "ana", "--file", str(file), "--forget")
+    assert (removed.returncode, "1 conversations and 1 statements deleted" in removed.stderr) == (0, True)
+    assert (store.for_user("ana").list_chats(), store.for_user("ana").list_statements()) == ((), ())
+    assert len(store.for_user("ben").list_chats()) == len(store.for_user("ben").list_statements()) == 1
+
+
 # Long lists
 
 

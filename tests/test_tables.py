@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from agent.chat.document_index import open_documents
@@ -406,3 +407,127 @@ def test_a_chat_computes_shows_its_rows_and_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("asked", ["What is the phone number of the plumber?", "What was the price of the tent?"])
 def test_one_value_of_one_row_is_asked_of_no_whole_table(asked: str) -> None:
     assert read_table_question(asked) is None
+
+
+REPAIRS = """date,shop,repair,bike,price,hours,paid
+2025-01-10,Bike Barn,new chain,red,35,1,yes
+2025-02-12,Spoke & Co,wheel trued,blue,20,0.5,no
+2025-03-05,Bike Barn,brake pads,blue,28.5,1.5,no
+2025-04-18,Wheelfix,bottom bracket,red,64,2,yes
+"""
+LOANS = """title,author,lent to
+Moss,Tarvainen,Petr
+Salt,Verhoeven,
+Clock,Oyelaran,
+"""
+WORKSHOP = {
+    "repairs.csv": REPAIRS,
+    "books.csv": LOANS,
+    "honey.csv": "date,hive,honey in kg\n2025-05-28,A,11.5\n2025-06-01,B,8\n2025-07-19,A,14\n",
+}
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> WholeDocuments:
+    return WholeDocuments(index(tmp_path_factory.mktemp("workshop"), WORKSHOP))
+
+
+@pytest.mark.parametrize(
+    ("question", "direct"),
+    [
+        ("How many repairs are not paid?", "2 of 4 rows."),
+        ("How many repairs haven't been paid yet?", "2 of 4 rows."),
+        ("Which repairs are unpaid?", "2 of 4 rows."),
+        ("How many repairs are paid?", "2 of 4 rows."),
+        ("How many books are not lent out?", "2 of 3 rows."),
+        ("What did the repairs cost?", "35 + 20 + 28.5 + 64 = 147.5."),
+        ("What is the total price of the repairs?", "35 + 20 + 28.5 + 64 = 147.5."),
+        ("How many hours did the repairs take?", "1 + 0.5 + 1.5 + 2 = 5.0 hours."),
+        ("How much honey did we harvest in 2025?", ""),  # "harvest" is no word of the table
+        ("How much honey was there in 2025?", "11.5 + 8 + 14 = 33.5 kg."),
+        ("How often was the red bike in the repairs?", "2 of 4 rows."),
+        ("Which repair was the most expensive?", "Bottom bracket: 64."),
+        ("Which repair has the highest price?", "Bottom bracket: 64."),
+        ("How much did we pay for repairs?", ""),  # some are not paid
+        ("How many repairs are not red?", ""),
+        ("What did the red bike cost?", ""),  # it was repaired twice
+        ("What did the repairs of the red bike cost?", "35 + 64 = 99."),
+        ("How many bikes are not paid?", ""),
+        ("How many books are not by Tarvainen?", ""),
+    ],
+)
+def test_what_is_paid_and_bare_numbers(workshop: WholeDocuments, question: str, direct: str) -> None:
+    assert compute(question, workshop) == direct
+
+
+@pytest.mark.parametrize(
+    ("earlier", "question", "direct"),
+    [
+        (["What did the repairs cost?"], "And at Bike Barn?", "35 + 28.5 = 63.5."),
+        (["What did the repairs cost?", "And at Bike Barn?"], "And at Wheelfix?", "64."),
+        (["What did the repairs cost?", "And at Bike Barn?"], "What about March?", "28.5."),
+        (["How many repairs are not paid?"], "And at Bike Barn?", "1 of 4 rows."),
+        (["What did the repairs cost?"], "And the lamp?", ""),
+        (["What did the repairs cost?"], "And when?", ""),
+        (["Who is Petr?"], "And at Bike Barn?", ""),
+        ([], "And at Bike Barn?", ""),
+    ],
+)
+def test_a_sum_goes_on_with_the_question_before(
+    workshop: WholeDocuments, earlier: list[str], question: str, direct: str
+) -> None:
+    computed = compute_over_tables(question, workshop, earlier)
+    assert (computed.response.direct if computed else "") == direct
+
+
+def test_a_chat_goes_on_with_a_sum(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    session = Session(open_assistant(str(folder), index(tmp_path, WORKSHOP), "none", None), Store(None))
+    assert session.ask("What did the repairs cost?").response.direct == "35 + 20 + 28.5 + 64 = 147.5."
+    assert session.ask("And at Bike Barn?").response.direct == "35 + 28.5 = 63.5."
+
+
+def test_a_sheet_is_called_by_its_own_name(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for name, rows in (
+        ("Repairs", [["shop", "amount"], ["Bike Barn", 35], ["Wheelfix", 64]]),
+        ("Rides", [["place", "km"]]),
+    ):
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    (tmp_path / "docs").mkdir()
+    book.save(tmp_path / "docs" / "bikes.xlsx")
+    documents = WholeDocuments(index(tmp_path, {}))
+    assert compute("How much did I spend on repairs?", documents) == "35 + 64 = 99."
+    assert compute("How much did the bikes cost?", documents) == ""
+
+
+FOREIGN = {
+    "de.csv": "Datum;Aufgabe;wer;Stunden\n2025-03-15;Wege belegen;Lindner;3\n2025-04-12;Dach des Hauses;Lindner;2,5\n"
+    "2025-05-24;Kompostplatz;Aksoy;5\n",
+    "konzert.md": "# Konzert der Kantorei\n\nDas Konzert ist am Sonntag in der Kirche.\n\n## Karten\n\n"
+    "| Platz | Preis | Anzahl |\n|---|---|---|\n| Schiff | 22 EUR | 180 |\n| Empore | 9 EUR | 60 |\n",
+    "cave.csv": "vin;couleur;bouteilles\nClos Vermeil;rouge;9\nDomaine Lys;blanc;6\nCôte d'Aubry;rouge;14\n",
+    "gastos.csv": "fecha;concepto;importe EUR;pagado por\n2025-09-08;libro de texto;34,9;Katrin\n"
+    "2025-10-02;cuaderno;18,5;Bram\n2025-12-01;examen de septiembre;45;Bram\n",
+    "uitgaven.csv": "datum;wat;kosten EUR;groep\n2025-09-18;museum voor kinderen;12,5;groep 6\n"
+    "2026-01-22;theater;14;groep 6\n2026-03-12;fabriek;6,5;groep 7\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "direct"),
+    [
+        ("Wie viele Stunden hat Lindner?", "3 + 2.5 = 5.5 Stunden."),
+        ("Wie viele Karten gibt es für das Konzert der Kantorei insgesamt?", "180 + 60 = 240."),
+        ("Combien de bouteilles de vin rouge y a-t-il à la cave ?", "9 + 14 = 23 bouteilles."),
+        ("Combien de bouteilles de vin rosé y a-t-il à la cave ?", ""),
+        ("¿Cuánto ha pagado Bram en total?", "18.5 + 45 = 63.5 EUR."),
+        ("¿Cuánto no ha pagado Bram?", ""),
+        ("Hoeveel hebben we voor groep 6 uitgegeven?", "12.5 + 14 = 26.5 EUR."),
+        ("Wat hebben we meer dan 10 EUR uitgegeven?", ""),
+    ],
+)
+def test_tables_are_asked_in_their_own_language(tmp_path: Path, question: str, direct: str) -> None:
+    assert compute(question, WholeDocuments(index(tmp_path, FOREIGN))) == direct

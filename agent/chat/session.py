@@ -53,6 +53,7 @@ BRIEF = Tuning(
         other_document_gap=0.1,
         rank_penalty=0.03,
         kind_weight=0.15,
+        foreign_penalty=0.2,
         nearby_sentences=3,
         needs_evidence=True,
         direct_stands_alone=True,

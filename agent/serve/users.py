@@ -13,6 +13,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
+from agent.chat.store import Store
 from agent.serve.tokens import OTHERS, hash_token, is_token_of, make_token
 from indexes.storage.directories import find_data_directory
 from indexes.storage.files import read_bytes, write_atomically
@@ -132,6 +133,16 @@ def remove_user(path: Path, name: str) -> None:
     if name not in users:
         raise MissingError(f"there is no user {name!r}", where=str(path))
     _write_users(path, {other: kept for other, kept in users.items() if other != name})
+
+
+def forget_user(store: Store, name: str) -> tuple[int, int]:
+    """Delete the conversations and statements of a user; how many these were."""
+    own = store.for_user(name)
+    chats, statements = own.list_chats(), own.list_statements()
+    for chat in chats:
+        own.delete_chat(chat.id)
+    own.delete_statements([statement.id for statement in statements])
+    return len(chats), len(statements)
 
 
 def _write_users(path: Path, users: dict[str, str]) -> None:

@@ -271,7 +271,7 @@ def report_mcp_start(url: str, token: str) -> None:
 
 
 def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]":
-    """A function to call once the server listens: it logs the address, where what is asked goes, and who can reach it.
+    """A function to call once the server listens: it says the address, where what is asked goes, and who can reach it.
 
     The browser is not given the address, which other users would see among the processes, but a file that leads there.
     """
@@ -315,6 +315,11 @@ def show_new_user(name: str, token: str, path: Path) -> None:
     log.info("%s: %s may ask. The token is shown this once; only a hash of it is kept:", path, name)
     typer.echo(token)
     log.info("Opened once with ?token=TOKEN at the end of the server's address, it signs a browser in.")
+
+
+def show_forgotten(name: str, chats: int, statements: int) -> None:
+    """What of a user was deleted."""
+    log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
 
 
 def show_users(names: "Sequence[str]") -> None:

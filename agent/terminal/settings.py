@@ -9,7 +9,7 @@ from typing import Any
 
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import InvalidInputError
-from schemas.secrets import hide_secrets
+from schemas.secrets import hide_keys
 
 SETTINGS_FILE = "convagent.toml"
 log = logging.getLogger("convagent")
@@ -17,10 +17,10 @@ _verbosity = {"quiet": False, "verbose": 0}
 
 
 class _PlainFormatter(logging.Formatter):
-    """Keeps control characters and keys from the terminal: messages quote files and servers."""
+    """Keeps control characters and keys from the terminal: messages quote files and servers, and name our own links."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return hide_secrets(strip_control_characters(super().format(record)))
+        return hide_keys(strip_control_characters(super().format(record)))
 
 
 class _OnceFilter(logging.Filter):

@@ -8,17 +8,24 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from agent.turn.question_kinds import recognise_kind
+from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
-from agent.turn.spans.amounts_and_dates import MONTH, WEEKDAY
+from agent.turn.spans.amounts_and_dates import MONEY, MONTH, WEEKDAY, YEAR
+from agent.turn.spans.asked_thing import find_asked_thing
+from agent.turn.spans.compounds import COMPOUNDING, ends_another, has_part_in_common, is_made_of, list_written_words
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
+from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import find_question_language
+from indexes.text.units import split_units
 from schemas.records import Passage, Query
 
-FOREIGN_SHARE = 0.4  # of a question's words, from which a quote in its language may answer it
+SAME_THING = 0.5  # cosine of two words, from which one may stand for the other: "dump", "waste"
+PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
+FOREIGN_SHARE = 0.35  # of a question's words, from which a quote in its language may answer it
 FOREIGN_COSINE = 0.7  # from which fewer do
+PATH_MARK = re.compile(r"[/._-]")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÄÖÜ][a-zà-ÿ]{2,}(?:-[A-Z][a-z]+)*\b(?!-)")
 _CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY}s?|Easter|Christmas|Internet|English|German|French)$")
@@ -27,6 +34,16 @@ _ATTRIBUTE = re.compile(
     r"(?P<noun>[a-z-]+(?: [a-z-]+)?)\s*\??$",
     re.IGNORECASE,
 )
+_GOES_ON = re.compile(r"(?:It|They|He|She|This|That|These|Es|Er|Sie|Das|Dies\w*)\b")
+_TIME = re.compile(
+    r"\b(?:at|until|till|by|from|before|after|um|bis|ab|vor|nach) "
+    r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b(?! (?:times|days|weeks|months|years))",
+    re.IGNORECASE,
+)
+_HOW_HIGH = re.compile(r"\b(?:how high|wie hoch)\b", re.IGNORECASE)
+_WHO_IS = re.compile(r"^who(?: is|['’]s| was) (?P<name>[^\W\d_]+(?: [^\W\d_]+)?)\W*$", re.IGNORECASE)
+YEAR_SAID = re.compile(rf"(?<!\d){YEAR}(?!\d)")
 _TOLD_BY_FORM = frozenset({"money", "number", "date", "duration", "person", "code"})
 _SAID_OTHERWISE = (  # what a sentence can tell without the word
     "name price cost costs rent fee age size weight height length width date time day phone number address email "
@@ -34,9 +51,35 @@ _SAID_OTHERWISE = (  # what a sentence can tell without the word
 )
 
 
-def may_answer(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
-    """Whether a quote has what is asked for, and its document speaks of what the question names."""
-    return has_what_is_asked(question, quote) and speaks_of(question, quote, passages)
+def may_answer(question: str, quote: Quote, passages: Sequence[Passage], embed: Embed | None) -> bool:
+    """Whether a quote has what is asked for, its document speaks of what the question names, and it of the thing."""
+    speaks = has_what_is_asked(question, quote, passages) and speaks_of(question, quote, passages)
+    return speaks and mentions_asked_thing(question, quote, passages, embed)
+
+
+def mentions_asked_thing(question: str, quote: Quote, passages: Sequence[Passage], embed: Embed | None) -> bool:
+    """Whether a quote, what it stands under or beside, has the noun that an amount, a time or a place is asked of.
+
+    Also as a part of a longer word, or by a word that means nearly the same. Without an embedding model that cannot be
+    told, and nothing is judged.
+    """
+    thing = find_asked_thing(question)
+    if not thing or embed is None:
+        return True
+    passage = passages[quote.rank]
+    beside = (unit.text for unit in split_units(passage) if abs(unit.place - quote.place) <= 1)
+    text = " ".join([PATH_MARK.sub(" ", passage.id), passage.title, quote.headed, *quote.texts, *beside])
+    stems, held = (_stem_both(words, quote.language) for words in (thing, text))
+    written = sorted(list_written_words(text))
+    if not stems or stems & held or has_part_in_common(thing, written):
+        return True
+    vectors = embed([thing, *written])
+    return bool((vectors[1:] @ vectors[0]).max() >= SAME_THING)
+
+
+def _stem_both(text: str, language: str) -> set[str]:
+    """The stems of a text as of its own language and as of English."""
+    return {stem for own in (language, ENGLISH) for stem in (*stem_words(text, own), *extract_stems(text, own))}
 
 
 def speaks_of(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
@@ -44,7 +87,7 @@ def speaks_of(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
 
     In German, where every noun has a capital, names cannot be told.
     """
-    if is_german(question):
+    if is_german(question) or find_question_language(question, (ENGLISH, quote.language)) == "de":
         return True
     own = [passage for passage in passages if passage.document == quote.document]
     if not _list_names(question) <= _stems_of(own):
@@ -55,10 +98,30 @@ def speaks_of(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
     return bool(set(stem_words(found["noun"])) & _stems_of(passages))
 
 
-def has_what_is_asked(question: str, quote: Quote) -> bool:
-    """Whether a quote has the amount, the time or the name that a question asks for; true of all other questions."""
+def has_what_is_asked(question: str, quote: Quote, passages: Sequence[Passage]) -> bool:
+    """Whether a quote has the amount, the time or the name that a question asks for; true of all other questions.
+
+    Or the sentence after it has, and goes on with it: "It costs 140 euros."
+    """
     kind = recognise_kind(question)
-    return kind.name not in _TOLD_BY_FORM or has_kind(kind, quote.lead, quote.heading)
+    if kind.name not in _TOLD_BY_FORM or has_kind(kind, quote.lead, quote.heading):
+        return True
+    following = next((unit.text for unit in split_units(passages[quote.rank]) if unit.place == quote.place + 1), "")
+    if _GOES_ON.match(following) and has_kind(kind, following, quote.heading):
+        return True
+    return _has_loosely(kind, question, quote.lead)
+
+
+def _has_loosely(kind: QuestionKind, question: str, sentence: str) -> bool:
+    """Whether a sentence tells a time, an age or an amount in another way than usual, or is about whom it asks for."""
+    if kind.name == "date":
+        return bool(_TIME.search(sentence))
+    if kind.noun == "age":
+        return bool(YEAR_SAID.search(sentence))
+    if kind.name == "number" and _HOW_HIGH.search(question):
+        return bool(MONEY.search(sentence))
+    found = _WHO_IS.search(question)
+    return bool(found and re.search(rf"\b{re.escape(found['name'].title())}\b", sentence))
 
 
 def _list_names(question: str) -> set[str]:
@@ -67,7 +130,7 @@ def _list_names(question: str) -> set[str]:
 
 
 def _stems_of(passages: Sequence[Passage]) -> set[str]:
-    texts = (f"{re.sub(r'[/._-]', ' ', passage.id)} {passage.title} {passage.text}" for passage in passages)
+    texts = (f"{PATH_MARK.sub(' ', passage.id)} {passage.title} {passage.text}" for passage in passages)
     return {stem for text in texts for stem in (*extract_stems(text), *stem_words(text))}
 
 
@@ -88,16 +151,30 @@ def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], query
 
 
 def _share_content_words(question: str, language: str, quote: Quote) -> float:
-    """Of a question's words, the share that a quote or its headings have; all of none."""
-    wanted = _stem_content_words(question, language, quote.language)
-    return len(wanted & quote.headed_stems()) / len(wanted) if wanted else 1.0
+    """Of a question's words, the share that a quote or its headings have; all of none. Parts of words count, too."""
+    words = _list_content_words(question, language)
+    wanted = {word: stems for word in words if (stems := frozenset(stem_words(word, quote.language)))}
+    if not wanted:
+        return 1.0
+    held = quote.headed_stems()
+    return sum(_share_word(word, stems, held, quote) for word, stems in wanted.items()) / len(wanted)
+
+
+def _share_word(word: str, stems: frozenset[str], held: frozenset[str], quote: Quote) -> float:
+    if stems & held:
+        return len(stems & held) / len(stems)
+    if quote.language not in COMPOUNDING:
+        return 0.0
+    written = list_written_words(f"{quote.heading} {' '.join(quote.texts)}")
+    if is_made_of(word, written) or ends_another(word, written):
+        return 1.0
+    return PART_OF_WORD * has_part_in_common(word, written)
 
 
 @lru_cache(maxsize=256)
-def _stem_content_words(question: str, language: str, stemmed_as: str) -> frozenset[str]:
-    """The stems of a question without the stop words of its language, and of Japanese without hiragana alone."""
+def _list_content_words(question: str, language: str) -> tuple[str, ...]:
+    """The words of a question without the stop words of its language, and of Japanese without hiragana alone."""
     words = separate_pairs(question.lower()).split()
     bare = [word.strip("?¿!¡.,;:«»„“”\"'()") for word in words]
     stop_words = load_stop_words(language) if language else frozenset[str]()
-    kept = [word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)]
-    return frozenset(stem for word in kept for stem in stem_words(word, stemmed_as))
+    return tuple(dict.fromkeys(word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)))

@@ -61,7 +61,7 @@ def extract_answer(
     concluded = conclude(query, quotes, passages, embed, tuning)
     if concluded and (response := _cite_conclusion(concluded, passages, limit)).sentences:
         return response
-    if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages)):
+    if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages, embed)):
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = _say_not_found(query, tuning.answer)
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))

@@ -117,6 +117,11 @@ _PREPOSITION = (
 _WORDS = r"[\w'’-]+"
 _BE = r"(?:is|are|was|were|['’]s|ist|sind|war|beträgt)"
 _ARTICLE = r"(?:the|my|our|your|his|her|its|their|this|that|der|die|das|den|mein|meine|unser|unsere|\w+['’]s)"
+# How words for money end: "Jahrespacht", "Nebenkosten".
+_GERMAN_MONEY = (
+    r"abschlag|beitrag|beiträge|betrag|gebühr(?:en)?|gehalt|kaution|kosten|lohn|miete|pacht|prämie|preise?|rate|rechnung"
+    r"|steuern?|zinsen"
+)
 _UNITS_OF_TIME = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?)"
 
 # The first that matches decides. A group "noun" is looked up in `_KIND_OF_NOUN` where the kind is "thing".
@@ -143,8 +148,9 @@ _RULES: tuple[tuple[KindName, str], ...] = (
         rf"(?:{_HOW}) (?:early|soon|quickly|schnell|bald|früh|far (?:ahead|in advance)|"
         r"(?:much|viel) (?:notice|time|zeit))\b",
     ),
-    ("date", r"um (?:wie viel|wieviel) (?P<noun>uhr)\b"),
+    ("date", r"um wie viel (?P<noun>uhr)\b"),
     ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{'|'.join(_NOUNS['money'].split())})\b"),
+    ("money", rf"wie hoch {_BE} {_ARTICLE} (?P<noun>\w*(?:{_GERMAN_MONEY}))\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>often|frequently|oft|häufig)\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>{'|'.join(MEASURE_OF)})\b"),
     ("money", rf"(?:{_HOW}) (?:expensive|cheap|teuer|much (?:money|rent|tax))\b|was kostet\b"),
@@ -161,7 +167,6 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ),
     ("number", rf"(?:{_HOW}) (?:much|viel) (?:does|do|did|can|may|should) .*\b(?P<weigh>weigh)\b"),
     ("number", rf"(?:{_HOW}) (?:much|viel) {_AUXILIARY}\b"),
-    ("number", rf"wieviele? (?P<noun>{_WORDS})"),
     (
         "number",
         rf"(?:{_HOW}) (?:many|much|viele?)(?: of (?:the|my|our))? (?:other |different )?"
@@ -195,6 +200,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
         rf"(?:{_WHICH}) (?:{_BE} )?(?:{_ARTICLE} )?(?P<noun>(?:{_WORDS} )?(?:{_CODE} (?:number|code|password|"
         rf"address|nummer)))\b",
     ),
+    ("code", rf"(?:{_WHICH}) ?{_BE} (?:[\w-]+ ){{0,3}}[\w-]+['’]s (?P<noun>number)$"),
     ("code", rf"(?:{_WHICH}) {_BE} (?:{_ARTICLE} )?(?P<noun>number)(?= of)(?! of (?:{_WORDS}s|people|\w+ \w+s)$)"),
     (
         "list",
@@ -223,7 +229,8 @@ _OPTIONS = re.compile(r"(?P<before>.*\S)\s+(?:or|oder)\s+(?P<second>[^?,]+)", re
 
 def recognise_kind(question: str) -> QuestionKind:
     """The kind of a question and the noun asked for; "other" where no rule fits."""
-    text = _strip_asides(" ".join(question.split()).rstrip(" ?!."))
+    plain = re.sub(r"\b(wie)(viele?)\b", r"\1 \2", " ".join(question.split()), flags=re.IGNORECASE)
+    text = _strip_asides(plain.rstrip(" ?!."))
     for part in _starting_points(text):
         if kind := _match_rules(part):
             return kind

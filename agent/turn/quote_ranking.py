@@ -15,6 +15,7 @@ from agent.turn.answerability import judge_foreign_words
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.answer_spans import drop_column_names
+from agent.turn.spans.compounds import COMPOUNDING, find_compounds
 from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
 from agent.turn.spans.names import find_codes
@@ -22,6 +23,8 @@ from agent.turn.spans.question_words import stem_words
 from indexes.passage_index import WeightedText
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
+from indexes.text.analysis import ENGLISH
+from indexes.text.languages import find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
@@ -58,11 +61,27 @@ def rank_quotes(
         scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
     answerable = judge_foreign_words(quotes, cosines, query, answerable)
     penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
+    language = _find_foreign_language(quotes, query.utterance)
     scored = [
-        replace(quote, score=score - penalty * quote.rank - tuning.answer.doubt_penalty * quote.doubtful)
+        replace(
+            quote,
+            score=score
+            - penalty * quote.rank
+            - tuning.answer.doubt_penalty * quote.doubtful
+            - tuning.answer.foreign_penalty * (language not in ("", quote.language)),
+        )
         for quote, score in zip(quotes, scores, strict=True)
     ]
     return sorted(scored, key=lambda quote: -quote.score), answerable
+
+
+def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
+    """The language of a question that is surely not in English; else "".
+
+    The embedded model knows English alone: how near a text in a third language is says nothing.
+    """
+    language = find_question_language(utterance, tuple(sorted({quote.language for quote in quotes})))
+    return "" if language == ENGLISH else language
 
 
 def compare_meaning(
@@ -165,6 +184,8 @@ def _share_words_in(language: str, words: Sequence[frozenset[str]], query: Query
     """Of the stems in a language: those of the utterance count twice as much as those of the conversation."""
     own = frozenset(stem_words(query.utterance, language))
     context = frozenset(stem_words(query.standalone, language)) - own
+    if language in COMPOUNDING:
+        words = [stems | find_compounds(own | context, stems) for stems in words]
     pairs = zip(share_rare_words(words, own), share_rare_words(words, context), strict=True)
     return [said + implied / 2 for said, implied in pairs]
 

@@ -1,6 +1,6 @@
 """Answers that need whole documents: what all rows of a table say, the newest of several documents, and summaries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agent.models.protocol import Conversation
@@ -17,15 +17,19 @@ from schemas.tuning import AnswerTuning
 
 
 def answer_from_whole_documents(
-    utterance: str,
+    utterances: Sequence[str],
     documents: WholeDocuments,
     search: Callable[[Query], tuple[Hit, ...]],
     embed: Embed | None,
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
-    """What a table as a whole says, the newest document of a kind, or a summary; None of any other question."""
+    """What a table as a whole says, the newest document of a kind, or a summary; None of any other question.
+
+    `utterances` are the person's, in order.
+    """
+    *earlier, utterance = utterances
     return (
-        compute_over_tables(utterance, documents)
+        compute_over_tables(utterance, documents, earlier)
         or find_newest(utterance, documents, tuning)
         or compare_documents(utterance, documents, embed, tuning)
         or summarise(utterance, documents, search, embed, tuning)

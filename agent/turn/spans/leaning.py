@@ -7,6 +7,8 @@ to stand alone. A question with words of its own and none of these begins a subj
 import re
 
 from agent.turn.spans.question_words import stem_words
+from indexes.text.analysis import load_stop_words
+from indexes.text.languages import find_question_language
 
 MIN_OWN_WORDS = 2  # that an utterance which stands alone has at least
 _POINTS = re.compile(
@@ -28,9 +30,22 @@ _ELLIPSIS = re.compile(
     r"|does|did|will|should|wenn|wann|warum|wie|was|wer|wo|ist|sind|kann)\b)[^?]+)\??\s*",
     re.IGNORECASE,
 )
+_POINTS_OTHERWISE = {
+    "fr": re.compile(r"\b(?:celui|celle|ceux|celles|cela|ça|là-bas)\b", re.IGNORECASE),
+    "es": re.compile(r"\b(?:eso|esos|esas|allí|ello)\b", re.IGNORECASE),
+    "it": re.compile(r"\b(?:questo|questa|quello|quella|lì)\b", re.IGNORECASE),
+    "nl": re.compile(r"\b(?:daar|daarvoor|daarvan|hem|haar)\b", re.IGNORECASE),
+}
+_GOES_ON_OTHERWISE = {
+    "fr": re.compile(r"\W*(?:et|mais|alors|pourquoi)\b", re.IGNORECASE),
+    "es": re.compile(r"\W*(?:y|pero|entonces|por qué)\b", re.IGNORECASE),
+    "it": re.compile(r"\W*(?:e|ma|allora|perché)\b", re.IGNORECASE),
+    "nl": re.compile(r"\W*(?:en|maar|waarom)\b", re.IGNORECASE),
+}
 MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "why": "Why did the synchronisation stop?"
 
 
+_LETTERS = re.compile(r"[^\W\d_]+")
 _WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
 MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
 _TURNS_AWAY = re.compile(
@@ -45,7 +60,7 @@ def leans_on_conversation(utterance: str) -> bool:
     """Whether an utterance cannot be understood without what was said before."""
     if _TURNS_AWAY.match(utterance):
         return False
-    if _POINTS.search(utterance):
+    if _POINTS.search(utterance) or _leans_in_its_language(utterance):
         return True
     own = len(set(stem_words(utterance)))
     if _WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH:
@@ -53,7 +68,23 @@ def leans_on_conversation(utterance: str) -> bool:
     return own <= MAX_WORDS_GOING_ON if _GOES_ON.match(utterance) else own < MIN_OWN_WORDS
 
 
+def _leans_in_its_language(utterance: str) -> bool:
+    """The same by the words of another language than English and German, where the utterance surely is in it."""
+    language = find_question_language(utterance)
+    if language not in _GOES_ON_OTHERWISE:
+        return False
+    if _POINTS_OTHERWISE[language].search(utterance):
+        return True
+    said = [word for word in _LETTERS.findall(utterance.lower()) if word not in load_stop_words(language)]
+    return bool(_GOES_ON_OTHERWISE[language].match(utterance)) and len(set(said)) <= MAX_WORDS_GOING_ON
+
+
 def asks_of_another(utterance: str) -> bool:
     """Whether an utterance asks what the one before did, of something else: "And the timing belt?"."""
-    found = _ELLIPSIS.match(utterance)
-    return found is not None and 0 < len(set(stem_words(found["what"]))) <= MAX_WORDS_GOING_ON
+    return 0 < len(set(stem_words(find_other(utterance)))) <= MAX_WORDS_GOING_ON
+
+
+def find_other(utterance: str) -> str:
+    """Of what else an utterance asks what the one before did: "in May" of "And in May?"; empty of any other."""
+    found = _ELLIPSIS.fullmatch(utterance)
+    return found["what"].strip() if found else ""

@@ -7,8 +7,10 @@ there is none, and the question is answered from passages like any other.
 from collections.abc import Sequence
 
 from agent.turn.conclusions.tables.columns import HEADER_WORDS
-from agent.turn.conclusions.tables.counting import add_money, add_named, count_rows, list_rows
+from agent.turn.conclusions.tables.counting import add_amounts, add_money, add_named, count_rows, list_rows
 from agent.turn.conclusions.tables.extremes import find_extreme
+from agent.turn.conclusions.tables.follow_ups import continue_question
+from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.matching import Matched, TableWords, list_words, match_words, says_name
 from agent.turn.conclusions.tables.question import TableQuestion, read_table_question
 from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_tables
@@ -23,6 +25,7 @@ _COMPUTE = {
     "count": count_rows,
     "list": list_rows,
     "money": add_money,
+    "amount": add_amounts,
     "sum": add_named,
     "most": find_extreme,
     "least": find_extreme,
@@ -31,13 +34,15 @@ _COMPUTE = {
 }
 
 
-def compute_over_tables(utterance: str, documents: WholeDocuments) -> WholeAnswer | None:
-    """The answer that a table of a folder has as a whole; None where none is sure."""
-    question = read_table_question(utterance)
+def compute_over_tables(utterance: str, documents: WholeDocuments, earlier: Sequence[str] = ()) -> WholeAnswer | None:
+    """The answer that a table of a folder has as a whole; None where none is sure. `earlier`: what was asked before."""
+    question = read_table_question(utterance) or continue_question(utterance, earlier, documents)
     if question is None:
         return None
     try:
-        asked = _find_asked(question, list_tables(documents))
+        tables = list_tables(documents)
+        own = [table for table in tables if table.language == question.language]
+        asked = _find_asked(question, own) or _find_asked(question, tables)
         found = [computed for words_of, matched in asked if (computed := _compute(question, matched, words_of))]
     except UnsureError:
         return None
@@ -50,7 +55,8 @@ def _show(selected: Selected) -> WholeAnswer:
     shown, left = selected.rows[:MAX_ROWS], len(selected.rows[MAX_ROWS:])
     sentences = [Sentence(row.text, (row.passage.id,)) for row in shown]
     if left:
-        sentences.append(Sentence(f"And {left} more {'row' if left == 1 else 'rows'}.", ()))
+        one, several = LANGUAGES[selected.question.language].more_rows
+        sentences.append(Sentence((one if left == 1 else several).format(left), ()))
     passages = tuple(dict.fromkeys(row.passage for row in shown))
     return WholeAnswer(Response(tuple(sentences), to_sentence(selected.direct)), passages)
 
@@ -63,7 +69,7 @@ def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[tuple[
     words = list_words(question.rest)
     found, partly = list[tuple[TableWords, Matched]](), list[TableWords]()
     for words_of in map(TableWords, tables):
-        matched, unknown = match_words(words, words_of)
+        matched, unknown = match_words(words, words_of, question.language)
         if matched and _is_anchored(matched, question):
             found.append((words_of, matched))
         elif unknown and _are_in_cells(unknown, words_of):

@@ -1,5 +1,6 @@
 """What the columns of a table hold: numbers that can be added, dates, names; and what may not be computed over."""
 
+import re
 from collections.abc import Sequence
 
 from agent.turn.conclusions.tables.cells import Date, Number, read_dates, read_numbers, read_unit
@@ -12,18 +13,28 @@ def _stems(words: str) -> frozenset[str]:
 
 
 _MONEY = (
-    _stems("price cost amount fee paid spent total sum rent salary wage value betrag preis kosten summe") | UNIT_WORDS
+    _stems(
+        "price cost amount fee paid spent total sum rent salary wage value betrag preis kosten summe montant prix "
+        "coût importe precio coste prezzo importo costo prijs bedrag"
+    )
+    | UNIT_WORDS
 )
-_TOTAL_MONEY = _stems("amount total sum paid spent betrag summe")
+_TOTAL_MONEY = _stems("amount total sum paid spent betrag summe montant importe importo bedrag")
 _NO_SUM = _stems(
     "balance saldo running cumulative average mean rate percent share year id number no nr zip code phone age limit "
     "each per unit monthly weekly yearly daily stand reading meter rank position day month score grade rating "
-    "temperature expected planned estimated budget"
+    "temperature expected planned estimated budget "
+    "zählerstand durchschnitt nummer alter telefon plz note solde moyenne taux numéro âge media tasa número edad nota "
+    "numero età voto tasso gemiddelde nummer leeftijd cijfer"
 )
 _OWN_DATES = _stems("date day datum when born birthday birth bought built made published founded year")
-_KINDS_OF_ROW = _stems("status state paid cancelled canceled refunded returned planned done void")
+_KINDS_OF_ROW = _stems(
+    "status state paid cancelled canceled refunded returned planned done void bezahlt storniert "
+    "erledigt payé annulé pagado anulado pagato annullato betaald geannuleerd estado stato statut"
+)
 _UNIT_COLUMNS = _stems("unit units currency per je währung einheit period interval billing frequency rhythm")
 _PERIODS = _stems("monthly yearly weekly daily annual annually hourly quarterly once month year week day hour quarter")
+_BY = re.compile(r" (?:by|von|par|por|da|door|am|le|el|il|op)\b", re.IGNORECASE)  # who or when, and not whether
 _RATES = frozenset(("a", "an", "per", "each", "pro", "je", "%", "percent"))
 # Words of which a real header has one; a first row that was taken for it seldom does.
 HEADER_WORDS = (
@@ -36,7 +47,8 @@ HEADER_WORDS = (
         "name title item product what who where category type kind group place town city address phone email country "
         "person customer client description note notes comment author artist genre colour color size weight length "
         "height hours time start end duration number id code room due receipt model brand make km distance mileage "
-        "artikel kategorie art beschreibung bemerkung ort strasse straße menge titel"
+        "artikel kategorie art beschreibung bemerkung ort strasse straße menge titel was platz fecha concepto "
+        "categoría quién date catégorie qui pièce couleur data categoria chi cosa datum wat wie groep plaats"
     )
 )
 
@@ -90,10 +102,12 @@ def _is_money(column: str, table: Table) -> bool:
     )
 
 
-def can_be_added(column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row]) -> bool:
+def can_be_added(
+    column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row], *, is_of_payments: bool = True
+) -> bool:
     """Whether the sum of a column means something: no rates, balances and positions, and nothing that tells rows apart.
 
-    A price beside a quantity is that of one.
+    A price beside a quantity is that of one. Whether something is paid tells rows apart where it is asked for payments.
     """
     stems = set(split_words(column))
     if stems & _NO_SUM or set(numbers[0].shown_unit.casefold().split()) & _RATES or any(n.value < 0 for n in numbers):
@@ -103,7 +117,8 @@ def can_be_added(column: str, numbers: Sequence[Number], table: Table, rows: Seq
         return False
     if _may_be_reading(column, numbers, table):
         return False
-    states = [other for other in table.columns if set(split_words(other)) & _KINDS_OF_ROW and " by" not in other]
+    kinds = _KINDS_OF_ROW if is_of_payments else _KINDS_OF_ROW - _stems("paid")
+    states = [other for other in table.columns if set(split_words(other)) & kinds and not _BY.search(other)]
     return have_same_unit(column, table, rows) and all(_count_values(state, rows) == 1 for state in states)
 
 

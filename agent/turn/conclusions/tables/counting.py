@@ -1,5 +1,6 @@
 """How many rows there are of what a question asks for, and the sums of their numbers."""
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -11,10 +12,17 @@ from agent.turn.conclusions.tables.columns import (
     name_unit,
     read_column,
 )
+from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.rows import Row
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
-from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words
+from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words, stem_of
 
+_PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
+_IN_ALL = re.compile(
+    r"\b(?:in all|altogether|in total|insgesamt|zusammen|en tout|au total|en total|in totale|in totaal|bij elkaar)\b",
+    re.IGNORECASE,
+)
+_COST = stem_of("cost")
 MAX_ADDENDS = 6  # of a sum that is written out
 
 
@@ -27,6 +35,8 @@ def count_rows(selected: Selected) -> Selected:
         return _add_quantities(selected)
     if head.kind == "column" and (numbers := read_column(find_one(head.columns), selected.rows)):
         return _add(find_one(head.columns), numbers, selected)
+    if find_quantities(selected.table) and head.kind == "name" and _IN_ALL.search(selected.question.rest):
+        return _add_quantities(selected)
     if find_quantities(selected.table) and head.kind != "row":
         raise UnsureError("whether rows or pieces are counted")
     return list_rows(selected)
@@ -42,7 +52,10 @@ def list_rows(selected: Selected) -> Selected:
     for column in (name for name in selected.table.columns if split_words(name) == split_words("name")):
         check_distinct(column, selected.rows)
     count, total = len(selected.rows), len(selected.table.rows)
-    return selected.conclude(f"{count} of {total} rows" if count < total else f"{total} rows")
+    phrases = LANGUAGES[selected.question.language]
+    return selected.conclude(
+        phrases.some_rows.format(count, total) if count < total else phrases.all_rows.format(total)
+    )
 
 
 def check_distinct(column: str, rows: Sequence[Row]) -> None:
@@ -67,6 +80,9 @@ def add_money(selected: Selected) -> Selected | None:
     is_of_spending = any(GROUP_OF.get(stem) == SPENDING for stem in names)
     if not is_of_spending and not set(names) & set(split_words(selected.question.rest)):
         return None
+    head = selected.matched.head
+    if _COST in split_words(selected.question.rest) and head and head.kind == "column":
+        check_distinct(find_one(head.columns), selected.table.rows)  # "the bike" of which there were several repairs
     return add_named(selected)
 
 
@@ -79,23 +95,32 @@ def add_named(selected: Selected) -> Selected:
     return _add(column, numbers, selected)
 
 
+def add_amounts(selected: Selected) -> Selected:
+    """The sum of the column that is asked for by its name: "how much honey"."""
+    if not list_number_columns(selected):
+        raise UnsureError("what is added")
+    return add_named(selected)
+
+
 def list_number_columns(selected: Selected) -> list[str]:
     """The columns that a question names and that hold numbers."""
-    named = [column for item in selected.matched.of_kind("column") for column in item.columns]
+    named = [column for item in selected.matched.of_kind("column", "has") for column in item.columns]
     return [column for column in dict.fromkeys(named) if any(read_column(column, [row]) for row in selected.rows)]
 
 
 def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected:
     """The sum of a column. A total in the table must say the same where all rows are added."""
     total = sum((number.value for number in numbers), Decimal(0))
-    if not can_be_added(column, numbers, selected.table, selected.rows) or not _agrees(total, column, selected):
+    is_of_payments = not _PAYING.isdisjoint(split_words(selected.question.rest))
+    is_sound = can_be_added(column, numbers, selected.table, selected.rows, is_of_payments=is_of_payments)
+    if not is_sound or not _agrees(total, column, selected):
         raise UnsureError("whether the sum means anything")
     unit = name_unit(column, numbers, selected.table, selected.rows) or _name_counted(column, numbers)
     whole = write_amount(f"{total:,.{max(number.decimals for number in numbers)}f}", unit, numbers[0])
     if len(numbers) == 1:
         return selected.conclude(whole, column)
     if len(numbers) > MAX_ADDENDS:
-        return selected.conclude(f"Sum of {len(numbers)} rows: {whole}", column)
+        return selected.conclude(LANGUAGES[selected.question.language].sum_of.format(len(numbers), whole), column)
     addends = " + ".join(f"{number.value:,.{number.decimals}f}" for number in numbers)
     return selected.conclude(f"{addends} = {whole}", column)
 

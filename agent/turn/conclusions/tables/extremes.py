@@ -44,7 +44,7 @@ def _check_named(selected: Selected, column: str) -> None:
     heads = {name for item in selected.matched.of_kind("column") for name in item.columns} - {column}
     for name in heads:
         check_distinct(name, selected.rows)
-    if not selected.question.measure and not heads:
+    if not selected.question.measure and not heads and not selected.matched.of_kind("name"):
         raise UnsureError("of what it is the most")
 
 
@@ -87,9 +87,15 @@ def _write_value(selected: Selected, column: str, row: Row) -> str:
 def _list_labels(selected: Selected, row: Row, column: str) -> Iterator[str]:
     """The cells that may name a row, those in columns of names first: words that the question did not give."""
     given = {item.key for item in selected.matched.of_kind("value")}
-    ordered = sorted(selected.table.columns, key=lambda name: not set(split_words(name)) & _NAMES)
+    asked = {name for item in selected.matched.of_kind("column") for name in item.columns}
+    ordered = sorted(
+        selected.table.columns,
+        key=lambda name: (name not in asked, not set(split_words(name)) & _NAMES),
+    )
     for name in ordered:
         cell = row.cells.get(name, "")
+        if cell and name != column and name in asked:
+            yield cell
         is_name = any(letter.isalpha() for letter in cell) and split_words(cell) not in given
         if name != column and is_name and not read_dates_of(name, [row]) and not read_column(name, [row]):
             yield cell

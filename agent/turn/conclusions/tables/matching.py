@@ -9,17 +9,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agent.turn.conclusions.tables.cells import read_number
+from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.periods import Period, read_period
 from agent.turn.conclusions.tables.rows import Table
-from agent.turn.conclusions.tables.words import CURRENCIES, UNIT_WORDS, mean_the_same, name_the_same, split_words
-from indexes.text.analysis import word_set
+from agent.turn.conclusions.tables.words import (
+    CURRENCIES,
+    NO,
+    UNIT_WORDS,
+    YES,
+    mean_the_same,
+    name_the_same,
+    split_words,
+)
+from indexes.text.analysis import ENGLISH, word_set
 
 MAX_PHRASE = 6  # words of a value or of a column's name
 _WORD = re.compile(r"[^\W_]+|[€£$]")
 _ARTICLES = word_set("a an any the")
 # Words that say nothing of which rows are meant; "I" and "my" are looked at by `is_about_speaker`.
 _BREAKS = word_set(
-    "of in on for at by from to are is was were do does did have has had been be as during within that which who there"
+    "of in on for at by from to are is was were do does did have has had been be as during within that which who there "
+    "came come comes take takes took"
 )
 _VERBS = word_set("live lives lived sell sold buy bought spend spent pay paid cost")  # that end the first phrase
 _NEUTRAL = (
@@ -36,6 +47,8 @@ _CHANGING = word_set(
 )
 _ROW_NOUNS = word_set("row rows entry entries record records item items line lines")
 _HAS, _LACKS = word_set("with have has had having"), word_set("no without")
+_STATES, _PARTICLES = word_set("are is was were been"), word_set("out back in up off yet already")
+_FILLERS = word_set("yet been")
 _GENERIC = frozenset(split_words("number address no nr field"))
 _SPEAKER = word_set("i my me mine")
 
@@ -57,6 +70,7 @@ class Matched:
 
     items: tuple[Item, ...]
     words: tuple[str, ...]
+    neutral: frozenset[str] = frozenset()  # words of another language that say nothing of which rows are meant
 
     def of_kind(self, *kinds: str) -> list[Item]:
         """The items of some kinds, in order."""
@@ -68,7 +82,7 @@ class Matched:
         found: Item | None = None
         at = 0
         for item in self.items:
-            if self.words[at].casefold() in _BREAKS | _VERBS and found:
+            if self.words[at].casefold() in _BREAKS | _VERBS | self.neutral and found:
                 return found
             if item.kind in ("has", "lacks", "period") and found:
                 return found
@@ -122,27 +136,31 @@ def says_name(words: Sequence[str], words_of: TableWords) -> bool:
 
 
 def list_words(text: str) -> tuple[str, ...]:
-    """The words of a question, without "'s"."""
-    return tuple(_WORD.findall(re.sub(r"['’]s\b", "", text)))
+    """The words of a question, without "'s", and "not" for "n't"."""
+    return tuple(_WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
 
 
-def match_words(words: tuple[str, ...], words_of: TableWords) -> tuple[Matched | None, list[str]]:
+def match_words(
+    words: tuple[str, ...], words_of: TableWords, language: str = ENGLISH
+) -> tuple[Matched | None, list[str]]:
     """What the words of a question are to a table, and the words that it does not account for."""
-    items, unknown, at = list[Item](), list[str](), 0
+    items, unknown, at, neutral = list[Item](), list[str](), 0, LANGUAGES[language].neutral
     while at < len(words):
         item = _match_next(words[at:], words_of)
+        if words[at].casefold() in neutral and (item is None or item.size == 1):
+            item = Item("neutral", 1)
         if item is None:
             unknown.append(words[at])
         else:
             items.append(item)
         at += item.size if item else 1
-    return (None if unknown else Matched(tuple(items), words)), unknown
+    return (None if unknown else Matched(tuple(items), words, neutral)), unknown
 
 
 def _match_next(words: Sequence[str], words_of: TableWords) -> Item | None:
     """What a question goes on with: the longest of what it may be."""
     if words[0].casefold() in _CHANGING:
-        return None
+        return next(_find_denied(words, words_of), None)
     found = [item for finder in _FINDERS for item in finder(words, words_of)]
     return max(found, key=lambda item: item.size, default=None)
 
@@ -164,6 +182,41 @@ def _find_conditions(words: Sequence[str], words_of: TableWords) -> Iterator[Ite
             yield Item("has" if first in _HAS else "lacks", start + item.size, item.columns)
 
 
+def _find_denied(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
+    """ "not paid yet": of a column that tells yes from no."""
+    start = next((at for at, word in enumerate(words[1:], start=1) if word.casefold() not in _FILLERS), len(words))
+    if words[0].casefold() == "not":
+        for item in _find_state(words[start:], words_of):
+            yield Item("lacks", start + item.size, item.columns)
+
+
+def _find_states(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
+    """ "are paid", "unpaid"."""
+    first = words[0].casefold()
+    if first in _STATES:
+        for item in _find_state(words[1:], words_of):
+            yield Item("has", 1 + item.size, item.columns)
+    elif first.startswith("un"):
+        for item in _find_state((first.removeprefix("un"),), words_of):
+            yield Item("lacks", 1, item.columns)
+
+
+def _find_state(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
+    """A column that is named next and tells yes from no, with a particle behind it: "paid back"."""
+    for item in _find_columns(words[:1], words_of):
+        if len(item.columns) == 1 and _tells_yes_from_no(item.columns[0], words_of.table):
+            particles = 1 if words[1:2] and words[1].casefold() in _PARTICLES else 0
+            yield Item("state", 1 + particles, item.columns)
+
+
+def _tells_yes_from_no(column: str, table: Table) -> bool:
+    """Whether all cells say yes or no, or those that are there say that something was done, and when or by whom."""
+    cells = [row.cells.get(column, "").casefold().strip(" .") for row in table.rows]
+    if all(cell in YES | NO for cell in cells):
+        return True
+    return "" in cells and NO.isdisjoint(cells) and not any(map(read_number, cells))
+
+
 def _find_columns(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
     for size in range(min(MAX_PHRASE, len(words)), 0, -1):
         if columns := _name_columns(words[:size], words_of):
@@ -174,11 +227,16 @@ def _find_columns(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
 def _name_columns(words: Sequence[str], words_of: TableWords) -> tuple[str, ...]:
     """The columns that a phrase names, exactly or else in part."""
     first, last = words[0].casefold(), words[-1].casefold()
-    if first in _NEUTRAL | _HAS | _LACKS or last in _NEUTRAL:
+    if first in _NEUTRAL | _HAS | _LACKS or last in _NEUTRAL or _is_name_alone(first, words_of.table):
         return ()
     phrase = _drop_generic(split_words(" ".join(words)))
     named = {name: stems for name, stems in words_of.columns.items() if _are_in(phrase, stems)}
     return tuple(name for name, stems in named.items() if _are_in(stems, phrase)) or tuple(named)
+
+
+def _is_name_alone(word: str, table: Table) -> bool:
+    """Whether a word stands, letter for letter, in the table's name and in no column's: "paint", not "painted on"."""
+    return word in table.name.casefold().split() and word not in " ".join(table.columns).casefold().split()
 
 
 def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:
@@ -215,4 +273,4 @@ def _find_name(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
         yield Item("row", 1)
 
 
-_FINDERS = (_find_values, _find_columns, _find_name, _find_period, _find_conditions)
+_FINDERS = (_find_values, _find_columns, _find_name, _find_period, _find_conditions, _find_states)

@@ -1,4 +1,4 @@
-"""What a question asks of a table: a count, a sum, a list, or which row has the most of something. English.
+"""What a question asks of a table: a count, a sum, a list, or which row has the most of something.
 
 Only the form is recognised here; whether a table can answer is told by its words (`matching.py`).
 """
@@ -7,7 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Aim = Literal["count", "money", "sum", "list", "most", "least", "newest", "oldest"]
+from agent.turn.conclusions.tables.languages import read_foreign_question
+from indexes.text.analysis import ENGLISH
+
+Aim = Literal["count", "money", "amount", "sum", "list", "most", "least", "newest", "oldest"]
 _ASIDE = r"(?:(?:and|so|ok(?:ay)?|please|hi|hello|well|then|now),?\s+)*"
 _POLITE = r"(?:(?:can|could|would) you (?:please )?|please )?"
 _SHOW = rf"{_POLITE}(?:tell me|show me|give me|calculate|compute|work out|add up)\s+"
@@ -17,14 +20,17 @@ _FORMS: tuple[tuple[Aim, str], ...] = (
     ("count", rf"{_ASIDE}(?:{_SHOW})?(?:for )?how many (?P<rest>.+)"),
     (
         "money",
-        rf"{_ASIDE}how much (?:money )?(?P<rest>(?:did|do|have|has|had) .*\b(?:spend|spent|pay|paid|earn|earned)\b.*)",
+        rf"{_ASIDE}how much (?:money )?"
+        r"(?P<rest>(?:did|do|have|has|had) .*\b(?:spend|spent|pay|paid|earn|earned|cost)\b.*)",
     ),
+    ("money", rf"{_ASIDE}what (?P<rest>(?:did|have|has) .*\b(?:spend|spent|pay|paid|cost)\b.*)"),
     (
         "money",
         rf"{_ASIDE}(?:how much|what) (?:money )?"
         rf"(?P<rest>(?:did|do|does|is|are|was|were|have|has) .*{_SPENT}.* {_IN_ALL}.*)",
     ),
     ("count", rf"{_ASIDE}(?:what(?:['’]s| is| was) |{_SHOW})the number of (?P<rest>.+)"),
+    ("amount", rf"{_ASIDE}how much (?P<rest>(?!money\b)\w+(?: \w+){{0,2}}? (?:did|was|were|have|has|had)\b.+)"),
     (
         "sum",
         rf"{_ASIDE}(?:(?:what(?:['’]s| is| was| are| were) |{_SHOW})?(?:the )?(?:overall |grand )?(?:total|sum)"
@@ -42,6 +48,7 @@ _FORMS: tuple[tuple[Aim, str], ...] = (
     ("list", rf"{_ASIDE}{_POLITE}list (?:me )?(?:the|my|our) (?P<rest>.+)"),
     ("list", rf"{_ASIDE}(?:which|what) (?P<rest>(?!(?:is|was|does|has|its|his|this)\b)[\w-]+s\b .+)"),
 )
+_TIMES = re.compile(r"\bhow (?:often|many times)(?= (?:did|was|were|have|has|had)\b)", re.IGNORECASE)
 _SUPERLATIVES: tuple[tuple[Aim, str, str], ...] = (
     ("most", r"(?:most expensive|dearest|priciest|costliest)", "money"),
     ("least", r"(?:cheapest|least expensive)", "money"),
@@ -64,6 +71,7 @@ class TableQuestion:
     aim: Aim
     rest: str
     measure: str = ""  # of a superlative: "money", "date" or "weight"; empty where a column must be named
+    language: str = ENGLISH
 
 
 def read_table_question(utterance: str) -> TableQuestion | None:
@@ -71,7 +79,13 @@ def read_table_question(utterance: str) -> TableQuestion | None:
     text = " ".join(utterance.split()).rstrip(" ?!.")
     if re.search(r"[?!;]|\.\s", text):
         return None
-    return _read_superlative(text) or _read_form(text)
+    found = _read_superlative(text) or _read_form(_TIMES.sub("how many entries", text))
+    return found or _read_foreign(text)
+
+
+def _read_foreign(text: str) -> TableQuestion | None:
+    found = read_foreign_question(text)
+    return TableQuestion(found.aim, found.rest, found.measure, found.language) if found else None
 
 
 def _read_form(text: str) -> TableQuestion | None:

@@ -24,6 +24,7 @@ _TOTAL = re.compile(
     r"(?:grand |sub-?|running )?(?:totals?|sum|average|mean|balance)\b|(?:zwischen)?summe\b|gesamt\b|insgesamt\b",
     re.IGNORECASE,
 )
+_NAMELESS_SHEET = re.compile(r"(?:(?:sheet|tabelle|blatt|feuil|hoja|foglio|blad)\s*\d*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class Table:
     rows: tuple[Row, ...]  # without totals
     totals: tuple[Row, ...] = ()
     is_doubtful: bool = False  # whether a row may be missing
+
+    @property
+    def language(self) -> str:
+        """The language of its document."""
+        return self.rows[0].passage.language
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,9 @@ def _build_table(document: str, lines: Sequence[_Line], *, is_whole: bool) -> Ta
     doubtful = any(line.is_unclear for line in lines) or len(sections) > 1
     doubtful = doubtful or any(len(row.text) > MAX_ROW_CHARACTERS for row in rows)
     around = f"{document}: {first.passage.title}: {first.prefix}"
-    name = file_name if is_whole else heading
+    sheet = first.passage.title.partition(": ")[2]
+    whole = file_name if _NAMELESS_SHEET.fullmatch(sheet) else sheet
+    name = whole if is_whole else heading
     columns = tuple(dict.fromkeys(name for row in rows for name in row.cells))
     return _set_totals_apart(Table(document, name, around, columns, rows, is_doubtful=doubtful))
 

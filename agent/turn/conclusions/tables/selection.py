@@ -4,19 +4,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.turn.conclusions.tables.columns import find_date_column, read_dates_of
+from agent.turn.conclusions.tables.columns import find_date_column, read_column, read_dates_of
 from agent.turn.conclusions.tables.matching import Item, Matched, TableWords
 from agent.turn.conclusions.tables.periods import Period
 from agent.turn.conclusions.tables.question import TableQuestion
 from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.conclusions.tables.words import split_words
-from indexes.text.analysis import word_set
+from agent.turn.conclusions.tables.words import NO, YES, split_words
 
-_YES, _NO = word_set("yes y ja true x ✓ ✔ done"), word_set("no n nein false none keine keiner n/a - – — / ✗ ✘")
 _DOUBTFUL = re.compile(
     r"\?|\b(?:not|no|none|unknown|pending|tbd|missing|lost|kein\w*|unbekannt|yet|maybe)\b", re.IGNORECASE
 )
-_PEOPLE = frozenset(split_words("who person employee member user owner by paid spent buyer wer"))
+_PEOPLE = frozenset(split_words("who person employee member user owner by paid spent buyer wer qui quién chi wie"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +36,17 @@ class Selected:
         meant = {column, *(head.columns if head else ()), *(one for item in values for one in item.columns)}
         name = set(split_words(self.table.name))
         meant |= {one for one in self.table.columns if set(split_words(one)) <= name}
+        meant |= _find_key(self.table)
         if any(meant.isdisjoint(item.columns) for item in self.matched.of_kind("column")):
             raise UnsureError("what is said of a column")
         return replace(self, direct=direct)
+
+
+def _find_key(table: Table) -> set[str]:
+    """The first column, where it has another value in each row: what it is called is what a row is."""
+    column = table.columns[0]
+    values = {split_words(row.cells.get(column, "")) for row in table.rows}
+    return {column} if len(values) == len(table.rows) and () not in values else set()
 
 
 class UnsureError(Exception):
@@ -50,7 +56,7 @@ class UnsureError(Exception):
 def select_rows(matched: Matched, words_of: TableWords) -> tuple[Row, ...]:
     """The rows that have all values, conditions and the period of a question."""
     table = words_of.table
-    if matched.is_about_speaker and any(set(split_words(column)) & _PEOPLE for column in table.columns):
+    if matched.is_about_speaker and any(_names_people(column, table) for column in table.columns):
         raise UnsureError("which of the people it asks for")
     rows = table.rows
     for item, column in _list_values(matched, words_of):
@@ -62,6 +68,14 @@ def select_rows(matched: Matched, words_of: TableWords) -> tuple[Row, ...]:
     if len({row.text for row in rows}) < len(rows):
         raise UnsureError("whether equal rows are one")
     return rows
+
+
+def _names_people(column: str, table: Table) -> bool:
+    """Whether a column says who did something, and not only whether or when, or how much."""
+    rows = [row for row in table.rows if column in row.cells]
+    if not set(split_words(column)) & _PEOPLE or read_column(column, rows) or read_dates_of(column, rows):
+        return False
+    return not all(row.cells[column].casefold() in YES | NO for row in rows)
 
 
 def find_one(columns: Sequence[str]) -> str:
@@ -104,9 +118,9 @@ def _is_longer(key: tuple[str, ...], cell: str) -> bool:
 def _holds(row: Row, column: str, table: Table) -> bool:
     """Whether a row has what a column says: "yes", or anything that is not "no" or "-"."""
     cell = row.cells.get(column, "").casefold().strip(" .")
-    if not cell or cell in _NO:
+    if not cell or cell in NO:
         return False
-    if cell not in _YES and _DOUBTFUL.search(cell):
+    if cell not in YES and _DOUBTFUL.search(cell):
         raise UnsureError("whether a cell says that there is none")
     return True
 

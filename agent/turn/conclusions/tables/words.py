@@ -7,11 +7,14 @@ from agent.turn.conclusions.amounts import UNIT
 from indexes.text.analysis import extract_stems, word_set
 
 _WORD = re.compile(r"[^\W_]+|[€£$]")
+# What a cell of a column says that tells yes from no.
+YES, NO = word_set("yes y ja true x ✓ ✔ done"), word_set("no n nein false none keine keiner n/a - – — / ✗ ✘")
 CURRENCIES = word_set("eur euro usd dollar gbp pound chf franc € £ $")
 # Words of which one stands for another: what was spent is in a table of expenses.
 _GROUPS = (
     "spend spent spending spendings expense expenses expenditure cost costs costing pay paid pays payment payments "
-    "purchase purchases shopping buy buys bought buying",
+    "purchase purchases shopping buy buys bought buying ausgabe ausgaben kosten kost einkauf einkäufe "
+    "dépense dépenses frais gasto gastos spesa spese uitgave uitgaven",
     "sell sold sells sale sales selling",
     "work works worked working hours timesheet timesheets shift shifts",
     "earn earned earns income earnings revenue",
