@@ -157,7 +157,8 @@ from openai import BadRequestError
 
 print(len(list(chat.stream("How long may I keep the plum jam?"))) > 2)
 tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
-for asking in (chat.bind_tools([tool]), chat.with_structured_output({"title": "A", "type": "object", "properties": {}})):
+schema = {"title": "A", "type": "object", "properties": {}}
+for asking in (chat.bind_tools([tool]), chat.with_structured_output(schema)):
     try:
         asking.invoke("How long?")
     except BadRequestError as error:

@@ -226,6 +226,12 @@ def test_what_cannot_be_heeded_is_refused(
         assert told in error["message"]
 
 
+def test_an_error_repeats_little_of_what_was_sent(client: httpx.Client) -> None:
+    for body in (ASKED | {"model": "x" * 9999}, ASKED | {"response_format": {"type": "x" * 9999}}):
+        assert len(client.post("/v1/chat/completions", json=body).json()["error"]["message"]) < 600
+    assert len(client.get(f"/v1/models/{'x' * 5000}").json()["error"]["message"]) < 600
+
+
 def test_openais_client_raises_its_own_errors(openai: Any) -> None:
     with pytest.raises(library.BadRequestError, match="response_format cannot be 'json_schema'") as caught:
         openai.chat.completions.create(**ASKED, response_format=SCHEMA)

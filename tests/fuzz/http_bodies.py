@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from urllib.parse import quote, urlencode
@@ -15,15 +15,29 @@ SECONDS = 60  # for any reply
 TOO_MANY = 429  # requests: a client is to wait as long as it is told
 METHODS = ("POST", "POST", "POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW")
 KINDS = ("application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "\x7f", "")
-COMPLETION = {
+COMPLETION: dict[str, object] = {
     "model": "convagent",
     "messages": [{"role": "user", "content": "Which bread is without gluten?"}],
     "stream": False,
     "max_tokens": 50,
+    "stop": ["END", "\n"],
+    "temperature": 0.5,
+    "tool_choice": "none",
+    "response_format": {"type": "text"},
 }
+RESPONSE: dict[str, object] = {
+    "model": "convagent",
+    "input": [{"role": "user", "content": [{"type": "input_text", "text": "Which bread is without gluten?"}]}],
+    "max_output_tokens": 50,
+    "text": {"format": {"type": "text"}},
+    "previous_response_id": None,
+}
+EMBEDDING: dict[str, object] = {"model": "minilm", "input": ["Rye bread.", "Rice bread."], "encoding_format": "base64"}
+BODIES = {"/v1/responses": RESPONSE, "/v1/embeddings": EMBEDDING}  # of other paths: a completion
 FORMS = ({"question": "Which bread?", "chat": "1"}, {"statement": "I bake."}, {"text": "I bake."}, {"token": "x"})
 PATHS = (
-    *("/v1/chat/completions", "/v1/models", "/v1/models/x", "/v1/other", "/", "/ask", "/asked/1/stop", "/statements"),
+    *("/v1/chat/completions", "/v1/responses", "/v1/embeddings"),
+    *("/v1/models", "/v1/models/x", "/v1/other", "/", "/ask", "/asked/1/stop", "/statements"),
     *("/chats/1", "/chats/1/delete", "/chats/1/turns/1/sources", "/statements/1", "/sign-in", "/progress", "/health"),
 )
 MADE_UP = (b"[" * 200_000, b"9" * 5000, b'{"messages": ' * 5000, b"\xff\xfe{}", b"a=" + b"%" * 9999, b"", b"\x00" * 99)
@@ -42,7 +56,7 @@ class OddRequest:
 def make_request(number: int) -> OddRequest:
     """One of many; the same number makes the same."""
     rng = Random(number)  # noqa: S311  (no secret)
-    path = rng.choice(PATHS[:1] * 8 + PATHS)
+    path = rng.choice(PATHS[:3] * 4 + PATHS)
     if rng.random() < 0.2:
         path = f"{path.rstrip('/')}/{quote(rng.randbytes(rng.randrange(1, 40)))}?{quote(rng.randbytes(9))}"
     headers = {"Content-Type": rng.choice(KINDS[:1] * 6 + KINDS)} if rng.random() < 0.95 else {}
@@ -50,11 +64,11 @@ def make_request(number: int) -> OddRequest:
         headers[rng.choice(("Origin", "Host", "Cookie", "Content-Encoding", "Accept", "Range"))] = rng.choice(
             ("null", "http://evil.example", "a" * 5000, "gzip", "\x80", "bytes=9-1", "session=%00")
         )
-    return OddRequest(rng.choice(METHODS), path, headers, _make_body(rng))
+    return OddRequest(rng.choice(METHODS), path, headers, _make_body(rng, BODIES.get(path, COMPLETION)))
 
 
-def _make_body(rng: Random) -> bytes:
-    whole = json.dumps(COMPLETION).encode() if rng.random() < 0.7 else urlencode(rng.choice(FORMS)).encode()
+def _make_body(rng: Random, usual: Mapping[str, object]) -> bytes:
+    whole = json.dumps(usual).encode() if rng.random() < 0.7 else urlencode(rng.choice(FORMS)).encode()
     return rng.choice(MADE_UP) if rng.random() < 0.2 else broken(rng, whole, (restructured, *LINE_WAYS))
 
 

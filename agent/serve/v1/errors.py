@@ -11,6 +11,7 @@ from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from schemas.errors import ConvagentError, UsageError
 
 PATHS = "/v1/models, /v1/chat/completions, /v1/responses, /v1/embeddings"
+MAX_CHARACTERS = 500  # of a message
 log = logging.getLogger("convagent")
 
 
@@ -18,6 +19,8 @@ class RequestError(Exception):
     """A request that cannot be answered, in OpenAI's form."""
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
+        if len(message) > MAX_CHARACTERS:  # it repeats what was sent
+            message = f"{message[:MAX_CHARACTERS]}..."
         super().__init__(message)
         self.status = status
         kind = "invalid_request_error" if status < 500 else "server_error"
