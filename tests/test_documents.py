@@ -572,10 +572,13 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 class Counted:
     """An embedder that remembers what it was asked."""
 
-    name, digest, size, encode_turn = "counted", "1" * 64, 2, None
+    name, digest, size, max_tokens, encode_turn = "counted", "1" * 64, 2, 99, None
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.asked.extend(texts)
