@@ -32,6 +32,7 @@ from agent.models.destinations import describe_destination
 from agent.serve.access_log import AccessLog, check_log
 from agent.serve.completions import Completions, RequestError, error_response
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
+from agent.serve.documents import DocumentPages
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
 from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
@@ -142,6 +143,7 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 
 def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
+    documents = DocumentPages(pages.assistant, pages.store)
     completions = Completions(pages.assistant, pages.store, pages.queue)
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
     health = Route("/health", show_health)
@@ -153,7 +155,7 @@ def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
 
     handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
-        routes=[*pages.routes(), *completions.routes(), *policy.sign_in.routes(), health, static],
+        routes=[*pages.routes(), *documents.routes(), *completions.routes(), *policy.sign_in.routes(), health, static],
         exception_handlers=dict.fromkeys(handled, respond_to_error),
     )
     return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too

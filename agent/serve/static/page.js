@@ -32,7 +32,9 @@ function openSource(id) {
 
 function showLatest(spoken) {
   const turns = document.querySelectorAll(".turn");
-  if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
+  const named = spoken ? null : document.getElementById(location.hash.slice(1));
+  if (named) named.scrollIntoView();
+  else if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
   if (spoken || !turns.length) find("#question")?.focus({ preventScroll: true });
   if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : find("#latest .answer, #problem")?.textContent;
 }
@@ -54,7 +56,11 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-document.addEventListener("DOMContentLoaded", () => showLatest(false));
+function showCited() {
+  (find("#cited mark, #cited .taken") ?? find("#cited"))?.scrollIntoView({ block: "center" });
+}
+
+document.addEventListener("DOMContentLoaded", () => (find(".document") ? showCited() : showLatest(false)));
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.id === "app" || event.detail.elt.id === "app") {
     root.classList.remove("drawer");

@@ -1,0 +1,162 @@
+"""What the page does with a folder of documents: the whole document behind a source, files left out, and the like."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import EXAMPLES
+from tests.serving import Server, serving_source
+from tests.test_serve import ask
+
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
+from tests.test_browser import DESKTOP, PHONE, Page, needs_browser, start_browser  # noqa: E402
+
+GUARANTEE = "How long is the guarantee of the kettle?"
+WITHOUT_MODELS = ("--model", "none", "--embedder", "none")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example documents, which a test may change, and one of many passages."""
+    copied = tmp_path_factory.mktemp("own") / "documents"
+    shutil.copytree(EXAMPLES / "documents", copied)
+    rows = "".join(f"2024-01-01,item {number},{number}.50\n" for number in range(450))
+    (copied / "a & b#1?.csv").write_text(f"date,thing,price\n{rows}2024-02-02,zeppelin,77.00\n")
+    (copied / "letter.html").write_text(
+        "<p>The <b>password</b> of Ina &lt;img src=x onerror=alert(1)&gt; is kolibri.</p>"
+    )
+    return copied
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
+    with serving_source("--docs", folder, tmp_path_factory.mktemp("data"), *WITHOUT_MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with server.open_client() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    driver = start_browser()
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Page]:
+    """The page of a new conversation; nothing is in the console afterwards."""
+    opened = Page(browser, server.address)
+    opened.size(*DESKTOP)
+    browser.get(f"{server.address}?token={server.token}")
+    yield opened
+    assert browser.get_log("browser") == []
+
+
+def is_in_sight(page: Page, selector: str) -> bool:
+    """Whether an element is within the window."""
+    script = "const b = arguments[0].getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight"
+    return bool(page.driver.execute_script(script, page.all(selector)[0]))
+
+
+def press(page: Page, selector: str) -> None:
+    """Scroll to an element, and click it."""
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.all(selector)[0])
+    page.click(selector)
+
+
+# Whole documents
+
+
+@needs_browser
+def test_a_source_opens_the_whole_document_at_the_sentence(page: Page) -> None:
+    page.ask(GUARANTEE)
+    chat = page.driver.current_url
+    for size in (DESKTOP, PHONE):
+        page.size(*size)
+        page.driver.get(chat)
+        press(page, "#latest .whole")
+        page.until(lambda: page.all(".document"))
+        assert page.text("h1") == "house/kettle-manual.pdf"
+        assert page.text(".piece .note") == "page 1\npage 2\npage 3"
+        assert page.text("#cited .note") == "page 3"
+        assert "The guarantee runs for thirty-six months." in page.text("mark")
+        assert is_in_sight(page, "mark")
+        page.driver.refresh()
+        assert is_in_sight(page, "mark")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    press(page, ".bar a")
+    page.until(lambda: page.all(".answer"))
+    assert page.driver.current_url.startswith(chat.partition("#")[0])
+
+
+@needs_browser
+def test_a_row_of_a_long_table_is_found_among_its_pages(page: Page) -> None:
+    page.ask("What is the price of the zeppelin?")
+    assert page.text("#latest .sources details[open] th") == "date\nthing\nprice"
+    assert page.text("#latest .sources details[open] .taken td") == "2024-02-02\nzeppelin\n77.00"
+    press(page, "#latest .whole")
+    page.until(lambda: page.all(".document"))
+    assert page.text("h1") == "a & b#1?.csv"
+    assert len(page.all(".piece")) == 51
+    assert is_in_sight(page, "#cited .taken")
+    press(page, ".document > .note a")
+    page.until(lambda: len(page.all(".piece")) == 200)
+    assert "Passages 201 to 400 of 451" in page.text(".document > .note")
+
+
+def test_documents_are_those_of_the_index_alone(client: httpx.Client, folder: Path) -> None:
+    (folder.parent / "secret.md").write_text("The safe opens with 4711.")
+    for name in (
+        "../secret.md",
+        "..%2Fsecret.md",
+        "%2e%2e/secret.md",
+        str(folder.parent / "secret.md"),
+        "",
+        "nothing.md",
+    ):
+        found = client.get(f"/documents/{name}")
+        assert found.status_code == 404, name
+        assert "4711" not in found.text
+    assert client.get("/documents/house/heating.md?at=7-7&chat=99999&turn=1").status_code == 404
+    assert client.get("/documents/house/heating.md?from=-1&at=%00").status_code == 200
+    text = client.get("/documents/letter.html").text
+    assert "<img" not in text.partition("<main")[2]
+    assert "&lt;img src=x" in text
+
+
+def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) -> None:
+    page = ask(client, "When do I bleed the radiators?")
+    (link,) = {part.partition('"')[0] for part in page.text.split('class="whole" href="')[1:] if "heating" in part[:40]}
+    assert "<mark>" in client.get(link.replace("&amp;", "&")).text
+    changed = folder / "house" / "heating.md"
+    changed.write_text("# Heating\n\n## Radiators\n\nThere are no radiators any more.\n")
+    while "any more" not in (shown := client.get(link.replace("&amp;", "&")).text):
+        assert "<mark>" in shown
+    assert "the file has changed since" in shown
+    assert "<mark>" not in shown
+
+
+def test_nobody_sees_what_others_asked(tmp_path: Path, folder: Path) -> None:
+    from agent.serve.users import add_user
+
+    file = tmp_path / "users.json"
+    tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
+    with serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared:
+        ana, ben = (shared.open_client(headers={"Authorization": f"Bearer {token}"}) for token in tokens)
+        with ana, ben:
+            chat = ask(ana, GUARANTEE).url.path.removeprefix("/chats/")
+            link = f"/documents/house/kettle-manual.pdf?at=p3&chat={chat}&turn=1"
+            assert "<mark>" in ana.get(link).text
+            assert ben.get(link).status_code == 404
+            assert "thirty-six" in ben.get("/documents/house/kettle-manual.pdf").text
+        with shared.open_client() as stranger:
+            assert "thirty-six" not in stranger.get(link).text
