@@ -13,7 +13,7 @@ from tests.serving import Server, serving_source
 from tests.test_serve import ask
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
-from tests.test_browser import DESKTOP, PHONE, Page, needs_browser, start_browser  # noqa: E402
+from tests.test_browser import DESKTOP, PHONE, Page, needs_browser, start_browser
 
 GUARANTEE = "How long is the guarantee of the kettle?"
 WITHOUT_MODELS = ("--model", "none", "--embedder", "none")
