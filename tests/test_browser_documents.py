@@ -10,9 +10,12 @@ import pytest
 
 from tests.conftest import EXAMPLES
 from tests.serving import Server, serving_source
+from tests.stand_in import WORKING, StandIn, standing_in
 from tests.test_serve import ask
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
+from selenium.webdriver.common.keys import Keys
+
 from tests.test_browser import DESKTOP, PHONE, Page, needs_browser, start_browser
 
 GUARANTEE = "How long is the guarantee of the kettle?"
@@ -160,3 +163,49 @@ def test_nobody_sees_what_others_asked(tmp_path: Path, folder: Path) -> None:
             assert "thirty-six" in ben.get("/documents/house/kettle-manual.pdf").text
         with shared.open_client() as stranger:
             assert "thirty-six" not in stranger.get(link).text
+
+
+# What was left out
+
+
+@needs_browser
+def test_files_that_were_left_out_are_listed_with_the_reasons(page: Page, folder: Path) -> None:
+    assert "left out" not in page.text(".source summary")
+    (folder / "broken <b>.pdf").write_bytes(b"%PDF-1.7 broken")
+    (folder / "photo.psd").write_bytes(b"8BPS")
+    for size in (PHONE, DESKTOP):
+        page.size(*size)
+        page.driver.refresh()
+        page.until(lambda: page.driver.refresh() or "left out" in page.text(".source summary"))
+        page.click(".source summary")
+        page.click(".left-out summary")
+        assert "broken <b>.pdf: " in page.text(".left-out li")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    assert page.text(".source > summary .note").endswith(page.text(".left-out summary"))
+    (folder / "broken <b>.pdf").unlink()
+    (folder / "photo.psd").unlink()
+    page.until(lambda: page.driver.refresh() or "left out" not in page.text(".source summary"))
+
+
+# Asking again
+
+
+@needs_browser
+def test_after_stop_one_goes_on_where_the_question_ends(browser: Any, tmp_path: Path, folder: Path) -> None:
+    with (
+        standing_in() as address,
+        serving_source("--docs", folder, tmp_path, "--model", address, "--embedder", "none") as server,
+        server.open_client() as client,
+    ):
+        StandIn.replies = [WORKING] * 100
+        client.post("/ask", data={"question": GUARANTEE})  # and so the next one waits
+        page = Page(browser, server.address)
+        page.size(*DESKTOP)
+        browser.get(f"{server.address}?token={server.token}")
+        page.until(lambda: page.focused() == "question")
+        page.type("Which bread", Keys.ENTER)
+        page.until(lambda: page.all(".pending"))
+        page.click(".pending button")
+        page.until(lambda: "stopped" in page.text("#problem") and page.focused() == "question")
+        page.type(" keeps?")
+        assert page.all("#question")[0].get_property("value") == "Which bread keeps?"

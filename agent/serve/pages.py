@@ -255,6 +255,7 @@ class Pages:
             "assistant": self.assistant,
             "collection": collection,
             "progress": self.assistant.current.progress,
+            "left_out": self.assistant.current.left_out,
             "info": collection.index.info,
             "scope": turns[-1].scope if turns else self.assistant.initial_scope,
             "folders": list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],

@@ -19,7 +19,7 @@ from agent.chat.selection.dated_items import describe_date
 from agent.chat.small_talk import ANSWERED
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.text.blocks import read_text_blocks
-from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
+from schemas.errors import ConvagentError, MissingError, UsageError, format_count, list_with_limit
 from schemas.records import Passage
 
 HERE = Path(__file__).parent
@@ -131,5 +131,6 @@ TEMPLATES.globals.update(
     link_document=link_document,
     read_row=read_row,
     GONE=GONE,
+    format_count=format_count,
 )
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)

@@ -30,12 +30,18 @@ function openSource(id) {
   source.querySelector("summary").focus({ preventScroll: true });
 }
 
+function focusQuestion() {
+  const question = find("#question");
+  question?.focus({ preventScroll: true });
+  question?.setSelectionRange(question.value.length, question.value.length);
+}
+
 function showLatest(spoken) {
   const turns = document.querySelectorAll(".turn");
   const named = spoken ? null : document.getElementById(location.hash.slice(1));
   if (named) named.scrollIntoView();
   else if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
-  if (spoken || !turns.length) find("#question")?.focus({ preventScroll: true });
+  if (spoken || !turns.length) focusQuestion();
   if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : find("#latest .answer, #problem")?.textContent;
 }
 
