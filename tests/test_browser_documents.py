@@ -2,16 +2,20 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from agent.chat.store import Store
+from schemas.errors import MissingError
 from tests.conftest import EXAMPLES
 from tests.serving import Server, serving_source
 from tests.stand_in import WORKING, StandIn, standing_in
 from tests.test_serve import ask
+from tests.test_serve_users import many_sources
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
 from selenium.webdriver.common.keys import Keys
@@ -209,3 +213,63 @@ def test_after_stop_one_goes_on_where_the_question_ends(browser: Any, tmp_path: 
         page.until(lambda: "stopped" in page.text("#problem") and page.focused() == "question")
         page.type(" keeps?")
         assert page.all("#question")[0].get_property("value") == "Which bread keeps?"
+
+
+@needs_browser
+def test_the_last_question_is_edited_and_asked_again(page: Page) -> None:
+    page.ask(GUARANTEE)
+    page.ask("When do I descale it?")
+    chat = page.driver.current_url.partition("#")[0]
+    press(page, ".again a")
+    page.until(lambda: page.focused() == "question" and "takes the place" in page.text(".ask"))
+    page.type(" And how often?")
+    assert page.all("#question")[0].get_property("value") == "When do I descale it? And how often?"
+    page.type(Keys.ENTER)
+    page.until(
+        lambda: page.text("#latest h2") == "When do I descale it? And how often?" and page.all("#latest .answer")
+    )
+    assert len(page.all("h2[id^=asked]")) == 2
+    answer = page.text("#latest .answer")
+    assert len(page.all(".again")) == 1
+    page.driver.execute_script("document.getElementById('latest').className += ' earlier'")
+    press(page, ".again button")
+    page.until(lambda: page.all("#latest .answer") and not page.all(".earlier"))
+    page.driver.get(chat)
+    assert page.text("#latest .answer") == answer
+    assert [each.text for each in page.all("h2[id^=asked]")] == [GUARANTEE, "When do I descale it? And how often?"]
+    page.size(*PHONE)
+    press(page, ".again a")
+    page.until(lambda: "takes the place" in page.text(".ask"))
+    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
+    press(page, ".replaces a")
+    page.until(lambda: "takes the place" not in page.text(".ask") and page.all("#latest .answer"))
+
+
+def test_an_answer_that_fails_replaces_nothing(client: httpx.Client) -> None:
+    page = ask(client, GUARANTEE)
+    chat = page.url.path.removeprefix("/chats/")
+    refused = client.post("/ask", data={"question": " ", "chat": chat, "replaces": "1"})
+    assert 'name="replaces" value="1"' in refused.text
+    assert "thirty-six" in client.get(page.url).text
+    replaced = ask(client, "When does the frost come?", chat=chat, replaces="1")
+    assert GUARANTEE not in replaced.text
+    assert "19 May" in replaced.text
+    ask(client, GUARANTEE, chat=chat)
+    gone_on = ask(client, "Who wrote The Salt Road?", chat=chat, replaces="1")
+    assert "only the last question" in gone_on.text.lower()
+    assert "19 May" in client.get(page.url).text
+    assert ask(client, GUARANTEE, chat="99999", replaces="1").status_code == 404
+
+
+def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
+    store = Store(tmp_path / "convagent.sqlite")
+    chat = store.start_chat("notes")
+    for question in ("Which plants?", "Is Zanzibar far away?"):
+        store.add_turn(chat, question, many_sources(1))
+    edited = replace(store.read_turns(chat)[1], utterance="Is Bergen far away?")
+    for user, number in (("", 1), ("ben", 2), ("", 3)):
+        with pytest.raises(MissingError, match="not kept"):
+            store.for_user(user).replace_turn(chat, number, edited)
+    store.replace_turn(chat, 2, edited)
+    assert [turn.utterance for turn in store.read_turns(chat)] == ["Which plants?", "Is Bergen far away?"]
+    assert not [file for file in tmp_path.iterdir() if b"Zanzibar" in file.read_bytes()]

@@ -7,7 +7,7 @@ scripts run. Questions, passages and statements are data: the templates escape t
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -62,14 +62,25 @@ register_url_convertor("number", _NumberConvertor())
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """What stands in the bar where one asks."""
+
+    question: str = ""
+    replaces: int = 0  # the number of the turn, the last, whose place the answer takes; 0 for none
+
+
+@dataclass(frozen=True, slots=True)
 class PendingQuestion:
     """A question asked in a page: the next of a conversation, or (None) the first of a new one."""
 
     id: str
     user: str
-    question: str
+    draft: Draft
     chat: int | None
     job: QueuedQuestion[Session]  # its result is the conversation with the answer
+
+
+EMPTY = Draft()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +118,29 @@ class Pages:
     async def ask(self, request: Request) -> Response:
         form = await read_form(request)
         chat, scope, user = read_number(form.get("chat", "")), form.get("scope"), request.state.user
+        draft = Draft(form.get("question", ""), read_number(form.get("replaces", "")) or 0)
         try:
-            question = check_utterance(form.get("question", ""))
+            draft = replace(draft, question=check_utterance(draft.question))
             store = self.store.for_user(user)
-            job = self.queue.submit(lambda observer: self._answer(store, chat, question, scope, observer), user)
+            job = self.queue.submit(lambda observer: self._answer(store, chat, draft, scope, observer), user)
         except ConvagentError as error:
-            return self._render_chat(request, chat, question=form.get("question", ""), problem=error)
-        pending = PendingQuestion(secrets.token_urlsafe(8), user, question, chat, job)
+            return self._render_chat(request, chat, draft=draft, problem=error)
+        pending = PendingQuestion(secrets.token_urlsafe(8), user, draft, chat, job)
         self.pending[pending.id] = pending
         for old in [other.id for other in self.pending.values() if other.user == user][:-MAX_PENDING]:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, store: Store, chat: int | None, question: str, scope: str | None, observer: Observer) -> Session:
-        """Answer a question; the conversation with the answer."""
-        turns = store.read_turns(chat) if chat is not None else ()
-        session = Session(self.assistant, store, chat, turns, scope)
-        session.ask(question, observer)
+    def _answer(self, store: Store, chat: int | None, draft: Draft, scope: str | None, observer: Observer) -> Session:
+        """Answer a question; the conversation with the answer. A turn that it replaces stays until it is answered."""
+        if chat is None:
+            session = Session(self.assistant, store)
+        elif draft.replaces:
+            session = Session.ask_last_again(self.assistant, store, chat, draft.replaces)
+        else:
+            session = Session.resume(self.assistant, store, chat)
+        session.scope = scope
+        session.ask(draft.question, observer)
         return session
 
     def show_pending(self, request: Request) -> Response:
@@ -132,7 +149,7 @@ class Pages:
         if not pending.job.future.done():
             return self._render_chat(request, pending.chat, pending=pending)
         if problem := _find_problem(pending.job):
-            return self._render_chat(request, pending.chat, question=pending.question, problem=problem)
+            return self._render_chat(request, pending.chat, draft=pending.draft, problem=problem)
         session = pending.job.future.result()
         if session.problem:  # it is in no conversation that could be read again
             return self._render_chat(request, session.chat, problem=session.problem, unkept=session.turns)
@@ -164,7 +181,11 @@ class Pages:
         return {"pending": pending, "before": self.queue.count_before(pending.job) if pending else 0}
 
     def show_chat(self, request: Request) -> Response:
-        return self._render_chat(request, request.path_params["chat"])
+        """A conversation; with `?edit=` (the number of its last turn) that question is in the bar, to be asked anew."""
+        chat, edited = request.path_params["chat"], read_number(request.query_params.get("edit", "")) or 0
+        turns = self._store_of(request).read_turns(chat) if edited else ()
+        draft = Draft(turns[-1].utterance, edited) if turns and edited == len(turns) else Draft()
+        return self._render_chat(request, chat, draft=draft)
 
     def show_sources(self, request: Request) -> Response:
         """The sources of an answer from the place `?from=` on, where it has more than are shown at once."""
@@ -240,7 +261,7 @@ class Pages:
         chat: int | None = None,
         *,
         pending: PendingQuestion | None = None,
-        question: str = "",
+        draft: Draft = EMPTY,
         problem: BaseException | None = None,
         unkept: tuple[ChatTurn, ...] = (),
     ) -> Response:
@@ -250,7 +271,7 @@ class Pages:
         statements = _read(store.list_statements, required=not unkept)
         values = {
             "chat": chat,
-            "turns": turns,
+            "turns": turns[:-1] if pending and pending.draft.replaces else turns,
             "source": self.assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": self.assistant,
             "collection": collection,
@@ -264,7 +285,8 @@ class Pages:
             "user": request.state.user,
             "statements": statements,
             "offers": _find_offers(turns, statements) if pending is None and not unkept else (),
-            "question": question,
+            "draft": draft,
+            "can_change": pending is None and not unkept,
             "problem": (NOT_KEPT if unkept else "") + (explain_error(problem) if problem else ""),
             "about_failed": request.url.path.startswith("/statements"),
             "here": f"/chats/{chat}" if chat is not None else "/",
