@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from agent.chat.store import Store
+from agent.serve.users import add_user
 from schemas.errors import MissingError
 from tests.conftest import EXAMPLES
 from tests.serving import Server, serving_source
@@ -153,8 +154,6 @@ def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) ->
 
 
 def test_nobody_sees_what_others_asked(tmp_path: Path, folder: Path) -> None:
-    from agent.serve.users import add_user
-
     file = tmp_path / "users.json"
     tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
     with serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared:
@@ -273,3 +272,52 @@ def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
     store.replace_turn(chat, 2, edited)
     assert [turn.utterance for turn in store.read_turns(chat)] == ["Which plants?", "Is Bergen far away?"]
     assert not [file for file in tmp_path.iterdir() if b"Zanzibar" in file.read_bytes()]
+
+
+# Models
+
+
+@needs_browser
+def test_another_model_is_chosen_by_mouse_or_keyboard(browser: Any, tmp_path: Path, folder: Path) -> None:
+    with (
+        standing_in() as address,
+        serving_source("--docs", folder, tmp_path, "--model", f"{address}#big", "--embedder", "none") as server,
+    ):
+        page = Page(browser, server.address)
+        page.size(*PHONE)
+        browser.get(f"{server.address}?token={server.token}")
+        page.click(".source summary")
+        assert f"Model: {address}#big" in page.text(".source .card")
+        assert "on this machine" in page.text(".source .card")
+        page.click(".source .card a")
+        page.until(lambda: page.all(".models"))
+        assert page.text(".models label").startswith(f"{address}#big\n")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
+        page.all(".models [value=none]")[0].send_keys(Keys.SPACE, Keys.ENTER)
+        page.until(lambda: page.all("#question"))
+        page.click(".source summary")
+        assert "Model: none" in page.text(".source .card")
+        page.click(".source summary")
+        page.ask("When does the frost come?")
+        assert "19 May" in page.text("#latest .answer")
+        assert StandIn.asked == []
+        with server.open_client() as client:
+            for name in ("", str(folder / "x.gguf"), "http://127.0.0.1:9/v1#x", f"{address}#small", "scripted:x.json"):
+                refused = client.post("/model", data={"model": name})
+                assert (refused.status_code, "not in the list" in refused.text) == (400, True)
+            assert client.post("/model", data={"model": f"{address}#big"}).status_code == 200
+            assert "Model: http" in client.get("/").text
+            foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
+            assert foreign.status_code == 403
+
+
+def test_several_users_have_the_model_that_they_were_given(tmp_path: Path, folder: Path) -> None:
+    file = tmp_path / "users.json"
+    token = add_user(file, "ana", anew=False)
+    with (
+        serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared,
+        shared.open_client(headers={"Authorization": f"Bearer {token}"}) as ana,
+    ):
+        assert "Choose another model" not in ana.get("/").text
+        assert ana.get("/model").status_code == 404
+        assert ana.post("/model", data={"model": "none"}).status_code == 404

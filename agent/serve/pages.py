@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,6 +25,7 @@ from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
+from agent.serve.model_choice import ModelChoice
 from agent.serve.rendering import (
     choose_headers,
     choose_status,
@@ -87,15 +89,21 @@ EMPTY = Draft()
 class Pages:
     """The pages over one assistant and one store."""
 
-    assistant: Assistant
+    models: ModelChoice
     store: Store
     queue: RequestQueue
     incognito: bool
-    destination: str = ""  # where questions, passages and statements go
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
+
+    @property
+    def assistant(self) -> Assistant:
+        """What answers the next question."""
+        return self.models.assistant
 
     def routes(self) -> list[Route]:
         return [
+            Route("/model", self.show_models),
+            Route("/model", self.choose_model, methods=["POST"]),
             Route("/", self.show_start),
             Route("/ask", self.ask, methods=["POST"]),
             Route("/progress", self.show_progress),
@@ -110,6 +118,15 @@ class Pages:
             Route("/statements", self.add_statement, methods=["POST"]),
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
+
+    def show_models(self, _request: Request) -> Response:
+        """The models that can be chosen."""
+        return render_page("model.html", {"names": self.models.list_names(), "chosen": self.assistant.model})
+
+    async def choose_model(self, request: Request) -> Response:
+        name = (await read_form(request)).get("model", "")
+        await run_in_threadpool(self.models.choose, name)
+        return RedirectResponse("/", 303)
 
     def show_start(self, request: Request) -> Response:
         """The start of a new conversation; with `?q=` the list has only conversations with these words."""
@@ -281,7 +298,8 @@ class Pages:
             "scope": turns[-1].scope if turns else self.assistant.initial_scope,
             "folders": list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             "incognito": self.incognito,
-            "destination": self.destination,
+            "destination": self.models.destination,
+            "can_choose": self.models.open is not None,
             "user": request.state.user,
             "statements": statements,
             "offers": _find_offers(turns, statements) if pending is None and not unkept else (),

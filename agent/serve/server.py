@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from starlette.types import ASGIApp
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
-from agent.chat.session import open_assistant_over, open_collection
+from agent.chat.session import Assistant, open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
@@ -34,6 +35,7 @@ from agent.serve.completions import Completions, RequestError, error_response
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
 from agent.serve.documents import DocumentPages
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
+from agent.serve.model_choice import ModelChoice
 from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import GuardPolicy, RequestGuard
@@ -92,7 +94,8 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
         shown = origin or to_url(request.host, listening).rstrip("/")
         start = _describe_start(request, shown, to_url(request.host, listening), token)
-        pages = Pages(assistant, store, queue, request.incognito, start.destination)
+        choice = _offer_models(request, assistant, lambda name: open_assistant_over(current, name, embedder, only))
+        pages = Pages(choice, store, queue, request.incognito)
         app = _guard_app(pages, request, GuardPolicy(_make_sign_in(access, shown, listening), names, origin))
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
@@ -103,10 +106,19 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         _leave_at_once()
 
 
+def _offer_models(request: ServerRequest, assistant: Assistant, opener: Callable[[str], Assistant]) -> ModelChoice:
+    """The models of the page: one person may choose, several have the one that they were given."""
+    return ModelChoice(assistant, partial(_describe_destination, request), None if request.users else opener)
+
+
+def _describe_destination(request: ServerRequest, model: str) -> str:
+    is_shared = bool(request.public_url) or not is_loopback(request.host)
+    return describe_destination(model, request.embedder, is_shared=is_shared)
+
+
 def _describe_start(request: ServerRequest, shown: str, listens: str, token: str) -> ServerStart:
     """What is told of a server that is shown under one address and listens on another."""
-    is_shared = bool(request.public_url) or not is_loopback(request.host)
-    destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
+    destination = _describe_destination(request, request.model)
     warnings = list_warnings(request.host, shown if request.public_url else "", needs_token=request.needs_token)
     return ServerStart(f"{shown}/", listens, token, destination, warnings)
 
