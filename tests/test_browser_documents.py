@@ -1,6 +1,7 @@
 """What the page does with a folder of documents: the whole document behind a source, files left out, and the like."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from agent.chat.store import Store
 from agent.serve.users import add_user
 from schemas.errors import MissingError
 from tests.conftest import EXAMPLES
-from tests.serving import Server, serving_source
+from tests.serving import Server, command, environment, serving_source
 from tests.stand_in import WORKING, StandIn, standing_in
 from tests.test_serve import ask
 from tests.test_serve_users import many_sources
@@ -321,3 +322,93 @@ def test_several_users_have_the_model_that_they_were_given(tmp_path: Path, folde
         assert "Choose another model" not in ana.get("/").text
         assert ana.get("/model").status_code == 404
         assert ana.post("/model", data={"model": "none"}).status_code == 404
+
+
+# Adding documents
+
+DROP = """
+const files = new DataTransfer();
+files.items.add(new File(["# Bees\\n\\nThe bees of the roof need 14 litres of syrup.\\n"], "bees.md"));
+files.items.add(new File(["x"], "tool.exe"));
+for (const type of ["dragover", "drop"])
+  document.querySelector("main").dispatchEvent(new DragEvent(type, {dataTransfer: files, bubbles: true, cancelable: true}));
+"""
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Path:
+    """A folder that documents may be added to."""
+    made = tmp_path / "notes"
+    made.mkdir()
+    (made / "wall.md").write_text("The wall is painted in Chalk.\n")
+    return made
+
+
+@pytest.fixture
+def uploading(tmp_path: Path, open_folder: Path) -> Iterator[Server]:
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload") as running:
+        yield running
+
+
+@needs_browser
+def test_documents_are_added_by_dropping_them_or_by_the_form(
+    browser: Any, uploading: Server, open_folder: Path, tmp_path: Path
+) -> None:
+    page = Page(browser, uploading.address)
+    page.size(*DESKTOP)
+    browser.get(f"{uploading.address}?token={uploading.token}")
+    browser.execute_script(DROP)
+    page.until(lambda: page.text("#added") == "bees.md")
+    assert "tool.exe: is of no kind that can be read" in page.text("[role=alert]")
+    page.click(".bar a")
+    page.until(lambda: page.all("#question"))
+    page.until(lambda: page.driver.refresh() or "2 passages" in page.text(".welcome"))
+    page.ask("How many litres of syrup do the bees need?")
+    assert "14 litres" in page.text("#latest .answer")
+    (tmp_path / "frost.txt").write_text("The last frost comes around 19 May.\n")
+    page.size(*PHONE)
+    page.click(".source summary")
+    page.all("#files")[0].send_keys(str(tmp_path / "frost.txt"))
+    page.click("#upload button")
+    page.until(lambda: page.text("#added") == "frost.txt")
+    assert sorted(path.name for path in open_folder.iterdir()) == ["bees.md", "frost.txt", "wall.md"]
+
+
+def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: Server, open_folder: Path) -> None:
+    with uploading.open_client() as client:
+
+        def add(name: str, content: bytes = b"Other text.", **headers: str) -> httpx.Response:
+            return client.post("/upload", files={"file": (name, content)}, headers=headers)
+
+        assert "stays as it is" in add("wall.md").text
+        assert (open_folder / "wall.md").read_text() == "The wall is painted in Chalk.\n"
+        for name in (".hidden.md", "..", "../", "a.exe", "md", "x" * 300 + ".md", ".md"):
+            assert add(name).status_code == 400, name
+        for name in ("../../outside.md", "C:\\notes\\inside.md", "/etc/absolute.md", "<b>.md"):
+            assert add(name).status_code == 200, name
+        (open_folder / "away.md").symlink_to(open_folder.parent / "target.md")
+        assert add("away.md").status_code == 400
+        assert add("evil.md", Origin="https://elsewhere.example").status_code == 403
+        assert add("large.md", b"x" * 300_000).status_code == 200
+        assert add("huge.md", b"x" * 50_000_001).status_code == 413
+        assert client.post("/ask", data={"question": "x" * 300_000}).status_code == 413
+        assert client.post("/upload", content=b"no form").status_code == 200
+        assert (
+            httpx.post(f"{uploading.address}upload", files={"file": ("z.md", b"x")}, trust_env=False).status_code == 401
+        )
+    added = {"outside.md", "inside.md", "absolute.md", "_b_.md", "large.md"}
+    assert {path.name for path in open_folder.iterdir()} == added | {"wall.md", "away.md"}
+    assert not (open_folder.parent / "outside.md").exists()
+    assert not (open_folder.parent / "target.md").exists()
+
+
+def test_nothing_is_added_unless_that_is_allowed(
+    client: httpx.Client, server: Server, folder: Path, tmp_path: Path
+) -> None:
+    assert "upload" not in client.get("/").text
+    assert client.post("/upload", files={"file": ("new.md", b"x")}).status_code == 404
+    assert not (folder / "new.md").exists()
+    called = command("--docs", folder / "books.json", "--allow-upload", "--port", "0", *WITHOUT_MODELS)
+    ended = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "--allow-upload needs a folder" in ended.stderr

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -36,6 +37,7 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from indexes.documents.readers import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Statement
 
@@ -93,6 +95,7 @@ class Pages:
     store: Store
     queue: RequestQueue
     incognito: bool
+    uploads: Path | None = None  # the folder that documents may be added to
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
 
     @property
@@ -299,6 +302,7 @@ class Pages:
             "folders": list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             "incognito": self.incognito,
             "destination": self.models.destination,
+            "suffixes": ",".join(READER_BY_SUFFIX) if self.uploads else "",
             "can_choose": self.models.open is not None,
             "user": request.state.user,
             "statements": statements,

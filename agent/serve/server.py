@@ -42,6 +42,7 @@ from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.sign_in import SignIn, make_cookie_name
 from agent.serve.tokens import find_own_token, hash_token, make_token
+from agent.serve.uploads import UPLOAD_PATH, UploadPages, find_upload_folder
 from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
 from indexes.storage.directories import find_data_directory
 from schemas.addresses import is_loopback
@@ -70,6 +71,7 @@ class ServerRequest:
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
     access_log: Path | None = None
+    allow_upload: bool = False  # of documents into the folder, through the page
 
 
 def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
@@ -89,14 +91,18 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         index = open_source(request.source, None, seconds, follow_links=request.follow_links)
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
+        uploads = find_upload_folder(current.collection) if request.allow_upload else None
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
         shown = origin or to_url(request.host, listening).rstrip("/")
         start = _describe_start(request, shown, to_url(request.host, listening), token)
         choice = _offer_models(request, assistant, lambda name: open_assistant_over(current, name, embedder, only))
-        pages = Pages(choice, store, queue, request.incognito)
-        app = _guard_app(pages, request, GuardPolicy(_make_sign_in(access, shown, listening), names, origin))
+        pages = Pages(choice, store, queue, request.incognito, uploads)
+        policy = GuardPolicy(
+            _make_sign_in(access, shown, listening), names, origin, upload_path=UPLOAD_PATH if uploads else ""
+        )
+        app = _guard_app(pages, request, policy)
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching, make_vectors_meanwhile(current, embedder), passed_on:
@@ -156,7 +162,8 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
     documents = DocumentPages(pages.assistant, pages.store)
-    completions = Completions(pages.assistant, pages.store, pages.queue)
+    api = Completions(pages.assistant, pages.store, pages.queue).routes()
+    uploads = UploadPages(pages.uploads).routes() if pages.uploads else []
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
     health = Route("/health", show_health)
 
@@ -167,7 +174,7 @@ def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
 
     handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
-        routes=[*pages.routes(), *documents.routes(), *completions.routes(), *policy.sign_in.routes(), health, static],
+        routes=[*pages.routes(), *documents.routes(), *uploads, *api, *policy.sign_in.routes(), health, static],
         exception_handlers=dict.fromkeys(handled, respond_to_error),
     )
     return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too

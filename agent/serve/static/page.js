@@ -66,6 +66,26 @@ function showCited() {
   (find("#cited mark, #cited .taken") ?? find("#cited"))?.scrollIntoView({ block: "center" });
 }
 
+function hasFiles(event) {
+  return find("#upload") && event.dataTransfer?.types.includes("Files");
+}
+
+document.addEventListener("dragover", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  root.classList.add("dropping");
+});
+document.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) root.classList.remove("dropping");
+});
+document.addEventListener("drop", (event) => {
+  root.classList.remove("dropping");
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  find("#files").files = event.dataTransfer.files;
+  find("#upload").requestSubmit();
+});
+
 document.addEventListener("DOMContentLoaded", () => (find(".document") ? showCited() : showLatest(false)));
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.id === "app" || event.detail.elt.id === "app") {
