@@ -20,7 +20,6 @@ from agent.serve.sign_in import CHALLENGE, SignIn
 LARGEST = 256_000  # bytes of a request's body
 BODY_SECONDS = 15.0  # for a body to arrive
 LARGEST_UPLOAD = 50_000_000  # bytes, in memory while they arrive
-UPLOAD_SECONDS = 120.0  # for files
 SAFE = ("GET", "HEAD")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
@@ -43,7 +42,7 @@ class GuardPolicy:
     limit: RequestLimit = field(default_factory=RequestLimit)
     open_paths: frozenset[str] = frozenset({"/health", "/sign-in"})  # that need no token
     api_paths: tuple[str, ...] = ("/v1",)  # whose errors are JSON, in OpenAI's form
-    upload_path: str = ""  # to which larger bodies may be sent, and more slowly
+    upload_path: str = ""  # to which larger bodies may be sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +109,9 @@ class RequestGuard:
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The whole body, or the refusal of one that is too large or too slow. Raises `ClientDisconnect`."""
         is_upload = scope["method"] == "POST" and scope["path"] == self.policy.upload_path
-        largest, seconds = (LARGEST_UPLOAD, UPLOAD_SECONDS) if is_upload else (LARGEST, BODY_SECONDS)
+        largest = LARGEST_UPLOAD if is_upload else LARGEST
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(BODY_SECONDS):
                 body = await _collect_body(receive, largest)
         except TimeoutError:
             return self._refuse(scope, 408, "the request took too long", headers={"Connection": "close"})
