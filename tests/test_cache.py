@@ -15,6 +15,7 @@ from agent.models.reply_cache import CachingModel
 from agent.models.retry import MAX_ATTEMPTS, RetryingModel
 from agent.models.scripted import Script, ScriptedModel
 from indexes.storage.cache import Cache
+from indexes.storage.private_files import make_private_file
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Message
 from tests.conftest import PATIENCE
@@ -175,3 +176,16 @@ def test_patience_has_an_end() -> None:
     with pytest.raises(ModelError, match="cut off"):
         RetryingModel(model).ask(TALK, HYDE, TextReply)
     assert len(model.seeds) == MAX_ATTEMPTS
+
+
+def test_a_cache_that_is_opened_again_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
+    """Closing a file ends all locks of the process on it: another process would write where we do."""
+    path = tmp_path / "values.sqlite"
+    first = sqlite3.connect(path, isolation_level=None)
+    first.execute("CREATE TABLE kept (key BLOB)")
+    first.execute("BEGIN EXCLUSIVE")
+    make_private_file(path)
+    other = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
+    done = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    first.close()
+    assert "database is locked" in done.stderr

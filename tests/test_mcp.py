@@ -19,6 +19,7 @@ import uvicorn
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from agent.chat.background_vectors import VectorMaker
 from agent.chat.cancellation import CancellationToken
 from agent.chat.document_index import open_documents
 from agent.mcp.calls import CallProgress
@@ -381,15 +382,6 @@ def test_reading_documents_reports_its_progress(notes: Path) -> None:
     assert done == sorted(set(done))
 
 
-@needs_embedder
-def test_making_vectors_reports_its_progress(notes: Path) -> None:
-    write_notes(notes, 20)
-    reports = Reports()
-    with closing(open_library(notes, "minilm")) as opened:
-        talk(listen(reports, "search_passages", query="alder", wait=True), make_server(opened))
-    assert any("of 20 passages" in message for message in reports.messages), reports
-
-
 def test_an_answer_reports_its_steps(library: Library) -> None:
     reports = Reports()
     talk(listen(reports, "ask", question=JAM), make_server(library))
@@ -412,6 +404,23 @@ class Gate:
 
     async def wait(self) -> None:
         await anyio.to_thread.run_sync(self.reached.wait, PATIENCE)
+
+
+@needs_embedder
+def test_making_vectors_reports_its_progress(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_notes(notes, 20)
+    gate = Gate(VectorMaker._wait_for_quiet)
+    monkeypatch.setattr(VectorMaker, "_wait_for_quiet", lambda *arguments: gate(*arguments))
+
+    async def open_gate(progress: float, total: float | None, message: str | None) -> None:
+        if message and "of 20 passages" in message:
+            gate.open.set()
+
+    async def conversation(client: Client) -> Any:
+        return await client.call_tool("search_passages", {"query": "alder", "wait": True}, progress_callback=open_gate)
+
+    with closing(open_library(notes, "minilm")) as opened:
+        assert found_ids(talk(conversation, make_server(opened)))
 
 
 def hold_reading(monkeypatch: pytest.MonkeyPatch, after: int) -> Gate:

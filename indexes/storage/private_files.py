@@ -1,6 +1,7 @@
 """Files and directories for their owner alone, from their first byte on, whatever the umask."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
@@ -14,11 +15,13 @@ def make_private_directory(path: Path) -> None:
 def make_private_file(path: Path) -> None:
     """An empty file for its owner alone, or the one that is there, of which others lose their rights.
 
-    What SQLite makes beside such a file has the same permissions. Raises `OSError` where it cannot be made.
+    What SQLite makes beside such a file has the same permissions. One that is there is not opened: closing it would
+    end the locks that SQLite holds on it in this process. Raises `OSError` where it cannot be made.
     """
     if path.is_dir():
         return
-    os.close(os.open(path, os.O_CREAT | os.O_RDONLY, FILE_MODE))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDONLY, FILE_MODE))
     take_from_others(path)
 
 

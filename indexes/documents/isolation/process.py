@@ -4,6 +4,7 @@ A file that breaks a limit or its reader is left out with the reason, as any oth
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from indexes.documents.isolation.limits import ProcessGuard, ReadingLimits, describe_memory
 from indexes.documents.isolation.messages import Reply, ReplyError, Request, read_reply, write_message
@@ -83,11 +85,13 @@ class _Child:
     def __init__(self, limits: ReadingLimits) -> None:
         """Raises `RunError` where it does not start."""
         self._limits, self._last_words = limits, ""
-        self._home = tempfile.TemporaryDirectory(prefix="convagent-reading-", ignore_cleanup_errors=True)
+        # The child makes it and clears it away: this process may be killed before it could do so.
+        self._home = Path(tempfile.gettempdir()) / f"convagent-reading-{token_hex(8)}"
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
         try:
-            self._process = self._start(Path(self._home.name))
+            self._process = self._start()
         except OSError as error:
-            self._home.cleanup()
+            self._errors.close()
             raise _make_start_error(str(error)) from error
         self._guard = ProcessGuard(self._process.pid, self._kill, limits)
         try:
@@ -96,19 +100,18 @@ class _Child:
             self.end()
             raise
 
-    def _start(self, home: Path) -> "subprocess.Popen[bytes]":
+    def _start(self) -> "subprocess.Popen[bytes]":
         """Start the child in a session of its own: Ctrl-C is for the program alone, and its group can be ended."""
         # What the system counts is reserved, what the guard counts is used: so the system allows more.
         memory = str(self._limits.memory_bytes * 3 // 2)
-        with (home / "errors").open("wb") as errors:
-            return subprocess.Popen(  # noqa: S603  (this Python, and a module of ours)
-                [sys.executable, "-P", "-m", MODULE, memory, str(home)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=build_environment(os.environ, home),
-                start_new_session=True,
-            )
+        return subprocess.Popen(  # noqa: S603  (this Python, and a module of ours)
+            [sys.executable, "-P", "-m", MODULE, memory, str(self._home)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=build_environment(os.environ, self._home),
+            start_new_session=True,
+        )
 
     def _await_start(self) -> None:
         self._guard.begin(START_SECONDS)
@@ -184,14 +187,15 @@ class _Child:
         self._guard.end()
         self._kill()
         self._process.wait()
-        with suppress(FileNotFoundError):
-            said = (Path(self._home.name) / "errors").read_bytes()[-MAX_ERROR_BYTES:].decode("utf-8", "replace")
+        with suppress(ValueError):  # it ended before, and was heard then
+            self._errors.seek(0)
+            said = self._errors.read()[-MAX_ERROR_BYTES:].decode("utf-8", "replace")
             self._last_words = said.strip().rpartition("\n")[2]
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream:
                 with suppress(OSError):  # what was not sent
                     stream.close()
-        self._home.cleanup()
+        shutil.rmtree(self._home, ignore_errors=True)
 
 
 def _is_of(path: Path, name: str, document: ParsedDocument) -> bool:

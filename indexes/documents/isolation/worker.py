@@ -10,6 +10,7 @@ import queue
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,8 @@ Requests = queue.SimpleQueue[tuple[Request, bytes]]
 def main() -> None:
     """Read files until standard input ends."""
     memory, home = int(sys.argv[1]), sys.argv[2]
+    Path(home).mkdir(0o700)
+    tempfile.tempdir = home  # a library may have looked for one before
     _set_limits(memory)
     requests, replies = _take_over_streams()
     waiting: Requests = queue.SimpleQueue()

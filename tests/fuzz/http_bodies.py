@@ -1,0 +1,89 @@
+"""Requests that nobody should send: odd methods, paths, headers, and bodies broken in every way that files are."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from urllib.parse import quote, urlencode
+
+import httpx
+
+from tests.fuzz.mutators import LINE_WAYS, broken, restructured
+
+SECONDS = 60  # for any reply
+TOO_MANY = 429  # requests: a client is to wait as long as it is told
+METHODS = ("POST", "POST", "POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW")
+KINDS = ("application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "\x7f", "")
+COMPLETION = {
+    "model": "convagent",
+    "messages": [{"role": "user", "content": "Which bread is without gluten?"}],
+    "stream": False,
+    "max_tokens": 50,
+}
+FORMS = ({"question": "Which bread?", "chat": "1"}, {"statement": "I bake."}, {"text": "I bake."}, {"token": "x"})
+PATHS = (
+    *("/v1/chat/completions", "/v1/models", "/v1/models/x", "/v1/other", "/", "/ask", "/asked/1/stop", "/statements"),
+    *("/chats/1", "/chats/1/delete", "/chats/1/turns/1/sources", "/statements/1", "/sign-in", "/progress", "/health"),
+)
+MADE_UP = (b"[" * 200_000, b"9" * 5000, b'{"messages": ' * 5000, b"\xff\xfe{}", b"a=" + b"%" * 9999, b"", b"\x00" * 99)
+
+
+@dataclass(frozen=True, slots=True)
+class OddRequest:
+    """A request, and what it is sent with."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+def make_request(number: int) -> OddRequest:
+    """One of many; the same number makes the same."""
+    rng = Random(number)  # noqa: S311  (no secret)
+    path = rng.choice(PATHS[:1] * 8 + PATHS)
+    if rng.random() < 0.2:
+        path = f"{path.rstrip('/')}/{quote(rng.randbytes(rng.randrange(1, 40)))}?{quote(rng.randbytes(9))}"
+    headers = {"Content-Type": rng.choice(KINDS[:1] * 6 + KINDS)} if rng.random() < 0.95 else {}
+    if rng.random() < 0.1:
+        headers[rng.choice(("Origin", "Host", "Cookie", "Content-Encoding", "Accept", "Range"))] = rng.choice(
+            ("null", "http://evil.example", "a" * 5000, "gzip", "\x80", "bytes=9-1", "session=%00")
+        )
+    return OddRequest(rng.choice(METHODS), path, headers, _make_body(rng))
+
+
+def _make_body(rng: Random) -> bytes:
+    whole = json.dumps(COMPLETION).encode() if rng.random() < 0.7 else urlencode(rng.choice(FORMS)).encode()
+    return rng.choice(MADE_UP) if rng.random() < 0.2 else broken(rng, whole, (restructured, *LINE_WAYS))
+
+
+def send(client: httpx.Client, asked: OddRequest) -> tuple[int, list[str]]:
+    """The status of the reply, 0 for one that cannot be sent, and what is wrong with it."""
+    try:
+        while (reply := _request(client, asked)).status_code == TOO_MANY:
+            time.sleep(float(reply.headers["Retry-After"]))
+    except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeEncodeError):
+        return 0, []  # the client knows better
+    except httpx.HTTPError as error:
+        return 1, [f"no reply ({type(error).__name__}: {error})"]
+    return reply.status_code, list(_judge(asked, reply))
+
+
+def _request(client: httpx.Client, asked: OddRequest) -> httpx.Response:
+    return client.request(asked.method, asked.path, headers=asked.headers, content=asked.body)
+
+
+def _judge(asked: OddRequest, reply: httpx.Response) -> Iterator[str]:
+    if reply.status_code >= 500 and reply.status_code != 503:
+        yield f"{reply.status_code}: {reply.text[:300]!r}"
+    if "Traceback" in reply.text:
+        yield "shows a traceback"
+    if reply.status_code >= 400 and asked.path.startswith("/v1/") and asked.method != "HEAD":
+        try:
+            message = reply.json()["error"]["message"]
+        except (ValueError, KeyError, TypeError):
+            yield f"{reply.status_code} without the protocol's error: {reply.text[:300]!r}"
+        else:
+            if not message or len(message) > 2000:
+                yield f"says {message[:100]!r}"
