@@ -252,7 +252,7 @@ def test_an_answer_that_fails_replaces_nothing(client: httpx.Client) -> None:
     assert 'name="replaces" value="1"' in refused.text
     assert "thirty-six" in client.get(page.url).text
     replaced = ask(client, "When does the frost come?", chat=chat, replaces="1")
-    assert GUARANTEE not in replaced.text
+    assert GUARANTEE not in replaced.text.partition("<main")[2]
     assert "19 May" in replaced.text
     ask(client, GUARANTEE, chat=chat)
     gone_on = ask(client, "Who wrote The Salt Road?", chat=chat, replaces="1")
