@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 from rich.console import Console
 
@@ -25,7 +24,6 @@ from agent.chat.terminal import Terminal
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
 from schemas.errors import InvalidInputError
-from tests.conftest import PATIENCE
 from tests.serving import serving_source
 from tests.within import convagent
 
@@ -336,7 +334,7 @@ def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp
     arguments = ("--model", "none", "--embedder", "none")
     with (
         serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
-        httpx.Client(base_url=server.address, follow_redirects=True, timeout=PATIENCE, trust_env=False) as client,
+        server.open_client() as client,
     ):
         page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
         while "data-working" in page.text:
