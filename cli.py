@@ -418,6 +418,9 @@ def serve(
     access_log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Note time, user, kind of page and status there; no contents.")
     ] = None,
+    allow_upload: Annotated[
+        bool, typer.Option("--allow-upload", help="Let files be added to the folder of --docs through the page.")
+    ] = False,
 ) -> None:
     """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
 
@@ -444,6 +447,7 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         public_url=public_url,
         access_log=access_log,
+        allow_upload=allow_upload,
     )
     serve(request, reports.report_server_start(open_browser=open_browser))
 

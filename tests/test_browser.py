@@ -28,9 +28,10 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
+needs_browser = pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="no browser (apt-get install chromium chromium-driver)"
 )
+pytestmark = needs_browser
 DESKTOP, PHONE = (1280, 860), (360, 740)
 SHADE = "Which plants grow well in pots on a shady balcony?"
 
@@ -346,7 +347,7 @@ def start_browser() -> Any:
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     return webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
 
 

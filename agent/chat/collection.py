@@ -16,6 +16,7 @@ from schemas.records import Passage
 
 MAX_LISTED = 30  # documents named in one reply
 MAX_SEARCHED = 200  # passages that may speak of a subject
+CHANGED, GONE = "the file has changed since", "the file is gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,16 @@ class Collection:
 
     def explain_change(self, passage: Passage) -> str:
         """What became of a cited passage since; "" where it is as it was, or from elsewhere."""
-        path = Path(url2pathname(urlsplit(passage.url).path))
-        if not self.is_folder or not path.is_relative_to(self.source):
+        if not self.has_file(passage):
             return ""
         now = None if self.is_empty else self.index.find(passage.id)
         if now and now.text == passage.text:
             return ""
-        return "the file has changed since" if path.exists() else "the file is gone"
+        return CHANGED if _find_file(passage).exists() else GONE
+
+    def has_file(self, passage: Passage) -> bool:
+        """Whether a passage is of a file of this folder, which may have changed since."""
+        return self.is_folder and _find_file(passage).is_relative_to(self.source)
 
     def list_documents(self) -> list[Document]:
         """The files in the order of the index."""
@@ -96,6 +100,11 @@ class Collection:
         """Whether path and title have all words of a subject."""
         (passage,) = self.index.read([document.first_passage])
         return has_all_words(f"{document.path} {passage.title}", subject, passage.language)
+
+
+def _find_file(passage: Passage) -> Path:
+    """The file that a passage of a folder is of."""
+    return Path(url2pathname(urlsplit(passage.url).path))
 
 
 def _say_found(subject: str, found: Sequence[Document], further: Sequence[Document], total: int) -> str:

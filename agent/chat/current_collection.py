@@ -12,7 +12,7 @@ from agent.chat.document_index import has_vectors
 from agent.turn.open_retriever import open_retriever
 from indexes.ranking.hybrid import HybridRetriever
 from indexes.ranking.vectors import Embedder
-from schemas.records import Plan
+from schemas.records import Plan, Problem
 
 MAX_WANTED = 200  # passages: those of some questions
 Listener = Callable[[str], object]
@@ -42,6 +42,7 @@ class CurrentCollection:
         self._turn = threading.Lock()  # of those who replace
         self.tell: Listener = log.info  # is told in a few words what became of the documents
         self.wanted: deque[str] = deque(maxlen=MAX_WANTED)  # passages whose vectors are likely to be used first
+        self.left_out: tuple[Problem, ...] = ()  # files of the folder, with the reasons, as of the last reading
         self.progress = ""  # of what is made meanwhile
         self.on_progress: Listener = bool  # is told of each change of it
         self.replaced, self.idle, self.all_read = threading.Event(), threading.Event(), threading.Event()

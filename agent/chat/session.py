@@ -266,6 +266,7 @@ class Session:
     scope: str | None = None  # what the next question is kept to; None: as before, or as the assistant begins
     problem: ConvagentError | None = None  # why the last answer could not be kept
     unkept: tuple[ChatTurn, ...] = ()  # the last turns, where they are still to be kept
+    replaced: int = 0  # the number of the kept turn, the last, whose place the next one takes; 0 for none
 
     @classmethod
     def resume(cls, assistant: Assistant, store: Store, chat: int) -> "Session":
@@ -289,6 +290,9 @@ class Session:
         try:
             if self.chat is None:
                 self.chat = self.store.start_chat(self.assistant.source)
+            if self.replaced:
+                self.store.replace_turn(self.chat, self.replaced, said)
+                self.unkept, self.replaced = (), 0
             while self.unkept:
                 turn = self.unkept[0]
                 self.store.add_turn(self.chat, turn.utterance, turn.answered, turn.kind, turn.scope, turn.within)
@@ -297,6 +301,17 @@ class Session:
             self.problem = error
             if isinstance(error, MissingError):  # the conversation was deleted meanwhile
                 self.unkept = ()
+
+    @classmethod
+    def ask_last_again(cls, assistant: Assistant, store: Store, chat: int, number: int) -> "Session":
+        """Go on with a kept conversation as it was before its last turn, whose place the next one takes.
+
+        Raises `MissingError` where there is no such conversation, `UsageError` where the turn is not its last.
+        """
+        turns = store.read_turns(chat)
+        if number != len(turns):
+            raise UsageError("only the last question of a conversation can be asked again")
+        return cls(assistant, store, chat, turns[:-1], replaced=number)
 
     @property
     def current_scope(self) -> str:

@@ -218,6 +218,20 @@ class Store:
         if not added:
             raise MissingError(f"there is no conversation {chat} any more: the answer is not kept")
 
+    def replace_turn(self, chat: int, number: int, turn: ChatTurn) -> None:
+        """Keep a turn in place of the last one. Raises `MissingError` where that number is not the last any more."""
+        kept = _encode_turn(turn.answered, _TurnMark(turn.kind, turn.scope, turn.within))
+        with self._open() as database:
+            changed = database.execute(
+                "UPDATE turns SET utterance = ?, reply = ?, answered = ? WHERE chat = ? AND number = ? "
+                "AND number = (SELECT COUNT(*) FROM turns WHERE chat = ?) "
+                "AND chat IN (SELECT id FROM chats WHERE user = ?)",
+                (turn.utterance, turn.answered.response.text, kept, chat, number, chat, self._user),
+            ).rowcount
+        if not changed:
+            raise MissingError(f"the conversation {chat} went on, or is deleted: the new answer is not kept")
+        self._forget_deleted()
+
     def read_utterances(self, most: int = 500) -> tuple[str, ...]:
         """What was asked last, over all conversations, oldest first."""
         with self._open() as database:

@@ -143,6 +143,7 @@ class DocumentWatcher:
         except _WatchEndedError:
             return
         except (MissingError, InvalidInputError) as error:
+            self.current.left_out = ()
             if not before.is_empty:
                 self.current.replace(replace(before, is_empty=True))
                 self.current.tell(str(error))
@@ -151,6 +152,7 @@ class DocumentWatcher:
         else:
             if before.is_empty or documents.index.directory != before.index.directory:
                 self.current.replace(replace(before, index=documents.index, is_empty=False))
+            self.current.left_out = documents.reading.skipped
             self._tell_reading(documents.reading)
         finally:
             self.current.all_read.set()

@@ -7,9 +7,11 @@ scripts run. Questions, passages and statements are data: the templates escape t
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,6 +26,7 @@ from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
+from agent.serve.model_choice import ModelChoice
 from agent.serve.rendering import (
     choose_headers,
     choose_status,
@@ -34,6 +37,7 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from indexes.documents.readers import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Statement
 
@@ -62,29 +66,47 @@ register_url_convertor("number", _NumberConvertor())
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """What stands in the bar where one asks."""
+
+    question: str = ""
+    replaces: int = 0  # the number of the turn, the last, whose place the answer takes; 0 for none
+
+
+@dataclass(frozen=True, slots=True)
 class PendingQuestion:
     """A question asked in a page: the next of a conversation, or (None) the first of a new one."""
 
     id: str
     user: str
-    question: str
+    draft: Draft
     chat: int | None
     job: QueuedQuestion[Session]  # its result is the conversation with the answer
+
+
+EMPTY = Draft()
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
     """The pages over one assistant and one store."""
 
-    assistant: Assistant
+    models: ModelChoice
     store: Store
     queue: RequestQueue
     incognito: bool
-    destination: str = ""  # where questions, passages and statements go
+    uploads: Path | None = None  # the folder that documents may be added to
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
+
+    @property
+    def assistant(self) -> Assistant:
+        """What answers the next question."""
+        return self.models.assistant
 
     def routes(self) -> list[Route]:
         return [
+            Route("/model", self.show_models),
+            Route("/model", self.choose_model, methods=["POST"]),
             Route("/", self.show_start),
             Route("/ask", self.ask, methods=["POST"]),
             Route("/progress", self.show_progress),
@@ -100,6 +122,15 @@ class Pages:
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
 
+    def show_models(self, _request: Request) -> Response:
+        """The models that can be chosen."""
+        return render_page("model.html", {"names": self.models.list_names(), "chosen": self.assistant.model})
+
+    async def choose_model(self, request: Request) -> Response:
+        name = (await read_form(request)).get("model", "")
+        await run_in_threadpool(self.models.choose, name)
+        return RedirectResponse("/", 303)
+
     def show_start(self, request: Request) -> Response:
         """The start of a new conversation; with `?q=` the list has only conversations with these words."""
         return self._render_chat(request)
@@ -107,23 +138,29 @@ class Pages:
     async def ask(self, request: Request) -> Response:
         form = await read_form(request)
         chat, scope, user = read_number(form.get("chat", "")), form.get("scope"), request.state.user
+        draft = Draft(form.get("question", ""), read_number(form.get("replaces", "")) or 0)
         try:
-            question = check_utterance(form.get("question", ""))
+            draft = replace(draft, question=check_utterance(draft.question))
             store = self.store.for_user(user)
-            job = self.queue.submit(lambda observer: self._answer(store, chat, question, scope, observer), user)
+            job = self.queue.submit(lambda observer: self._answer(store, chat, draft, scope, observer), user)
         except ConvagentError as error:
-            return self._render_chat(request, chat, question=form.get("question", ""), problem=error)
-        pending = PendingQuestion(secrets.token_urlsafe(8), user, question, chat, job)
+            return self._render_chat(request, chat, draft=draft, problem=error)
+        pending = PendingQuestion(secrets.token_urlsafe(8), user, draft, chat, job)
         self.pending[pending.id] = pending
         for old in [other.id for other in self.pending.values() if other.user == user][:-MAX_PENDING]:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, store: Store, chat: int | None, question: str, scope: str | None, observer: Observer) -> Session:
-        """Answer a question; the conversation with the answer."""
-        turns = store.read_turns(chat) if chat is not None else ()
-        session = Session(self.assistant, store, chat, turns, scope)
-        session.ask(question, observer)
+    def _answer(self, store: Store, chat: int | None, draft: Draft, scope: str | None, observer: Observer) -> Session:
+        """Answer a question; the conversation with the answer. A turn that it replaces stays until it is answered."""
+        if chat is None:
+            session = Session(self.assistant, store)
+        elif draft.replaces:
+            session = Session.ask_last_again(self.assistant, store, chat, draft.replaces)
+        else:
+            session = Session.resume(self.assistant, store, chat)
+        session.scope = scope
+        session.ask(draft.question, observer)
         return session
 
     def show_pending(self, request: Request) -> Response:
@@ -132,7 +169,7 @@ class Pages:
         if not pending.job.future.done():
             return self._render_chat(request, pending.chat, pending=pending)
         if problem := _find_problem(pending.job):
-            return self._render_chat(request, pending.chat, question=pending.question, problem=problem)
+            return self._render_chat(request, pending.chat, draft=pending.draft, problem=problem)
         session = pending.job.future.result()
         if session.problem:  # it is in no conversation that could be read again
             return self._render_chat(request, session.chat, problem=session.problem, unkept=session.turns)
@@ -164,7 +201,11 @@ class Pages:
         return {"pending": pending, "before": self.queue.count_before(pending.job) if pending else 0}
 
     def show_chat(self, request: Request) -> Response:
-        return self._render_chat(request, request.path_params["chat"])
+        """A conversation; with `?edit=` (the number of its last turn) that question is in the bar, to be asked anew."""
+        chat, edited = request.path_params["chat"], read_number(request.query_params.get("edit", "")) or 0
+        turns = self._store_of(request).read_turns(chat) if edited else ()
+        draft = Draft(turns[-1].utterance, edited) if turns and edited == len(turns) else Draft()
+        return self._render_chat(request, chat, draft=draft)
 
     def show_sources(self, request: Request) -> Response:
         """The sources of an answer from the place `?from=` on, where it has more than are shown at once."""
@@ -240,7 +281,7 @@ class Pages:
         chat: int | None = None,
         *,
         pending: PendingQuestion | None = None,
-        question: str = "",
+        draft: Draft = EMPTY,
         problem: BaseException | None = None,
         unkept: tuple[ChatTurn, ...] = (),
     ) -> Response:
@@ -250,20 +291,24 @@ class Pages:
         statements = _read(store.list_statements, required=not unkept)
         values = {
             "chat": chat,
-            "turns": turns,
+            "turns": turns[:-1] if pending and pending.draft.replaces else turns,
             "source": self.assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": self.assistant,
             "collection": collection,
             "progress": self.assistant.current.progress,
+            "left_out": self.assistant.current.left_out,
             "info": collection.index.info,
             "scope": turns[-1].scope if turns else self.assistant.initial_scope,
             "folders": list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             "incognito": self.incognito,
-            "destination": self.destination,
+            "destination": self.models.destination,
+            "suffixes": ",".join(READER_BY_SUFFIX) if self.uploads else "",
+            "can_choose": self.models.open is not None,
             "user": request.state.user,
             "statements": statements,
             "offers": _find_offers(turns, statements) if pending is None and not unkept else (),
-            "question": question,
+            "draft": draft,
+            "can_change": pending is None and not unkept,
             "problem": (NOT_KEPT if unkept else "") + (explain_error(problem) if problem else ""),
             "about_failed": request.url.path.startswith("/statements"),
             "here": f"/chats/{chat}" if chat is not None else "/",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
@@ -13,11 +13,14 @@ from starlette.responses import HTMLResponse, Response
 
 from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import shown_sources
+from agent.chat.collection import GONE
 from agent.chat.export import mark_sentences
 from agent.chat.selection.dated_items import describe_date
 from agent.chat.small_talk import ANSWERED
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
-from schemas.errors import ConvagentError, MissingError, UsageError, list_with_limit
+from indexes.text.blocks import read_text_blocks
+from schemas.errors import ConvagentError, MissingError, UsageError, format_count, list_with_limit
+from schemas.records import Passage
 
 HERE = Path(__file__).parent
 SOURCES_SHOWN = 10  # of an answer at once
@@ -88,6 +91,29 @@ def is_web_address(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
+def link_document(passage: Passage, chat: int | None, turn: int) -> str:
+    """The address of a passage's document, opened at it; what an answer took from it is marked where that is kept."""
+    name = passage.document
+    kept = {} if chat is None else {"chat": str(chat), "turn": str(turn)}
+    fields = {"at": passage.id.removeprefix(f"{name}:")} | kept
+    return f"/documents/{quote(name)}?{urlencode(fields)}#cited"
+
+
+def read_row(text: str) -> list[tuple[str, str]]:
+    """The names and values of a passage that is a row of a table and nothing else; nothing of any other."""
+    blocks = list(read_text_blocks(text))
+    if len(blocks) != 1 or blocks[0].kind != "row":
+        return []
+    cells: list[tuple[str, str]] = []
+    for part in blocks[0].text.removesuffix(".").split("; "):
+        name, colon, value = part.partition(": ")
+        if colon or not cells:
+            cells.append((name, value))
+        else:  # a value that has a semicolon
+            cells[-1] = (cells[-1][0], f"{cells[-1][1]}; {part}")
+    return cells if len(cells) > 1 else []
+
+
 TEMPLATES = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
@@ -102,5 +128,9 @@ TEMPLATES.globals.update(
     shown_sources=shown_sources,
     is_web_address=is_web_address,
     mark_sentences=mark_sentences,
+    link_document=link_document,
+    read_row=read_row,
+    GONE=GONE,
+    format_count=format_count,
 )
 TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)

@@ -19,6 +19,7 @@ from agent.serve.sign_in import CHALLENGE, SignIn
 
 LARGEST = 256_000  # bytes of a request's body
 BODY_SECONDS = 15.0  # for a body to arrive
+LARGEST_UPLOAD = 50_000_000  # bytes, in memory while they arrive
 SAFE = ("GET", "HEAD")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
@@ -41,6 +42,7 @@ class GuardPolicy:
     limit: RequestLimit = field(default_factory=RequestLimit)
     open_paths: frozenset[str] = frozenset({"/health", "/sign-in"})  # that need no token
     api_paths: tuple[str, ...] = ("/v1",)  # whose errors are JSON, in OpenAI's form
+    upload_path: str = ""  # to which larger bodies may be sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,15 @@ class RequestGuard:
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The whole body, or the refusal of one that is too large or too slow. Raises `ClientDisconnect`."""
+        is_upload = scope["method"] == "POST" and scope["path"] == self.policy.upload_path
+        largest = LARGEST_UPLOAD if is_upload else LARGEST
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body = await _collect_body(receive)
+                body = await _collect_body(receive, largest)
         except TimeoutError:
             return self._refuse(scope, 408, "the request took too long", headers={"Connection": "close"})
         if body is None:
-            return self._refuse(scope, 413, f"the request is larger than {LARGEST // 1000} kB")
+            return self._refuse(scope, 413, f"the request is larger than {largest // 1000} kB")
         return body
 
     def _is_api(self, scope: Scope) -> bool:
@@ -141,16 +145,16 @@ def _is_address(name: str) -> bool:
         return False
 
 
-async def _collect_body(receive: Receive) -> bytes | None:
+async def _collect_body(receive: Receive, largest: int) -> bytes | None:
     """The whole body; None where it is too large. Raises `ClientDisconnect` where it breaks off."""
-    body = b""
-    while len(body) <= LARGEST:
+    body = bytearray()
+    while len(body) <= largest:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body += message.get("body", b"")
         if not message.get("more_body", False):
-            return body if len(body) <= LARGEST else None
+            return bytes(body) if len(body) <= largest else None
     return None
 
 

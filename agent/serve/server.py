@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,23 @@ from starlette.types import ASGIApp
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
-from agent.chat.session import open_assistant_over, open_collection
+from agent.chat.session import Assistant, open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
 from agent.serve.access_log import AccessLog, check_log
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
+from agent.serve.documents import DocumentPages
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
+from agent.serve.model_choice import ModelChoice
 from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.sign_in import SignIn, make_cookie_name
 from agent.serve.tokens import find_own_token, hash_token, make_token
+from agent.serve.uploads import UPLOAD_PATH, UploadPages, find_upload_folder
 from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
 from agent.serve.v1.errors import RequestError, error_response
 from agent.serve.v1.routes import make_routes
@@ -68,6 +72,7 @@ class ServerRequest:
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
     access_log: Path | None = None
+    allow_upload: bool = False  # of documents into the folder, through the page
 
 
 def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
@@ -87,13 +92,18 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         index = open_source(request.source, None, seconds, follow_links=request.follow_links)
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
+        uploads = find_upload_folder(current.collection) if request.allow_upload else None
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
         shown = origin or to_url(request.host, listening).rstrip("/")
         start = _describe_start(request, shown, to_url(request.host, listening), token)
-        pages = Pages(assistant, store, queue, request.incognito, start.destination)
-        app = _guard_app(pages, request, GuardPolicy(_make_sign_in(access, shown, listening), names, origin))
+        choice = _offer_models(request, assistant, lambda name: open_assistant_over(current, name, embedder, only))
+        pages = Pages(choice, store, queue, request.incognito, uploads)
+        policy = GuardPolicy(
+            _make_sign_in(access, shown, listening), names, origin, upload_path=UPLOAD_PATH if uploads else ""
+        )
+        app = _guard_app(pages, request, policy)
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching, make_vectors_meanwhile(current, embedder), passed_on:
@@ -103,10 +113,19 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         _leave_at_once()
 
 
+def _offer_models(request: ServerRequest, assistant: Assistant, opener: Callable[[str], Assistant]) -> ModelChoice:
+    """The models of the page: one person may choose, several have the one that they were given."""
+    return ModelChoice(assistant, partial(_describe_destination, request), None if request.users else opener)
+
+
+def _describe_destination(request: ServerRequest, model: str) -> str:
+    is_shared = bool(request.public_url) or not is_loopback(request.host)
+    return describe_destination(model, request.embedder, is_shared=is_shared)
+
+
 def _describe_start(request: ServerRequest, shown: str, listens: str, token: str) -> ServerStart:
     """What is told of a server that is shown under one address and listens on another."""
-    is_shared = bool(request.public_url) or not is_loopback(request.host)
-    destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
+    destination = _describe_destination(request, request.model)
     warnings = list_warnings(request.host, shown if request.public_url else "", needs_token=request.needs_token)
     return ServerStart(f"{shown}/", listens, token, destination, warnings)
 
@@ -143,7 +162,9 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 
 def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
+    documents = DocumentPages(pages.assistant, pages.store)
     programs = make_routes(pages.assistant, pages.store, pages.queue)
+    uploads = UploadPages(pages.uploads).routes() if pages.uploads else []
     static = Mount("/static", StaticFiles(directory=HERE / "static"))
     health = Route("/health", show_health)
 
@@ -154,7 +175,7 @@ def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
 
     handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
-        routes=[*pages.routes(), *programs, *policy.sign_in.routes(), health, static],
+        routes=[*pages.routes(), *documents.routes(), *uploads, *programs, *policy.sign_in.routes(), health, static],
         exception_handlers=dict.fromkeys(handled, respond_to_error),
     )
     return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too

@@ -30,10 +30,18 @@ function openSource(id) {
   source.querySelector("summary").focus({ preventScroll: true });
 }
 
+function focusQuestion() {
+  const question = find("#question");
+  question?.focus({ preventScroll: true });
+  question?.setSelectionRange(question.value.length, question.value.length);
+}
+
 function showLatest(spoken) {
   const turns = document.querySelectorAll(".turn");
-  if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
-  if (spoken || !turns.length) find("#question")?.focus({ preventScroll: true });
+  const named = spoken ? null : document.getElementById(location.hash.slice(1));
+  if (named) named.scrollIntoView();
+  else if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
+  if (spoken || !turns.length) focusQuestion();
   if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : find("#latest .answer, #problem")?.textContent;
 }
 
@@ -54,7 +62,31 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-document.addEventListener("DOMContentLoaded", () => showLatest(false));
+function showCited() {
+  (find("#cited mark, #cited .taken") ?? find("#cited"))?.scrollIntoView({ block: "center" });
+}
+
+function hasFiles(event) {
+  return find("#upload") && event.dataTransfer?.types.includes("Files");
+}
+
+document.addEventListener("dragover", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  root.classList.add("dropping");
+});
+document.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) root.classList.remove("dropping");
+});
+document.addEventListener("drop", (event) => {
+  root.classList.remove("dropping");
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  find("#files").files = event.dataTransfer.files;
+  find("#upload").requestSubmit();
+});
+
+document.addEventListener("DOMContentLoaded", () => (find(".document") ? showCited() : showLatest(false)));
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.id === "app" || event.detail.elt.id === "app") {
     root.classList.remove("drawer");

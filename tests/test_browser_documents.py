@@ -1,0 +1,414 @@
+"""What the page does with a folder of documents: the whole document behind a source, files left out, and the like."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.chat.store import Store
+from agent.serve.users import add_user
+from schemas.errors import MissingError
+from tests.conftest import EXAMPLES
+from tests.serving import Server, command, environment, serving_source
+from tests.stand_in import WORKING, StandIn, standing_in
+from tests.test_serve import ask
+from tests.test_serve_users import many_sources
+
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
+from selenium.webdriver.common.keys import Keys
+
+from tests.test_browser import DESKTOP, PHONE, Page, needs_browser, start_browser
+
+GUARANTEE = "How long is the guarantee of the kettle?"
+WITHOUT_MODELS = ("--model", "none", "--embedder", "none")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example documents, which a test may change, and one of many passages."""
+    copied = tmp_path_factory.mktemp("own") / "documents"
+    shutil.copytree(EXAMPLES / "documents", copied)
+    rows = "".join(f"2024-01-01,item {number},{number}.50\n" for number in range(450))
+    (copied / "a & b#1?.csv").write_text(f"date,thing,price\n{rows}2024-02-02,zeppelin,77.00\n")
+    (copied / "letter.html").write_text(
+        "<p>The <b>password</b> of Ina &lt;img src=x onerror=alert(1)&gt; is kolibri.</p>"
+    )
+    return copied
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
+    with serving_source("--docs", folder, tmp_path_factory.mktemp("data"), *WITHOUT_MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with server.open_client() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    driver = start_browser()
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Page]:
+    """The page of a new conversation; nothing is in the console afterwards."""
+    opened = Page(browser, server.address)
+    opened.size(*DESKTOP)
+    browser.get(f"{server.address}?token={server.token}")
+    yield opened
+    assert browser.get_log("browser") == []
+
+
+def is_in_sight(page: Page, selector: str) -> bool:
+    """Whether an element is within the window."""
+    script = "const b = arguments[0].getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight"
+    return bool(page.driver.execute_script(script, page.all(selector)[0]))
+
+
+def press(page: Page, selector: str) -> None:
+    """Scroll to an element, and click it."""
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.all(selector)[0])
+    page.click(selector)
+
+
+# Whole documents
+
+
+@needs_browser
+def test_a_source_opens_the_whole_document_at_the_sentence(page: Page) -> None:
+    page.ask(GUARANTEE)
+    chat = page.driver.current_url
+    for size in (DESKTOP, PHONE):
+        page.size(*size)
+        page.driver.get(chat)
+        press(page, "#latest .whole")
+        page.until(lambda: page.all(".document"))
+        assert page.text("h1") == "house/kettle-manual.pdf"
+        assert page.text(".piece .note") == "page 1\npage 2\npage 3"
+        assert page.text("#cited .note") == "page 3"
+        assert "The guarantee runs for thirty-six months." in page.text("mark")
+        assert is_in_sight(page, "mark")
+        page.driver.refresh()
+        assert is_in_sight(page, "mark")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    press(page, ".bar a")
+    page.until(lambda: page.all(".answer"))
+    assert page.driver.current_url.startswith(chat.partition("#")[0])
+
+
+@needs_browser
+def test_a_row_of_a_long_table_is_found_among_its_pages(page: Page) -> None:
+    page.ask("What is the price of the zeppelin?")
+    assert page.text("#latest .sources details[open] th") == "date\nthing\nprice"
+    assert page.text("#latest .sources details[open] .taken td") == "2024-02-02\nzeppelin\n77.00"
+    press(page, "#latest .whole")
+    page.until(lambda: page.all(".document"))
+    assert page.text("h1") == "a & b#1?.csv"
+    assert len(page.all(".piece")) == 51
+    assert is_in_sight(page, "#cited .taken")
+    press(page, ".document > .note a")
+    page.until(lambda: len(page.all(".piece")) == 200)
+    assert "Passages 201 to 400 of 451" in page.text(".document > .note")
+
+
+def test_documents_are_those_of_the_index_alone(client: httpx.Client, folder: Path) -> None:
+    (folder.parent / "secret.md").write_text("The safe opens with 4711.")
+    for name in (
+        "../secret.md",
+        "..%2Fsecret.md",
+        "%2e%2e/secret.md",
+        str(folder.parent / "secret.md"),
+        "",
+        "nothing.md",
+    ):
+        found = client.get(f"/documents/{name}")
+        assert found.status_code == 404, name
+        assert "4711" not in found.text
+    assert client.get("/documents/house/heating.md?at=7-7&chat=99999&turn=1").status_code == 404
+    assert client.get("/documents/house/heating.md?from=-1&at=%00").status_code == 200
+    text = client.get("/documents/letter.html").text
+    assert "<img" not in text.partition("<main")[2]
+    assert "&lt;img src=x" in text
+
+
+def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) -> None:
+    page = ask(client, "When do I bleed the radiators?")
+    (link,) = {part.partition('"')[0] for part in page.text.split('class="whole" href="')[1:] if "heating" in part[:40]}
+    assert "<mark>" in client.get(link.replace("&amp;", "&")).text
+    changed = folder / "house" / "heating.md"
+    changed.write_text("# Heating\n\n## Radiators\n\nThere are no radiators any more.\n")
+    while "any more" not in (shown := client.get(link.replace("&amp;", "&")).text):
+        assert "<mark>" in shown
+    assert "the file has changed since" in shown
+    assert "<mark>" not in shown
+
+
+def test_nobody_sees_what_others_asked(tmp_path: Path, folder: Path) -> None:
+    file = tmp_path / "users.json"
+    tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
+    with serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared:
+        ana, ben = (shared.open_client(headers={"Authorization": f"Bearer {token}"}) for token in tokens)
+        with ana, ben:
+            chat = ask(ana, GUARANTEE).url.path.removeprefix("/chats/")
+            link = f"/documents/house/kettle-manual.pdf?at=p3&chat={chat}&turn=1"
+            assert "<mark>" in ana.get(link).text
+            assert ben.get(link).status_code == 404
+            assert "thirty-six" in ben.get("/documents/house/kettle-manual.pdf").text
+        with shared.open_client() as stranger:
+            assert "thirty-six" not in stranger.get(link).text
+
+
+# What was left out
+
+
+@needs_browser
+def test_files_that_were_left_out_are_listed_with_the_reasons(page: Page, folder: Path) -> None:
+    assert "left out" not in page.text(".source summary")
+    (folder / "broken <b>.pdf").write_bytes(b"%PDF-1.7 broken")
+    (folder / "photo.psd").write_bytes(b"8BPS")
+    for size in (PHONE, DESKTOP):
+        page.size(*size)
+        page.driver.refresh()
+        page.until(lambda: page.driver.refresh() or "left out" in page.text(".source summary"))
+        page.click(".source summary")
+        page.click(".left-out summary")
+        assert "broken <b>.pdf: " in page.text(".left-out li")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    assert page.text(".source > summary .note").endswith(page.text(".left-out summary"))
+    (folder / "broken <b>.pdf").unlink()
+    (folder / "photo.psd").unlink()
+    page.until(lambda: page.driver.refresh() or "left out" not in page.text(".source summary"))
+
+
+# Asking again
+
+
+@needs_browser
+def test_after_stop_one_goes_on_where_the_question_ends(browser: Any, tmp_path: Path, folder: Path) -> None:
+    with (
+        standing_in() as address,
+        serving_source("--docs", folder, tmp_path, "--model", address, "--embedder", "none") as server,
+        server.open_client() as client,
+    ):
+        StandIn.replies = [WORKING] * 100
+        client.post("/ask", data={"question": GUARANTEE})  # and so the next one waits
+        page = Page(browser, server.address)
+        page.size(*DESKTOP)
+        browser.get(f"{server.address}?token={server.token}")
+        page.until(lambda: page.focused() == "question")
+        page.type("Which bread", Keys.ENTER)
+        page.until(lambda: page.all(".pending"))
+        page.click(".pending button")
+        page.until(lambda: "stopped" in page.text("#problem") and page.focused() == "question")
+        page.type(" keeps?")
+        assert page.all("#question")[0].get_property("value") == "Which bread keeps?"
+
+
+@needs_browser
+def test_the_last_question_is_edited_and_asked_again(page: Page) -> None:
+    page.ask(GUARANTEE)
+    page.ask("When do I descale it?")
+    chat = page.driver.current_url.partition("#")[0]
+    press(page, ".again a")
+    page.until(lambda: page.focused() == "question" and "takes the place" in page.text(".ask"))
+    page.type(" And how often?")
+    assert page.all("#question")[0].get_property("value") == "When do I descale it? And how often?"
+    page.type(Keys.ENTER)
+    page.until(
+        lambda: page.text("#latest h2") == "When do I descale it? And how often?" and page.all("#latest .answer")
+    )
+    assert len(page.all("h2[id^=asked]")) == 2
+    answer = page.text("#latest .answer")
+    assert len(page.all(".again")) == 1
+    page.driver.execute_script("document.getElementById('latest').className += ' earlier'")
+    press(page, ".again button")
+    page.until(lambda: page.all("#latest .answer") and not page.all(".earlier"))
+    page.driver.get(chat)
+    assert page.text("#latest .answer") == answer
+    assert [each.text for each in page.all("h2[id^=asked]")] == [GUARANTEE, "When do I descale it? And how often?"]
+    page.size(*PHONE)
+    press(page, ".again a")
+    page.until(lambda: "takes the place" in page.text(".ask"))
+    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
+    press(page, ".replaces a")
+    page.until(lambda: "takes the place" not in page.text(".ask") and page.all("#latest .answer"))
+
+
+def test_an_answer_that_fails_replaces_nothing(client: httpx.Client) -> None:
+    page = ask(client, GUARANTEE)
+    chat = page.url.path.removeprefix("/chats/")
+    refused = client.post("/ask", data={"question": " ", "chat": chat, "replaces": "1"})
+    assert 'name="replaces" value="1"' in refused.text
+    assert "thirty-six" in client.get(page.url).text
+    replaced = ask(client, "When does the frost come?", chat=chat, replaces="1")
+    assert GUARANTEE not in replaced.text.partition("<main")[2]
+    assert "19 May" in replaced.text
+    ask(client, GUARANTEE, chat=chat)
+    gone_on = ask(client, "Who wrote The Salt Road?", chat=chat, replaces="1")
+    assert "only the last question" in gone_on.text.lower()
+    assert "19 May" in client.get(page.url).text
+    assert ask(client, GUARANTEE, chat="99999", replaces="1").status_code == 404
+
+
+def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
+    store = Store(tmp_path / "convagent.sqlite")
+    chat = store.start_chat("notes")
+    for question in ("Which plants?", "Is Zanzibar far away?"):
+        store.add_turn(chat, question, many_sources(1))
+    edited = replace(store.read_turns(chat)[1], utterance="Is Bergen far away?")
+    for user, number in (("", 1), ("ben", 2), ("", 3)):
+        with pytest.raises(MissingError, match="not kept"):
+            store.for_user(user).replace_turn(chat, number, edited)
+    store.replace_turn(chat, 2, edited)
+    assert [turn.utterance for turn in store.read_turns(chat)] == ["Which plants?", "Is Bergen far away?"]
+    assert not [file for file in tmp_path.iterdir() if b"Zanzibar" in file.read_bytes()]
+
+
+# Models
+
+
+@needs_browser
+def test_another_model_is_chosen_by_mouse_or_keyboard(browser: Any, tmp_path: Path, folder: Path) -> None:
+    with (
+        standing_in() as address,
+        serving_source("--docs", folder, tmp_path, "--model", f"{address}#big", "--embedder", "none") as server,
+    ):
+        page = Page(browser, server.address)
+        page.size(*PHONE)
+        browser.get(f"{server.address}?token={server.token}")
+        page.click(".source summary")
+        assert f"Model: {address}#big" in page.text(".source .card")
+        assert "on this machine" in page.text(".source .card")
+        page.click(".source .card a")
+        page.until(lambda: page.all(".models"))
+        assert page.text(".models label").startswith(f"{address}#big\n")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
+        page.all(".models [value=none]")[0].send_keys(Keys.SPACE, Keys.ENTER)
+        page.until(lambda: page.all("#question"))
+        page.click(".source summary")
+        assert "Model: none" in page.text(".source .card")
+        page.click(".source summary")
+        page.ask("When does the frost come?")
+        assert "19 May" in page.text("#latest .answer")
+        assert StandIn.asked == []
+        with server.open_client() as client:
+            for name in ("", str(folder / "x.gguf"), "http://127.0.0.1:9/v1#x", f"{address}#small", "scripted:x.json"):
+                refused = client.post("/model", data={"model": name})
+                assert (refused.status_code, "not in the list" in refused.text) == (400, True)
+            assert client.post("/model", data={"model": f"{address}#big"}).status_code == 200
+            assert "Model: http" in client.get("/").text
+            foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
+            assert foreign.status_code == 403
+
+
+def test_several_users_have_the_model_that_they_were_given(tmp_path: Path, folder: Path) -> None:
+    file = tmp_path / "users.json"
+    token = add_user(file, "ana", anew=False)
+    with (
+        serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared,
+        shared.open_client(headers={"Authorization": f"Bearer {token}"}) as ana,
+    ):
+        assert "Choose another model" not in ana.get("/").text
+        assert ana.get("/model").status_code == 404
+        assert ana.post("/model", data={"model": "none"}).status_code == 404
+
+
+# Adding documents
+
+DROP = """
+const files = new DataTransfer();
+files.items.add(new File(["# Bees\\n\\nThe bees of the roof need 14 litres of syrup.\\n"], "bees.md"));
+files.items.add(new File(["x"], "tool.exe"));
+for (const type of ["dragover", "drop"])
+  document.querySelector("main").dispatchEvent(
+    new DragEvent(type, {dataTransfer: files, bubbles: true, cancelable: true}));
+"""
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Path:
+    """A folder that documents may be added to."""
+    made = tmp_path / "notes"
+    made.mkdir()
+    (made / "wall.md").write_text("The wall is painted in Chalk.\n")
+    return made
+
+
+@pytest.fixture
+def uploading(tmp_path: Path, open_folder: Path) -> Iterator[Server]:
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload") as running:
+        yield running
+
+
+@needs_browser
+def test_documents_are_added_by_dropping_them_or_by_the_form(
+    browser: Any, uploading: Server, open_folder: Path, tmp_path: Path
+) -> None:
+    page = Page(browser, uploading.address)
+    page.size(*DESKTOP)
+    browser.get(f"{uploading.address}?token={uploading.token}")
+    browser.execute_script(DROP)
+    page.until(lambda: page.text("#added") == "bees.md")
+    assert "tool.exe: is of no kind that can be read" in page.text("[role=alert]")
+    page.click(".bar a")
+    page.until(lambda: page.all("#question"))
+    page.until(lambda: page.driver.refresh() or "2 passages" in page.text(".welcome"))
+    page.ask("How many litres of syrup do the bees need?")
+    assert "14 litres" in page.text("#latest .answer")
+    (tmp_path / "frost.txt").write_text("The last frost comes around 19 May.\n")
+    page.size(*PHONE)
+    page.click(".source summary")
+    page.all("#files")[0].send_keys(str(tmp_path / "frost.txt"))
+    page.click("#upload button")
+    page.until(lambda: page.text("#added") == "frost.txt")
+    assert sorted(path.name for path in open_folder.iterdir()) == ["bees.md", "frost.txt", "wall.md"]
+
+
+def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: Server, open_folder: Path) -> None:
+    with uploading.open_client() as client:
+
+        def add(name: str, content: bytes = b"Other text.", **headers: str) -> httpx.Response:
+            return client.post("/upload", files={"file": (name, content)}, headers=headers)
+
+        assert "stays as it is" in add("wall.md").text
+        assert (open_folder / "wall.md").read_text() == "The wall is painted in Chalk.\n"
+        for name in (".hidden.md", "..", "../", "a.exe", "md", "x" * 300 + ".md", ".md"):
+            assert add(name).status_code == 400, name
+        for name in ("../../outside.md", "C:\\notes\\inside.md", "/etc/absolute.md", "<b>.md"):
+            assert add(name).status_code == 200, name
+        (open_folder / "away.md").symlink_to(open_folder.parent / "target.md")
+        assert add("away.md").status_code == 400
+        assert add("evil.md", Origin="https://elsewhere.example").status_code == 403
+        assert add("large.md", b"x" * 300_000).status_code == 200
+        assert add("huge.md", b"x" * 50_000_001).status_code == 413
+        assert client.post("/ask", data={"question": "x" * 300_000}).status_code == 413
+        assert client.post("/upload", content=b"no form").status_code == 400
+        stranger = httpx.post(f"{uploading.address}upload", files={"file": ("z.md", b"x")}, trust_env=False)
+        assert stranger.status_code == 401
+    added = {"outside.md", "inside.md", "absolute.md", "_b_.md", "large.md"}
+    assert {path.name for path in open_folder.iterdir()} == added | {"wall.md", "away.md"}
+    assert not (open_folder.parent / "outside.md").exists()
+    assert not (open_folder.parent / "target.md").exists()
+
+
+def test_nothing_is_added_unless_that_is_allowed(
+    client: httpx.Client, server: Server, folder: Path, tmp_path: Path
+) -> None:
+    assert "upload" not in client.get("/").text
+    assert client.post("/upload", files={"file": ("new.md", b"x")}).status_code == 404
+    assert not (folder / "new.md").exists()
+    called = command("--docs", folder / "books.json", "--allow-upload", "--port", "0", *WITHOUT_MODELS)
+    ended = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "--allow-upload needs a folder" in ended.stderr
