@@ -175,12 +175,15 @@ ENDS: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
-def test_what_was_shown_stays_where_a_reply_does_not_end_well(
-    end: str, llm: LanguageModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is opened after this waits for a second."""
     monkeypatch.setenv("CONVAGENT_TIMEOUT", "1")
 
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("end", ENDS)
+def test_what_was_shown_stays_where_a_reply_does_not_end_well(end: str, llm: LanguageModel) -> None:
     def write_parts(step: str) -> Iterator[str]:
         yield OPENED
         yield from ENDS[end]()
@@ -191,12 +194,10 @@ def test_what_was_shown_stays_where_a_reply_does_not_end_well(
     assert len(shown) == 1
 
 
-def test_a_reply_that_never_ends_and_says_nothing_is_an_error(
-    llm: LanguageModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.5")
+@pytest.mark.usefixtures("impatient")
+def test_a_reply_that_never_ends_and_says_nothing_is_an_error(llm: LanguageModel) -> None:
     StandIn.write_parts = staticmethod(lambda _step: iter(lambda: " \n", ""))
-    with pytest.raises(ModelError, match=r"no reply within 0.5 s"):
+    with pytest.raises(ModelError, match=r"no reply within 1 s"):
         answer(llm, lambda _: None)
 
 

@@ -78,6 +78,8 @@ def _make_bounded(stream: Any, encoding: str, limits: ReplyLimits) -> Any:
                 total += len(chunk)
                 if total > MAX_REPLY_BYTES:
                     raise TooLargeError(f"it has more than {MAX_REPLY_BYTES >> 20} MB")
+                if limits.expired:  # what came before may be much, and slow to read
+                    break
                 yield chunk
             if limits.expired:  # to the transport it may look like the end
                 raise ExpiredError
