@@ -35,10 +35,13 @@ def main() -> None:
     requests, replies = _take_over_streams()
     waiting: Requests = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, waiting, home), daemon=True).start()
-    write_message(replies, Reply("ready"))
-    while True:
-        request, data = waiting.get()
-        write_message(replies, _read_document(request, data, replies))
+    try:
+        write_message(replies, Reply("ready"))
+        while True:
+            request, data = waiting.get()
+            write_message(replies, _read_document(request, data, replies))
+    except OSError:  # nobody hears it any more, which this thread may notice before the other
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def _set_limits(memory_bytes: int) -> None:
