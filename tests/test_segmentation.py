@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from cli import app
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
+from indexes.storage.manifest import MANIFEST_FILE
 from indexes.text.segmentation import Segmentation, cut_into_windows
 from indexes.text.senter import PACKAGE, choose_segmentation
 from schemas.errors import MissingError
@@ -163,4 +164,5 @@ def test_an_index_of_an_earlier_version_is_read(example_index: PassageIndex, tmp
     info = json.loads((copied / "convagent-index.json").read_text())
     del info["segmentation"]
     (copied / "convagent-index.json").write_text(json.dumps(info))
+    (copied / MANIFEST_FILE).unlink()  # such an index has none
     assert PassageIndex(copied).info.segmentation == ""
