@@ -162,7 +162,7 @@ def test_an_index_of_an_earlier_version_is_read(example_index: PassageIndex, tmp
     copied = tmp_path / "index"
     shutil.copytree(example_index.directory, copied)
     info = json.loads((copied / "convagent-index.json").read_text())
-    del info["segmentation"]
+    del info["segmentation"], info["format"], info["contents"]
     (copied / "convagent-index.json").write_text(json.dumps(info))
     (copied / MANIFEST_FILE).unlink()  # such an index has none
     assert PassageIndex(copied).info.segmentation == ""
