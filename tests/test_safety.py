@@ -470,3 +470,9 @@ def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
     assert ("noodles" in response.text) == is_fact
     assert ("Stir in the peanut butter" in calls[0].prompt) == is_fact
     assert [chosen.statement.text for chosen in made.selected_statements] == [PEANUTS]
+
+
+def test_a_statement_of_any_length_is_read_to_its_end_in_time() -> None:
+    """A clause without an end; read at once, its patterns take the square of its length."""
+    long = "in the park with the old dog " * 150 + "I am allergic to peanuts"
+    assert ("peanut",) in [tuple(sorted(thing)) for thing in read_avoided_things(long)]

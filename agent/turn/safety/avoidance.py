@@ -113,6 +113,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _OF_ANOTHER = re.compile(r"\s*(?:my|our|his|her|their|he|she|they)\b(?! \w+ and (?:i|me)\b)", re.IGNORECASE)
+MAX_CLAUSE, OVERLAP = 1000, 200  # characters
 
 
 def find_needs(
@@ -135,12 +136,18 @@ def read_avoided_things(statement: str) -> list[Thing]:
 def _read_statement(statement: Statement) -> Iterator[Avoidance]:
     """What a statement speaks against, by severity."""
     clauses = [clause.strip() for clause in _CLAUSES.split(statement.text.replace("’", "'")) if clause]
-    found = [pair for clause in clauses for pair in _read_clause(clause)]
+    found = [pair for clause in clauses for piece in _cut_clause(clause) for pair in _read_clause(piece)]
     severities: tuple[Severity, ...] = ("health", "diet", "dislike")
     for severity in severities:
         things = tuple(dict.fromkeys(thing for kind, thing in found if kind == severity and thing))
         if things:
             yield Avoidance(statement, severity, things)
+
+
+def _cut_clause(clause: str) -> list[str]:
+    """A clause as it is, or one that nobody says in pieces that overlap: patterns take the square of its length."""
+    starts = range(0, max(1, len(clause) - OVERLAP), MAX_CLAUSE - OVERLAP)
+    return [clause[start : start + MAX_CLAUSE] for start in starts]
 
 
 def _read_clause(clause: str) -> Iterator[tuple[Severity, Thing]]:
