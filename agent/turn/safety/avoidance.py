@@ -47,8 +47,8 @@ class PersonalNeeds:
 
 _ALLERGY = r"(?:allergic|hypersensitive|allerg(?:y|ies)|allergic reactions?|anaphyla\w+)"
 _INTOLERANCE = r"(?:intolerant|intolerances?)"
-_BEFORE = (
-    r"(?:.*\b(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)\s+)?"
+_BEFORE = (  # from the beginning of a line: tried at every place, it would take the square of the length
+    r"^\W*(?:.*\b(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)\s+)?"
     r"(?P<things>\w.*?)[ -]"
 )
 _MUST = r"(?:can't|cannot|can not|may not|mustn't|must not|shouldn't|should not|(?:not|n't) (?:able|allowed) to)"
@@ -70,7 +70,7 @@ _SEVERITIES: tuple[tuple[str, Severity], ...] = (
     (rf"\b(?:hates?|dislikes?|avoids? (?=\w+ing\b)|can't stand|(?:can't|cannot) (?:use|wear)){_THINGS}", "dislike"),
     (rf"\b{_NEVER} (?:like|enjoy|want|use|wear){_THINGS}", "dislike"),
 )
-_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), severity) for pattern, severity in _SEVERITIES)
+_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE | re.MULTILINE), severity) for pattern, severity in _SEVERITIES)
 # "No alcohol.", "my meals are gluten-free": of well-known foods alone.
 _FOODS_LEFT_OUT = re.compile(r"^no (?P<no>[^.]*)|(?P<free>\w+)[ -]free\b", re.IGNORECASE)
 _DIET = re.compile(rf"\b(?P<diet>{'|'.join(DIETS)})s?\b", re.IGNORECASE)
