@@ -104,7 +104,7 @@ def connections_of(processes: list[psutil.Process]) -> Iterator[str]:
 def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
     cluster: Cluster, topics: Path, example_index: PassageIndex
 ) -> None:
-    """Asked of all processes after every turn. Those in Python end when they try to get out, which would end the run."""
+    """Asked of all processes after every turn. Those in Python end when they try to get out, which ends the run."""
     addresses: set[str] = set()
     kinds: set[str] = set()
     in_flight: set[int] = set()
