@@ -184,6 +184,13 @@ def answer(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with a model of its own.")
     ] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT",
+            help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
+        ),
+    ] = "local",
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
     ] = False,
@@ -199,6 +206,7 @@ def answer(
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
     [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
+    [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
     """
     from agent.runs import answer_topics
     from agent.runs.evidence import EvidenceFiles
@@ -221,7 +229,7 @@ def answer(
         clarify=clarify,
     )
     request = answer_topics.RunRequest(
-        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache
+        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache, on
     )
     reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 
