@@ -306,14 +306,17 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _size(text: str) -> int:
+def parse_size(text: str) -> int:
+    """`10k` and `1m` as numbers."""
     number = text.strip().lower()
     return int(number.rstrip("km")) * {"k": 1000, "m": 1_000_000}.get(number[-1:], 1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sizes", default="10k,100k,1m", type=lambda text: [_size(size) for size in text.split(",")])
+    parser.add_argument(
+        "--sizes", default="10k,100k,1m", type=lambda text: [parse_size(size) for size in text.split(",")]
+    )
     parser.add_argument("--systems", default=",".join(SYSTEMS), type=lambda text: text.split(","))
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.png")

@@ -1,0 +1,223 @@
+"""What larger collections and more machines would take: measured here, simulated for more, calculated for the rest.
+
+    python benchmarks/scale.py runs TOPICS INDEX [--model none] [--turns 16000] [--json FILE]
+    python benchmarks/scale.py plan ROWS.json ... [--passages 116m] [--shards 1,8,32] [--vectors-a-second 20]
+
+`runs` answers the topics with one job and with two, in this process, and notes when the last turn is done. From the
+seconds of their turns the same runs are simulated (`benchmarks/turn_simulation.py`): how near that comes says what the
+rest is worth. Then longer runs are simulated, of conversations drawn whole from these, over 1 to 64 workers whose
+machines fail. `plan` takes the rows that `benchmarks/index.py --json` wrote for several sizes, fits power laws to them,
+and says what these would mean for a large collection in shards, one machine each.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from agent.models.registry import is_server_address
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.runs.run import OnTurn
+from agent.runs.trace import TraceLine, read_trace
+from agent.tracks.topic_files import read_topics
+from benchmarks.growth import PowerLaw, fit_power_law
+from benchmarks.index import MEASURED, parse_size
+from benchmarks.turn_simulation import Conversation, Deployment, Outcome, ServiceTime, draw_conversations, simulate
+
+WORKERS = (1, 2, 4, 8, 16, 32, 64)
+REPEATS = 20  # simulations of a row, each of other conversations and other failures
+HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """A run that was made here."""
+
+    jobs: int
+    makespan: float  # seconds from the first turn's beginning to the last one's end; the models were open
+    conversations: tuple[Conversation, ...]
+
+    @property
+    def seconds_a_turn(self) -> float:
+        return statistics.mean(turn.seconds for conversation in self.conversations for turn in conversation)
+
+
+def measure_run(topics: Path, index: Path, model: str, jobs: int) -> MeasuredRun:
+    """Answer the topics, with nothing known from before."""
+    finished: list[float] = []
+
+    @contextmanager
+    def note_times(_total: int, _done: int) -> Iterator[OnTurn]:
+        started = time.perf_counter()
+        yield lambda _answered, _seconds: finished.append(time.perf_counter() - started)
+
+    with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
+        outputs = Outputs(Path(place) / "run.json", Path(place) / "run.trace.jsonl", resume=False)
+        request = RunRequest(topics, EvidenceFiles(index), model, jobs=jobs, cache=False)
+        answer_file(request, outputs, note_times)
+        trace = read_trace(outputs.trace)
+        by_turn = dict(zip(trace.places, map(to_service_time, trace.lines()), strict=True))
+    found = (tuple(by_turn[turn.id] for turn in topic.turns) for topic in read_topics(topics).topics)
+    return MeasuredRun(jobs, finished[-1], tuple(found))
+
+
+def to_service_time(line: TraceLine) -> ServiceTime:
+    """What a turn took; requests to a server by themselves."""
+    requests = tuple(call.seconds for call in line.calls if call.requests)
+    return ServiceTime(max(0.0, line.seconds - sum(requests)), requests)
+
+
+def print_comparison(runs: Sequence[MeasuredRun], server_takes: int | None) -> None:
+    """Measured and simulated makespans of the same turns. Between two jobs of one machine nothing is for free."""
+    first = runs[0]
+    print("| jobs | s a turn | makespan, s: measured | simulated from its own turns | from those of one job |")
+    print("|---|---|---|---|---|")
+    for run in runs:
+        own = simulate(run.conversations, Deployment(run.jobs)).makespan
+        foreseen = simulate(first.conversations, Deployment(run.jobs, server_takes)).makespan
+        cells = [f"{seconds:.1f} ({seconds / run.makespan:.2f})" for seconds in (own, foreseen)]
+        print(f"| {run.jobs} | {run.seconds_a_turn:.3f} | {run.makespan:.1f} | {cells[0]} | {cells[1]} |")
+
+
+def print_simulations(measured: Sequence[Conversation], options: argparse.Namespace) -> list[dict[str, float]]:
+    """Longer runs over more workers. Returns the rows."""
+    print(f"\n{options.turns:,} turns drawn from these, means of {REPEATS} simulations (5 to 95 % of the makespan);")
+    print(f"a machine fails every {options.failure_hours:g} h and is back after {options.restart_seconds:g} s")
+    print("\n| workers | turns an hour | makespan, h | speed-up | a turn, s: median, 95 %, 99 % | failures | lost, s |")
+    print("|---|---|---|---|---|---|---|")
+    rows: list[dict[str, float]] = []
+    for workers in WORKERS:
+        outcomes = list(_repeat(measured, workers, options))
+        row = summarise(workers, outcomes)
+        rows.append(row)
+        print(
+            f"| {workers} | {row['turns_an_hour']:,.0f} | {row['makespan'] / HOUR:.2f} "
+            f"({row['makespan_5'] / HOUR:.2f} to {row['makespan_95'] / HOUR:.2f}) "
+            f"| {rows[0]['makespan'] / row['makespan']:.1f} | {row['turn_50']:.2f}, {row['turn_95']:.2f}, "
+            f"{row['turn_99']:.2f} | {row['failures']:.1f} | {row['lost']:.1f} |",
+            flush=True,
+        )
+    return rows
+
+
+def _repeat(measured: Sequence[Conversation], workers: int, options: argparse.Namespace) -> Iterator[Outcome]:
+    deployment = Deployment(
+        workers,
+        options.concurrency,
+        options.batch_growth,
+        HOUR * options.failure_hours,
+        options.restart_seconds,
+    )
+    for seed in range(REPEATS):
+        yield simulate(draw_conversations(measured, options.turns, seed), deployment, seed)
+
+
+def summarise(workers: int, outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Means over the outcomes; percentiles of turns over all turns."""
+    makespans = [outcome.makespan for outcome in outcomes]
+    turns = np.concatenate([outcome.turns for outcome in outcomes])
+    return {
+        "workers": workers,
+        "turns_an_hour": statistics.mean(outcome.turns_an_hour for outcome in outcomes),
+        "makespan": statistics.mean(makespans),
+        **{f"makespan_{part}": float(np.percentile(makespans, part)) for part in (5, 95)},
+        **{f"turn_{part}": float(np.percentile(turns, part)) for part in (50, 95, 99)},
+        "failures": statistics.mean(outcome.failures for outcome in outcomes),
+        "lost": statistics.mean(outcome.lost for outcome in outcomes),
+    }
+
+
+def run_and_simulate(options: argparse.Namespace) -> None:
+    """The command `runs`."""
+    runs = [measure_run(options.topics, options.index, options.model, jobs) for jobs in (1, 2)]
+    turns = sum(len(conversation) for conversation in runs[0].conversations)
+    print(f"--model {options.model}: {len(runs[0].conversations)} conversations, {turns} turns\n")
+    print_comparison(runs, options.server_takes if is_server_address(options.model) else None)
+    rows = print_simulations(runs[0].conversations, options)
+    if options.json:
+        written = {"model": options.model, "measured": [asdict(run) for run in runs], "simulated": rows}
+        options.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+
+
+def read_laws(files: Sequence[Path]) -> dict[str, PowerLaw]:
+    """How each figure of our index grows, by the rows of `benchmarks/index.py --json`."""
+    rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
+    ours = [row for row in rows if row["system"] == "convagent"]
+    sizes = [row["passages"] for row in ours]
+    print(f"{len(ours)} measurements of {min(sizes):,} to {max(sizes):,} passages\n")
+    fields = ("processor_seconds", *MEASURED)
+    return {field: fit_power_law(sizes, [row[field] for row in ours]) for field in fields}
+
+
+def print_laws(laws: dict[str, PowerLaw], passages: int) -> None:
+    print(f"| | exponent (95 %) | of {passages:,} passages (95 %) |\n|---|---|---|")
+    for field, law in laws.items():
+        low, high = law.predict_interval(passages)
+        name = MEASURED.get(field, "s of the processor to build")
+        span = f"{law.predict(passages):,.0f} ({low:,.0f} to {high:,.0f})"
+        print(f"| {name} | {law.exponent:.2f} ± {law.margin:.2f} | {span} |")
+
+
+def print_plan(laws: dict[str, PowerLaw], options: argparse.Namespace) -> None:
+    """What the collection would take in shards of one size, each on a machine like this one."""
+    print(
+        "\n| shards | passages each | h to build | GB disk each, all | GB memory | h to embed | machine hours | price |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for shards in options.shards:
+        each = options.passages / shards
+        build = laws["processor_seconds"].predict(each) / options.cores / HOUR
+        disk = laws["disk_megabytes"].predict(each) / 1000
+        memory = laws["peak_megabytes"].predict(each) / 1000
+        embed = each / options.vectors_a_second / HOUR
+        hours = shards * (build + embed)
+        print(
+            f"| {shards} | {each:,.0f} | {build:.2f} | {disk:.1f}, {shards * disk:.0f} | {memory:.1f} "
+            f"| {embed:,.1f} | {hours:,.0f} | {hours * options.price:,.0f} |"
+        )
+
+
+def plan(options: argparse.Namespace) -> None:
+    """The command `plan`."""
+    laws = read_laws(options.rows)
+    print_laws(laws, options.passages)
+    print_plan(laws, options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    runs = commands.add_parser("runs")
+    runs.set_defaults(run=run_and_simulate)
+    runs.add_argument("topics", type=Path)
+    runs.add_argument("index", type=Path)
+    runs.add_argument("--model", default="none")
+    runs.add_argument("--turns", type=int, default=16_000, help="of a simulated run")
+    runs.add_argument("--server-takes", type=int, help="requests that the measured server computes at a time")
+    runs.add_argument("--concurrency", type=int, help="requests at a time in the simulated runs")
+    runs.add_argument("--batch-growth", type=float, default=0.0, help="of a request's seconds by each other with it")
+    runs.add_argument("--failure-hours", type=float, default=24.0, help="between two failures of a machine")
+    runs.add_argument("--restart-seconds", type=float, default=60.0)
+    runs.add_argument("--json", type=Path, metavar="FILE")
+    planned = commands.add_parser("plan")
+    planned.set_defaults(run=plan)
+    planned.add_argument("rows", type=Path, nargs="+")
+    planned.add_argument("--passages", type=parse_size, default=parse_size("116m"))
+    planned.add_argument("--shards", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8, 32])
+    planned.add_argument("--cores", type=int, default=2, help="of a machine; the processor's seconds are divided by it")
+    planned.add_argument("--vectors-a-second", type=float, default=20.0, help="of a machine")
+    planned.add_argument("--price", type=float, default=0.1, help="of a machine hour: put in yours")
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main()
