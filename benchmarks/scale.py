@@ -6,8 +6,11 @@
 `runs` answers the topics with one job and with two, in this process, and notes when the last turn is done. From the
 seconds of their turns the same runs are simulated (`benchmarks/turn_simulation.py`): how near that comes says what the
 rest is worth. Then longer runs are simulated, of conversations drawn whole from these, over 1 to 64 workers whose
-machines fail. `plan` takes the rows that `benchmarks/index.py --json` wrote for several sizes, fits power laws to them,
-and says what these would mean for a large collection in shards, one machine each.
+machines fail. There a turn takes the processor's seconds that it took here with one job (with CONVAGENT_THREADS=1: what
+it takes on a core of its own, whatever runs beside this), and its requests to a server the time that they took.
+
+`plan` takes the rows that `benchmarks/index.py --json` wrote for several sizes, fits power laws to them, and says what
+these would mean for a large collection in shards, one machine each.
 """
 
 import argparse
@@ -18,6 +21,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
+from os import getloadavg
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +49,7 @@ class MeasuredRun:
     jobs: int
     makespan: float  # seconds from the first turn's beginning to the last one's end; the models were open
     conversations: tuple[Conversation, ...]
+    undisturbed: tuple[Conversation, ...]  # the same with the processor's seconds of one job in the place of a worker's
 
     @property
     def seconds_a_turn(self) -> float:
@@ -52,27 +58,41 @@ class MeasuredRun:
 
 def measure_run(topics: Path, index: Path, model: str, jobs: int) -> MeasuredRun:
     """Answer the topics, with nothing known from before."""
-    finished: list[float] = []
+    finished, processor = [time.perf_counter()], [time.process_time()]
 
     @contextmanager
     def note_times(_total: int, _done: int) -> Iterator[OnTurn]:
-        started = time.perf_counter()
-        yield lambda _answered, _seconds: finished.append(time.perf_counter() - started)
+        finished[0], processor[0] = time.perf_counter(), time.process_time()
+        yield lambda _answered, _seconds: (finished.append(time.perf_counter()), processor.append(time.process_time()))
 
     with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
         outputs = Outputs(Path(place) / "run.json", Path(place) / "run.trace.jsonl", resume=False)
         request = RunRequest(topics, EvidenceFiles(index), model, jobs=jobs, cache=False)
         answer_file(request, outputs, note_times)
         trace = read_trace(outputs.trace)
-        by_turn = dict(zip(trace.places, map(to_service_time, trace.lines()), strict=True))
-    found = (tuple(by_turn[turn.id] for turn in topic.turns) for topic in read_topics(topics).topics)
-    return MeasuredRun(jobs, finished[-1], tuple(found))
+        lines = list(trace.lines())
+    turns = {line.answered.turn_id: to_service_time(line) for line in lines}
+    alone = {
+        line.answered.turn_id: ServiceTime(end - start, turns[line.answered.turn_id].requests)
+        for line, (start, end) in zip(lines, pairwise(processor), strict=True)
+    }
+    asked = [[turn.id for turn in topic.turns] for topic in read_topics(topics).topics]
+    by_topic = [tuple(tuple(times[id] for id in ids) for ids in asked) for times in (turns, alone)]
+    return MeasuredRun(jobs, finished[-1] - finished[0], *by_topic)
 
 
 def to_service_time(line: TraceLine) -> ServiceTime:
     """What a turn took; requests to a server by themselves."""
     requests = tuple(call.seconds for call in line.calls if call.requests)
     return ServiceTime(max(0.0, line.seconds - sum(requests)), requests)
+
+
+def warm_up(topics: Path, index: Path) -> None:
+    """One conversation without a model: what is only loaded when it is needed is loaded."""
+    with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
+        first = Path(place) / "topics.json"
+        first.write_text(json.dumps(json.loads(topics.read_text(encoding="utf-8"))[:1]), encoding="utf-8")
+        measure_run(first, index, "none", 1)
 
 
 def print_comparison(runs: Sequence[MeasuredRun], server_takes: int | None) -> None:
@@ -137,11 +157,14 @@ def summarise(workers: int, outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 def run_and_simulate(options: argparse.Namespace) -> None:
     """The command `runs`."""
+    warm_up(options.topics, options.index)
     runs = [measure_run(options.topics, options.index, options.model, jobs) for jobs in (1, 2)]
     turns = sum(len(conversation) for conversation in runs[0].conversations)
-    print(f"--model {options.model}: {len(runs[0].conversations)} conversations, {turns} turns\n")
+    alone = statistics.mean(turn.seconds for conversation in runs[0].undisturbed for turn in conversation)
+    print(f"--model {options.model}: {turns} turns, each with one job {alone:.3f} s of the processor and of a server;")
+    print(f"the machine's load is {getloadavg()[0]:.0f}\n")
     print_comparison(runs, options.server_takes if is_server_address(options.model) else None)
-    rows = print_simulations(runs[0].conversations, options)
+    rows = print_simulations(runs[0].undisturbed, options)
     if options.json:
         written = {"model": options.model, "measured": [asdict(run) for run in runs], "simulated": rows}
         options.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
