@@ -198,6 +198,13 @@ def answer(
             min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
         ),
     ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT",
+            help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
+        ),
+    ] = "local",
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
     ] = False,
@@ -214,6 +221,7 @@ def answer(
     [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
     [bold]convagent answer topics.json -i index -m http://gpu:8000/v1 --concurrency 16[/] asks a server 16 at a time.
+    [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
     """
     from agent.runs import answer_topics
     from agent.runs.evidence import EvidenceFiles
@@ -236,7 +244,19 @@ def answer(
         clarify=clarify,
     )
     request = answer_topics.RunRequest(
-        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache, concurrency
+        topics,
+        origin,
+        model,
+        plan,
+        mode,
+        edition,
+        run_name,
+        team,
+        statement_threshold,
+        jobs,
+        not no_cache,
+        on,
+        concurrency,
     )
     reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 

@@ -36,6 +36,7 @@ from agent.tracks.topic_files import read_topics
 from benchmarks.growth import PowerLaw, fit_power_law
 from benchmarks.index import MEASURED, parse_size
 from benchmarks.turn_simulation import Conversation, Deployment, Outcome, ServiceTime, draw_conversations, simulate
+from schemas.records import TurnResult
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 REPEATS = 20  # simulations of a row, each of other conversations and other failures
@@ -60,10 +61,14 @@ def measure_run(topics: Path, index: Path, model: str, jobs: int) -> MeasuredRun
     """Answer the topics, with nothing known from before."""
     finished, processor = [time.perf_counter()], [time.process_time()]
 
+    def note_turn(_answered: TurnResult, _seconds: float, _in_flight: int) -> None:
+        finished.append(time.perf_counter())
+        processor.append(time.process_time())
+
     @contextmanager
     def note_times(_total: int, _done: int) -> Iterator[OnTurn]:
         finished[0], processor[0] = time.perf_counter(), time.process_time()
-        yield lambda _answered, _seconds: (finished.append(time.perf_counter()), processor.append(time.process_time()))
+        yield note_turn
 
     with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
         outputs = Outputs(Path(place) / "run.json", Path(place) / "run.trace.jsonl", resume=False)
