@@ -18,6 +18,7 @@ import json
 import statistics
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -34,12 +35,14 @@ from agent.runs.run import OnTurn
 from agent.runs.trace import TraceLine, read_trace
 from agent.tracks.topic_files import read_topics
 from benchmarks.growth import PowerLaw, fit_power_law
-from benchmarks.index import MEASURED, parse_size
+from benchmarks.index import MEASURED, MadeUp, parse_size
 from benchmarks.turn_simulation import Conversation, Deployment, Outcome, ServiceTime, draw_conversations, simulate
+from indexes.corpora.corpus import find_corpus
 from schemas.records import TurnResult
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 REPEATS = 20  # simulations of a row, each of other conversations and other failures
+READ = 50_000  # passages, to see how fast they are read
 HOUR = 3600
 
 
@@ -194,15 +197,28 @@ def print_laws(laws: dict[str, PowerLaw], passages: int) -> None:
         print(f"| {name} | {law.exponent:.2f} ± {law.margin:.2f} | {span} |")
 
 
+def measure_reading() -> float:
+    """Seconds of the processor for one passage file to be read and understood, a passage; each shard reads them all."""
+    with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
+        passages = Path(place) / "passages.jsonl"
+        MadeUp().write(passages, READ)
+        started = time.process_time()
+        deque(find_corpus([passages]), maxlen=0)
+        return (time.process_time() - started) / READ
+
+
 def print_plan(laws: dict[str, PowerLaw], options: argparse.Namespace) -> None:
     """What the collection would take in shards of one size, each on a machine like this one."""
+    reading = measure_reading() * options.passages
+    writing = max(0.0, laws["processor_seconds"].predict(options.passages) - reading)
+    print(f"\nreading all passages: {reading / HOUR:.2f} h of one core, on every machine")
     print(
-        "\n| shards | passages each | h to build | GB disk each, all | GB memory | h to embed | machine hours | price |"
+        "| shards | passages each | h to build | GB disk each, all | GB memory | h to embed | machine hours | price |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for shards in options.shards:
         each = options.passages / shards
-        build = laws["processor_seconds"].predict(each) / options.cores / HOUR
+        build = max(reading, (reading + writing / shards) / options.cores) / HOUR
         disk = laws["disk_megabytes"].predict(each) / 1000
         memory = laws["peak_megabytes"].predict(each) / 1000
         embed = each / options.vectors_a_second / HOUR
@@ -240,7 +256,7 @@ def main() -> None:
     planned.add_argument("rows", type=Path, nargs="+")
     planned.add_argument("--passages", type=parse_size, default=parse_size("116m"))
     planned.add_argument("--shards", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8, 32])
-    planned.add_argument("--cores", type=int, default=2, help="of a machine; the processor's seconds are divided by it")
+    planned.add_argument("--cores", type=int, default=2, help="of a machine; they share the work")
     planned.add_argument("--vectors-a-second", type=float, default=20.0, help="of a machine")
     planned.add_argument("--price", type=float, default=0.1, help="of a machine hour: put in yours")
     options = parser.parse_args()
