@@ -312,7 +312,8 @@ def parse_size(text: str) -> int:
     return int(number.rstrip("km")) * {"k": 1000, "m": 1_000_000}.get(number[-1:], 1)
 
 
-def main() -> None:
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--sizes", default="10k,100k,1m", type=lambda text: [parse_size(size) for size in text.split(",")]
@@ -320,7 +321,11 @@ def main() -> None:
     parser.add_argument("--systems", default=",".join(SYSTEMS), type=lambda text: text.split(","))
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.png")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    options = build_parser().parse_args()
     rows = list(measure_systems(options.systems, sorted(options.sizes)))
     if "convagent" in options.systems:
         print_ratios(rows)

@@ -21,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from os import getloadavg
 from pathlib import Path
@@ -38,7 +38,7 @@ from benchmarks.growth import PowerLaw, fit_power_law
 from benchmarks.index import MEASURED, MadeUp, parse_size
 from benchmarks.turn_simulation import Conversation, Deployment, Outcome, ServiceTime, draw_conversations, simulate
 from indexes.corpora.corpus import find_corpus
-from schemas.records import TurnResult
+from schemas.records import Plan, TurnResult
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 REPEATS = 20  # simulations of a row, each of other conversations and other failures
@@ -60,7 +60,7 @@ class MeasuredRun:
         return statistics.mean(turn.seconds for conversation in self.conversations for turn in conversation)
 
 
-def measure_run(topics: Path, index: Path, model: str, jobs: int) -> MeasuredRun:
+def measure_run(request: RunRequest) -> MeasuredRun:
     """Answer the topics, with nothing known from before."""
     finished, processor = [time.perf_counter()], [time.process_time()]
 
@@ -75,8 +75,7 @@ def measure_run(topics: Path, index: Path, model: str, jobs: int) -> MeasuredRun
 
     with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
         outputs = Outputs(Path(place) / "run.json", Path(place) / "run.trace.jsonl", resume=False)
-        request = RunRequest(topics, EvidenceFiles(index), model, jobs=jobs, cache=False)
-        answer_file(request, outputs, note_times)
+        answer_file(replace(request, cache=False), outputs, note_times)
         trace = read_trace(outputs.trace)
         lines = list(trace.lines())
     turns = {line.answered.turn_id: to_service_time(line) for line in lines}
@@ -84,9 +83,9 @@ def measure_run(topics: Path, index: Path, model: str, jobs: int) -> MeasuredRun
         line.answered.turn_id: ServiceTime(end - start, turns[line.answered.turn_id].requests)
         for line, (start, end) in zip(lines, pairwise(processor), strict=True)
     }
-    asked = [[turn.id for turn in topic.turns] for topic in read_topics(topics).topics]
+    asked = [[turn.id for turn in topic.turns] for topic in read_topics(request.topics).topics]
     by_topic = [tuple(tuple(times[id] for id in ids) for ids in asked) for times in (turns, alone)]
-    return MeasuredRun(jobs, finished[-1] - finished[0], *by_topic)
+    return MeasuredRun(request.jobs or 1, finished[-1] - finished[0], *by_topic)
 
 
 def to_service_time(line: TraceLine) -> ServiceTime:
@@ -95,12 +94,12 @@ def to_service_time(line: TraceLine) -> ServiceTime:
     return ServiceTime(max(0.0, line.seconds - sum(requests)), requests)
 
 
-def warm_up(topics: Path, index: Path) -> None:
+def warm_up(request: RunRequest) -> None:
     """One conversation without a model: what is only loaded when it is needed is loaded."""
     with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
         first = Path(place) / "topics.json"
-        first.write_text(json.dumps(json.loads(topics.read_text(encoding="utf-8"))[:1]), encoding="utf-8")
-        measure_run(first, index, "none", 1)
+        first.write_text(json.dumps(json.loads(request.topics.read_text(encoding="utf-8"))[:1]), encoding="utf-8")
+        measure_run(replace(request, topics=first, model="none"))
 
 
 def print_comparison(runs: Sequence[MeasuredRun], server_takes: int | None) -> None:
@@ -165,8 +164,9 @@ def summarise(workers: int, outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 def run_and_simulate(options: argparse.Namespace) -> None:
     """The command `runs`."""
-    warm_up(options.topics, options.index)
-    runs = [measure_run(options.topics, options.index, options.model, jobs) for jobs in (1, 2)]
+    request = RunRequest(options.topics, EvidenceFiles(options.index), options.model, Plan(answer=options.answer))
+    warm_up(request)
+    runs = [measure_run(replace(request, jobs=jobs)) for jobs in (1, 2)]
     turns = sum(len(conversation) for conversation in runs[0].conversations)
     alone = statistics.mean(turn.seconds for conversation in runs[0].undisturbed for turn in conversation)
     print(f"--model {options.model}: {turns} turns, each with one job {alone:.3f} s of the processor and of a server;")
@@ -184,7 +184,7 @@ def read_laws(files: Sequence[Path]) -> dict[str, PowerLaw]:
     ours = [row for row in rows if row["system"] == "convagent"]
     sizes = [row["passages"] for row in ours]
     print(f"{len(ours)} measurements of {min(sizes):,} to {max(sizes):,} passages\n")
-    fields = ("processor_seconds", *MEASURED)
+    fields = ("processor_seconds", *(field for field in MEASURED if field != "seconds"))  # whatever ran beside
     return {field: fit_power_law(sizes, [row[field] for row in ours]) for field in fields}
 
 
@@ -210,7 +210,7 @@ def measure_reading() -> float:
 def print_plan(laws: dict[str, PowerLaw], options: argparse.Namespace) -> None:
     """What the collection would take in shards of one size, each on a machine like this one."""
     reading = measure_reading() * options.passages
-    writing = max(0.0, laws["processor_seconds"].predict(options.passages) - reading)
+    indexing = max(0.0, laws["processor_seconds"].predict(options.passages) - reading)
     print(f"\nreading all passages: {reading / HOUR:.2f} h of one core, on every machine")
     print(
         "| shards | passages each | h to build | GB disk each, all | GB memory | h to embed | machine hours | price |"
@@ -218,7 +218,7 @@ def print_plan(laws: dict[str, PowerLaw], options: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|")
     for shards in options.shards:
         each = options.passages / shards
-        build = max(reading, (reading + writing / shards) / options.cores) / HOUR
+        build = (reading + indexing / shards / options.cores) / HOUR
         disk = laws["disk_megabytes"].predict(each) / 1000
         memory = laws["peak_megabytes"].predict(each) / 1000
         embed = each / options.vectors_a_second / HOUR
@@ -236,7 +236,8 @@ def plan(options: argparse.Namespace) -> None:
     print_plan(laws, options)
 
 
-def main() -> None:
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     runs = commands.add_parser("runs")
@@ -244,6 +245,7 @@ def main() -> None:
     runs.add_argument("topics", type=Path)
     runs.add_argument("index", type=Path)
     runs.add_argument("--model", default="none")
+    runs.add_argument("--answer", choices=("auto", "extract", "write"), default="auto")
     runs.add_argument("--turns", type=int, default=16_000, help="of a simulated run")
     runs.add_argument("--server-takes", type=int, help="requests that the measured server computes at a time")
     runs.add_argument("--concurrency", type=int, help="requests at a time in the simulated runs")
@@ -256,10 +258,14 @@ def main() -> None:
     planned.add_argument("rows", type=Path, nargs="+")
     planned.add_argument("--passages", type=parse_size, default=parse_size("116m"))
     planned.add_argument("--shards", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8, 32])
-    planned.add_argument("--cores", type=int, default=2, help="of a machine; they share the work")
+    planned.add_argument("--cores", type=int, default=2, help="of a machine, that index; one reads")
     planned.add_argument("--vectors-a-second", type=float, default=20.0, help="of a machine")
     planned.add_argument("--price", type=float, default=0.1, help="of a machine hour: put in yours")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    options = build_parser().parse_args()
     options.run(options)
 
 

@@ -1,6 +1,7 @@
 """The simulation and the power law behind `docs/scale.md`, against what is known by formula."""
 
 import math
+import re
 from statistics import mean
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 pytest.importorskip("simpy", reason="simpy is not installed (extra dev)")
 
+from benchmarks import index, scale
 from benchmarks.growth import fit_power_law
 from benchmarks.turn_simulation import Conversation, Deployment, ServiceTime, draw_conversations, simulate
+from tests.conftest import ROOT
 
 
 def alone(*seconds: float) -> Conversation:
@@ -91,3 +94,12 @@ def test_so_often_the_interval_is_right() -> None:
         low, high = fit_power_law(sizes, [measure(size) for size in sizes]).predict_interval(10_000)
         hits += low <= measure(10_000) <= high
     assert 0.9 <= hits / 200 <= 0.99
+
+
+def test_the_commands_of_the_plan_can_be_parsed() -> None:
+    """Those of convagent itself are checked with the other pages (`tests/test_docs.py`)."""
+    text = (ROOT / "docs" / "scale.md").read_text()
+    shown = re.findall(r"^\$ .*python benchmarks/(\w+)\.py (.+)$", text, re.MULTILINE)
+    assert {name for name, _ in shown} == {"scale", "index"}
+    for name, arguments in shown:
+        {"scale": scale, "index": index}[name].build_parser().parse_args(arguments.split())
