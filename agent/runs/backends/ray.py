@@ -47,8 +47,11 @@ def open_ray(name: str, workforce: Workforce) -> Iterator["RayBackend"]:
     )  # each sends one request at a time
     with open_cluster(parse_cluster_address(name), workforce.count) as cluster:
         backend = RayBackend(cluster, workforce)
-        backend.wait_for_first()
-        yield backend
+        try:
+            backend.wait_for_first()
+            yield backend
+        finally:
+            backend.close()
 
 
 class RayBackend:
@@ -58,7 +61,7 @@ class RayBackend:
         self._cluster, self._ray, self._workforce = cluster, cluster.ray, workforce
         self._recipe = Recipe.of(workforce, cluster.threads)
         self._description: WorkerDescription | None = None
-        self._processors: dict[str, str] = {}  # by node
+        self._strangers: set[str] = set()  # nodes that have another kind of processor than the first
         self._waiting: deque[TopicTask] = deque()
         self._losses: Counter[str] = Counter()  # of actors, by turn id
         self._modelless: Worker | None = None
@@ -77,6 +80,11 @@ class RayBackend:
 
     def continue_script(self, lines: Iterable[TraceLine]) -> None:
         """Scripts are played in one process alone."""
+
+    def close(self) -> None:
+        """End the actors."""
+        for place in self._places:
+            self._ray.kill(place.actor)
 
     def wait_for_first(self) -> None:
         """Until one actor is open. Raises what kept it from that."""
@@ -134,7 +142,8 @@ class RayBackend:
             what = "\n".join(["a worker would answer by something else than the others:", *lines])
             raise UsageError(what, where=f"node {node}", remedy=remedy)
         self._description = self._description or made_of
-        if self._processors.setdefault(node, made_of.processor) != self._description.processor:
+        if made_of.processor != self._description.processor and node not in self._strangers:
+            self._strangers.add(node)
             what = "node %s has another kind of processor: what is answered there may differ (docs/reliability.md)"
             log.warning(what, node)
         place.node, place.awaited, place.losses = node, None, 0

@@ -6,8 +6,9 @@
 
 What goes wrong with Ray's defaults is put right here, and nowhere else: it counts its users, listens on every network,
 shows its workers' logs as its own, takes RAY_ADDRESS for a wish to join, gives workers threads by their number of
-processors, puts its sockets where their path may be too long for the system, and takes the SIGTERM handler. Arguments
-of actors are copied to each of them: hand over paths, not what the files hold.
+processors and next to none of the time of those, asks which cloud it is in, puts its sockets where their path may be
+too long for the system, and takes the SIGTERM handler. Arguments of actors are copied to each of them: hand over paths,
+not what the files hold.
 """
 
 import logging
@@ -34,6 +35,10 @@ LONGEST_SOCKET_PATH = 107  # bytes that a Unix socket's path may have
 LONGEST_SUFFIX = len("/.ray.0123abcd.tmp/session_2026-01-01_00-00-00_000000_4194304/sockets/plasma_store")
 LOOPBACK = ("127.", "localhost:")
 ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0"}
+OWN_DEFAULTS = {
+    "RAY_AUTH_MODE": "token",  # no other user of this machine may have it run something
+    "RAY_worker_niceness": "0",  # it is 15: beside any other program, workers would stand still
+}
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
 PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
 
@@ -84,8 +89,8 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
     """
     os.environ.update(ALWAYS)
     if address is None:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # no other user of this machine may have it run something
-        os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
+        for name, value in (OWN_DEFAULTS | {"RAY_AUTH_TOKEN": token_hex(32)}).items():
+            os.environ.setdefault(name, value)
     if address is None or address.startswith(LOOPBACK):
         os.environ.update(LOOPBACK_ALONE)
     ray = _import_ray()
@@ -115,8 +120,23 @@ def _start_own(ray: Any, workers: int) -> Iterator[Cluster]:
     settings = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES, "include_dashboard": False}
     with scratch_directory(find_socket_home() / "ray") as place:
         place.chmod(0o700)
-        with _connect(ray, "no cluster could be started here", address="local", _temp_dir=str(place), **settings):
+        settings |= {"address": "local", "_temp_dir": str(place)}
+        with _no_dashboard(ray), _connect(ray, "no cluster could be started here", **settings):
             yield Cluster(ray, workers, threads)
+
+
+@contextmanager
+def _no_dashboard(ray: Any) -> Iterator[None]:
+    """Leave its process out altogether: even without a dashboard and statistics it asks which cloud it is in.
+
+    It asks 169.254.169.254 and metadata.google.internal, to report what then is not reported.
+    """
+    services = ray._private.services
+    start, services.start_api_server = services.start_api_server, lambda *_, **__: (None, None)
+    try:
+        yield
+    finally:
+        services.start_api_server = start
 
 
 @contextmanager
