@@ -182,8 +182,22 @@ def answer(
     no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Leave the answers out (qrecc, ikat-2024).")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with a model of its own.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            max=64,
+            help="Topics at a time, each with a model of its own.",
+            show_default="--concurrency, else 1",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
+        ),
+    ] = None,
     on: Annotated[
         str,
         typer.Option(
@@ -206,6 +220,7 @@ def answer(
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
     [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
+    [bold]convagent answer topics.json -i index -m http://gpu:8000/v1 --concurrency 16[/] asks a server 16 at a time.
     [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
     """
     from agent.runs import answer_topics
@@ -229,7 +244,19 @@ def answer(
         clarify=clarify,
     )
     request = answer_topics.RunRequest(
-        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache, on
+        topics,
+        origin,
+        model,
+        plan,
+        mode,
+        edition,
+        run_name,
+        team,
+        statement_threshold,
+        jobs,
+        not no_cache,
+        on,
+        concurrency,
     )
     reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 

@@ -19,7 +19,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
-VERSION = 7  # raised whenever a field of a trace changes
+VERSION = 8  # raised whenever a field of a trace changes
 T = TypeVar("T")
 log = logging.getLogger("convagent")
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import prompts
 from agent.flow import Tools, answer_topic
+from agent.models.concurrency import ConcurrencyLimit
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, hash_learned
@@ -36,11 +37,11 @@ class WorkerSpecification:
     threads: int | None = None  # of each model; None: one a physical core
     cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
 
-    def open(self, evidence: Evidence) -> "Worker":
-        """Load the models. Raises what `open_model` and `open_embedder` do."""
+    def open(self, evidence: Evidence, concurrency: ConcurrencyLimit | None = None) -> "Worker":
+        """Load the models. Raises what `open_model` and `open_embedder` do. Workers of one server share a limit."""
         calls = CallRecorder()
         replies = Cache(find_cache_directory() / "replies.sqlite") if self.cache else None
-        llm = open_model(self.model, calls.record, threads=self.threads, cache=replies)
+        llm = open_model(self.model, calls.record, threads=self.threads, cache=replies, concurrency=concurrency)
         embedder = open_embedder(self.files.embedder, threads=self.threads) if self.needs_vectors else None
         if embedder and self.cache:
             embedder = cache_vectors(embedder)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TypeVar
 
+from agent.models.concurrency import ConcurrencyLimit
 from agent.models.scripted import ScriptedModel
 from agent.runs.backends.protocol import TopicTask, Workforce
 from agent.runs.trace import TraceLine
@@ -49,7 +50,8 @@ class LocalBackend:
 @contextmanager
 def open_local(workforce: Workforce) -> Iterator[LocalBackend]:
     """Load the models of every worker. Raises what `WorkerSpecification.open` does."""
-    workers = [workforce.specification.open(workforce.evidence) for _ in range(workforce.count)]
+    limit = ConcurrencyLimit(workforce.concurrency)
+    workers = [workforce.specification.open(workforce.evidence, limit) for _ in range(workforce.count)]
     yield LocalBackend(workers, describe_worker(workers[0], workforce.evidence))
 
 

@@ -19,6 +19,7 @@ class Workforce:
     topics: Path
     evidence: Evidence  # as this process opened it
     count: int  # topics at a time
+    concurrency: int = 1  # requests at a server at a time, of all workers together
 
 
 @dataclass(frozen=True, slots=True)

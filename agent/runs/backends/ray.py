@@ -42,6 +42,9 @@ class Place:
 @contextmanager
 def open_ray(name: str, workforce: Workforce) -> Iterator["RayBackend"]:
     """Actors on the cluster that `--on` names. Raises what `open_cluster` does, and what the first one to open does."""
+    workforce = replace(
+        workforce, count=min(workforce.count, workforce.concurrency)
+    )  # each sends one request at a time
     with open_cluster(parse_cluster_address(name), workforce.count) as cluster:
         backend = RayBackend(cluster, workforce)
         try:
