@@ -1,0 +1,103 @@
+"""What a report is asked for: the files of runs, of labels and of texts, and what the rest of a report reads of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.evaluation.answers import PassageSource
+from agent.evaluation.scores import Qrels
+from agent.tracks.run_records import RunTurn
+from schemas.records import Passage, Sentence, Topics
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """A run with what belongs to it."""
+
+    run: Path  # a run file of any edition, a TREC run, or a trace, which holds its run
+    trace: Path | None = None  # None: RUN.trace.jsonl, where that stands beside the run
+    nuggets: Path | None = None  # assigned to this run's answers
+    name: str = ""  # as the report calls it; "": by its file
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFiles:
+    """What is right, where the topics do not say it themselves."""
+
+    passages: Path | None = None
+    statements: Path | None = None
+    rel_level: int = 1  # from which a passage counts as relevant
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """Runs to compare; the others are compared with the first."""
+
+    runs: tuple[RunFiles, ...]
+    topics: Path
+    output: Path
+    labels: LabelFiles = LabelFiles()
+    texts: PassageSource = PassageSource()
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """What one step of a turn cost: all its calls together."""
+
+    step: str
+    calls: int
+    tokens_read: int
+    tokens_written: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TracedTurn:
+    """What a trace knows of a turn that a run file does not say."""
+
+    rewrite: str
+    sentences: tuple[Sentence, ...]
+    steps: tuple[StepCost, ...]
+    seconds: float
+    without_model: str  # why, where the model failed
+
+
+@dataclass(frozen=True, slots=True)
+class Nugget:
+    """One thing that a good answer says, and whether this one does."""
+
+    text: str
+    importance: str  # vital, okay
+    assignment: str  # support, partial_support, not_support
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A run as it was read."""
+
+    name: str
+    path: Path
+    turns: Mapping[str, RunTurn]
+    traced: Mapping[str, TracedTurn]  # by turn id; empty without a trace
+    nuggets: Mapping[str, tuple[Nugget, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that was read, checked."""
+
+    topics: Topics
+    runs: tuple[OpenedRun, ...]
+    passage_labels: Qrels  # empty where nobody gave any
+    statement_labels: Qrels
+    rel_level: int
+    texts: Mapping[str, Passage]  # of passages that a report shows, by id
+
+    def is_relevant(self, turn_id: str, passage_id: str) -> bool:
+        return self.passage_labels.get(turn_id, {}).get(passage_id, 0) >= self.rel_level
+
+    def relevant_ids(self, turn_id: str) -> tuple[str, ...]:
+        """The relevant passages of a turn."""
+        labels = self.passage_labels.get(turn_id, {})
+        return tuple(id for id, level in labels.items() if level >= self.rel_level)
