@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.evaluation.answers import PassageSource
+from agent.evaluation.nuggets import AssignedAnswer
 from agent.evaluation.scores import Qrels
 from agent.tracks.run_records import RunTurn
 from schemas.records import Passage, Sentence, Topics
@@ -64,23 +65,16 @@ class TracedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Nugget:
-    """One thing that a good answer says, and whether this one does."""
-
-    text: str
-    importance: str  # vital, okay
-    assignment: str  # support, partial_support, not_support
-
-
-@dataclass(frozen=True, slots=True)
 class OpenedRun:
     """A run as it was read."""
 
     name: str
-    path: Path
+    edition: str  # "" for a TREC run, which has rankings alone
     turns: Mapping[str, RunTurn]
+    rankings: Mapping[str, tuple[str, ...]]  # passage ids by turn id, as trec_eval orders them
     traced: Mapping[str, TracedTurn]  # by turn id; empty without a trace
-    nuggets: Mapping[str, tuple[Nugget, ...]]
+    nuggets: Mapping[str, AssignedAnswer]  # by turn id; empty without a file of assignments
+    texts: Mapping[str, Passage]  # that the run or its trace brings, by passage id
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ FIRST_BYTES = 1 << 16  # the settings, which are a trace's first line, are short
 
 @dataclass(frozen=True, slots=True)
 class ReadTrace:
-    """The turns of a trace, and the texts that were shown to its answer step, by passage id."""
+    """The edition and the turns of a trace, and the texts that were shown to its answer step, by passage id."""
 
+    edition: str
     turns: dict[str, RunTurn]
     traced: dict[str, TracedTurn]
     texts: dict[str, Passage]
@@ -40,7 +41,7 @@ def read_traced_run(path: Path) -> ReadTrace:
     """Everything of a trace that a report shows. Raises `InvalidInputError` for a damaged one."""
     trace = read_trace(path)
     info = describe_run(trace.settings, path.name, "")
-    found = ReadTrace({}, {}, {})
+    found = ReadTrace(trace.settings.edition, {}, {}, {})
     for line in trace.lines():
         [turn] = to_run_turns([line.answered], info)
         found.turns[turn.turn_id] = turn
