@@ -1,7 +1,7 @@
 """The report itself: one page that holds all it shows, needs no network and allows none.
 
 Questions, passages and answers are data. The templates escape them; what the script reads is JSON in which no tag can
-begin. The page's own style and script are named to the browser by their digests, and nothing else may run or be fetched.
+begin. The page's own style and script are named to the browser by their digests; nothing else may run or be fetched.
 """
 
 import base64
@@ -23,8 +23,8 @@ from agent.evaluation.report.charts import (
 )
 from agent.evaluation.report.comparison import Comparison, compare_runs
 from agent.evaluation.report.costs import average_costs
-from agent.evaluation.report.measures import Subject, measure_material
 from agent.evaluation.report.figures import make_environment
+from agent.evaluation.report.measures import measure_material
 from agent.evaluation.report.passages import PassageShelf, fill_shelf
 from agent.evaluation.report.reading import open_material
 from agent.evaluation.report.request import Material, ReportRequest
@@ -87,6 +87,7 @@ def render_report(material: Material, topics_name: str) -> str:
     environment.globals |= {"anchor_of": {row.view.turn.id: row.anchor for row in rows}.__getitem__, "shelf": shelf}
     return environment.get_template("report.html").render(
         runs=[run.name for run in material.runs],
+        statements_given=[run.statements_given for run in material.runs],
         traced=any(run.traced for run in material.runs),
         topics=material.topics,
         topics_name=topics_name,
@@ -124,9 +125,7 @@ def _scale_table(leading: Sequence[Comparison]) -> Scales:
     )
 
 
-def _make_rows(
-    views: Sequence[TurnView], leading: Sequence[Comparison], material: Material
-) -> tuple[TurnRow, ...]:
+def _make_rows(views: Sequence[TurnView], leading: Sequence[Comparison], material: Material) -> tuple[TurnRow, ...]:
     kinds = find_kinds(material.topics, material.statement_labels)
     anchors = name_anchors(view.turn.id for view in views)
     return tuple(

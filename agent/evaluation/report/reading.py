@@ -26,8 +26,9 @@ from schemas.records import Hit, Passage, Topics
 RANKING_SHOWN = 10  # passages of a ranking that a report shows
 MOST_RUNS = 8  # that colours and shapes can tell apart
 NO_TOPICS = Topics("", (), {})
-NO_TRACE = ReadTrace("", {}, {}, {})
+NO_TRACE = ReadTrace("", "automatic", {}, {}, {})
 NO_LABELS: Qrels = {}
+NO_TEXTS: dict[str, Passage] = {}
 JSON_OPENINGS = (b"{", b"[")
 SUFFIXES = (".jsonl", ".json", ".trec", ".txt", ".trace", ".run")
 T = TypeVar("T")
@@ -70,7 +71,7 @@ def open_material(request: ReportRequest) -> Material:
         if run := errors.attempt(partial(open_run, files, name, topics), None):
             runs.append(run)
     bare = Material(topics, tuple(runs), passage_labels, statement_labels, labels.rel_level, {})
-    texts = errors.attempt(lambda: collect_shown_texts(bare, request.texts), {})
+    texts = errors.attempt(lambda: collect_shown_texts(bare, request.texts), NO_TEXTS)
     errors.raise_all()
     return replace(bare, texts=texts)
 
@@ -141,7 +142,8 @@ def open_run(files: RunFiles, name: str, topics: Topics) -> OpenedRun:
     texts = {p.id: Passage(p.id, p.text) for turn in turns.values() for p in passages_of(turn) if p.text.strip()}
     rankings = {id: _rank(turn) for id, turn in turns.items()}
     nuggets = {answer.turn_id: answer for answer in answers}
-    return OpenedRun(name, edition, turns, rankings, trace.traced, nuggets, texts | trace.texts)
+    given = trace.mode == "manual"
+    return OpenedRun(name, edition, turns, rankings, trace.traced, nuggets, given, texts | trace.texts)
 
 
 def _rank(turn: RunTurn) -> tuple[str, ...]:

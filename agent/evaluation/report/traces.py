@@ -9,16 +9,17 @@ from agent.runs.run import describe_run
 from agent.runs.trace import TraceLine, read_trace
 from agent.tracks.run_records import RunTurn, to_run_turns
 from indexes.storage.files import open_to_read
-from schemas.records import Call, Passage
+from schemas.records import Call, Mode, Passage
 
 FIRST_BYTES = 1 << 16  # the settings, which are a trace's first line, are shorter
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTrace:
-    """The edition and the turns of a trace, and the texts that were shown to its answer step, by passage id."""
+    """The turns of a trace, how they were answered, and the texts that were shown to its answer step, by passage id."""
 
     edition: str
+    mode: Mode
     turns: dict[str, RunTurn]
     traced: dict[str, TracedTurn]
     texts: dict[str, Passage]
@@ -41,7 +42,7 @@ def read_traced_run(path: Path) -> ReadTrace:
     """Everything of a trace that a report shows. Raises `InvalidInputError` for a damaged one."""
     trace = read_trace(path)
     info = describe_run(trace.settings, path.name, "")
-    found = ReadTrace(trace.settings.edition, {}, {}, {})
+    found = ReadTrace(trace.settings.edition, trace.settings.mode, {}, {}, {})
     for line in trace.lines():
         [turn] = to_run_turns([line.answered], info)
         found.turns[turn.turn_id] = turn
