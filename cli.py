@@ -962,17 +962,28 @@ def convert(
 
 @app.command()
 def show(
-    trace: Annotated[Path, typer.Argument(help="A trace file.")],
+    traces: Annotated[list[Path], typer.Argument(help="A trace file; with --turn, also several, or runs.")],
     topic: Annotated[str | None, typer.Option(help="Which conversation. Default: the first.")] = None,
+    turn: Annotated[str | None, typer.Option(help="One turn in full, of several runs side by side.")] = None,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", "-t", help="With --turn: topics, to show what was right.")
+    ] = None,
+    qrels: Qrels = None,
 ) -> None:
     """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
+    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
+    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
-    from agent.runs.trace import read_trace
-    from agent.terminal.conversation_report import show_conversation
+    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.terminal.conversation_report import choose_trace, show_conversation
+    from agent.terminal.turn_comparison import show_turn
 
-    show_conversation(read_trace(trace), topic, trace)
+    if turn is None:
+        show_conversation(choose_trace(traces), topic)
+    else:
+        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
 
 
 @app.command()

@@ -26,11 +26,11 @@ from agent.evaluation.report.costs import average_costs
 from agent.evaluation.report.figures import make_environment
 from agent.evaluation.report.measures import measure_material
 from agent.evaluation.report.passages import PassageShelf, fill_shelf
-from agent.evaluation.report.reading import open_material
+from agent.evaluation.report.reading import ErrorCollection, open_material
 from agent.evaluation.report.request import Material, ReportRequest
 from agent.evaluation.report.turn_kinds import KINDS, find_kinds
 from agent.evaluation.report.turn_view import TurnView, view_turns
-from indexes.storage.files import write_atomically
+from indexes.storage.files import check_writable, write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 INTERVAL_WIDTH, DIFFERENCE_WIDTH, MARGIN = 190.0, 150.0, 8.0
@@ -70,8 +70,11 @@ def write_report(request: ReportRequest) -> Path:
 
     Raises one error for all that is wrong with the files, before anything is written.
     """
-    material = open_material(request)
-    write_atomically(request.output, [render_report(material, request.topics.name).encode()])
+    errors = ErrorCollection()
+    errors.attempt(lambda: check_writable(request.output, request.overwrite), None)
+    material = open_material(request, errors)
+    topics_name = request.topics.name if request.topics else "the traces' turns"
+    write_atomically(request.output, [render_report(material, topics_name).encode()])
     return request.output
 
 

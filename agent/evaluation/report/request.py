@@ -10,7 +10,7 @@ from agent.evaluation.nuggets import AssignedAnswer
 from agent.evaluation.scores import Qrels
 from agent.tracks.run_records import RunTurn
 from schemas.errors import UsageError, format_count
-from schemas.records import Passage, Sentence, Topics
+from schemas.records import Passage, Sentence, Statement, Topics
 
 NO_SOURCE = PassageSource()
 
@@ -51,8 +51,8 @@ class ReportRequest:
     """Runs to compare; the others are compared with the first."""
 
     runs: tuple[RunFiles, ...]
-    topics: Path
-    output: Path
+    topics: Path | None  # None: what the traces know of them, which is no label
+    output: Path = Path("report.html")
     labels: LabelFiles = LabelFiles()
     texts: PassageSource = NO_SOURCE
     overwrite: bool = False
@@ -73,7 +73,9 @@ class StepCost:
 class TracedTurn:
     """What a trace knows of a turn that a run file does not say."""
 
+    utterance: str
     rewrite: str
+    statements: tuple[Statement, ...]  # that were chosen
     sentences: tuple[Sentence, ...]
     steps: tuple[StepCost, ...]
     seconds: float

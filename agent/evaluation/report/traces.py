@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.evaluation.report.request import StepCost, TracedTurn
+from agent.evaluation.report.request import OpenedRun, StepCost, TracedTurn
+from agent.evaluation.scores import conversation_of
 from agent.runs.run import describe_run
 from agent.runs.trace import TraceLine, read_trace
 from agent.tracks.run_records import RunTurn, to_run_turns
 from indexes.storage.files import open_to_read
-from schemas.records import Call, Mode, Passage
+from schemas.records import Call, Mode, Passage, Statement, Topic, Topics, Turn
 
 FIRST_BYTES = 1 << 16  # the settings, which are a trace's first line, are shorter
 
@@ -53,10 +54,28 @@ def read_traced_run(path: Path) -> ReadTrace:
 
 def _describe_turn(line: TraceLine) -> TracedTurn:
     answered = line.answered
-    steps = tuple(sum_steps(line.calls))
     return TracedTurn(
-        answered.query.standalone, answered.response.sentences, steps, line.seconds, answered.without_model
+        answered.query.utterance,
+        answered.query.standalone,
+        tuple(chosen.statement for chosen in answered.selected_statements),
+        answered.response.sentences,
+        tuple(sum_steps(line.calls)),
+        line.seconds,
+        answered.without_model,
     )
+
+
+def topics_of_traces(runs: Iterable[OpenedRun]) -> Topics:
+    """As much of the topics as traces know: what was asked, and the statements that were chosen. No labels."""
+    turns: dict[str, dict[str, Turn]] = {}
+    statements: dict[str, dict[str, Statement]] = {}
+    for run in runs:
+        for turn_id, traced in run.traced.items():
+            topic = conversation_of(turn_id)
+            turns.setdefault(topic, {}).setdefault(turn_id, Turn(turn_id, traced.utterance))
+            statements.setdefault(topic, {}).update({chosen.id: chosen for chosen in traced.statements})
+    topics = (Topic(id, tuple(statements[id].values()), tuple(found.values())) for id, found in turns.items())
+    return Topics("", tuple(topics), {})
 
 
 def sum_steps(calls: Iterable[Call]) -> list[StepCost]:

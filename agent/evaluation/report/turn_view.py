@@ -114,6 +114,18 @@ def view_turns(material: Material) -> Iterator[TurnView]:
             yield view_turn(material, topic, number, [found.get(turn.id, {}) for found in chosen])
 
 
+def view_turn_of(material: Material, turn_id: str) -> TurnView:
+    """The turn of that id, which the topics must have."""
+    chosen = [_chosen_statements(run, material).get(turn_id, {}) for run in material.runs]
+    topic, number = next(
+        (topic, number)
+        for topic in material.topics.topics
+        for number, turn in enumerate(topic.turns, start=1)
+        if turn.id == turn_id
+    )
+    return view_turn(material, topic, number, chosen)
+
+
 def _chosen_statements(run: OpenedRun, material: Material) -> RankedScores:
     return rank_chosen(run.turns.values(), material.topics)
 
