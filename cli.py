@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agent.exchange.registry import EXCHANGE_NAMES
 from agent.terminal import progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.tracks.registry import EDITION_NAMES
@@ -74,8 +75,10 @@ RcdTopics = Annotated[Path, typer.Argument(help="A topics file of RCD-2020.")]
 SpanModel = Annotated[Literal["none"], typer.Option("--model", "-m", help="What finds spans: none, a rule.")]
 if TYPE_CHECKING:
     Edition = str
-else:
-    Edition = Literal[EDITION_NAMES]  # the choices, for the command line
+    ExportForm = str
+else:  # the choices, for the command line
+    Edition = Literal[EDITION_NAMES]
+    ExportForm = Literal[EDITION_NAMES + EXCHANGE_NAMES]
 EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
 RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
@@ -885,18 +888,22 @@ def forget(
 def export(
     trace: Annotated[Path, typer.Argument(help="A trace file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The run file.")],
-    edition: Annotated[Edition | None, typer.Option("--format", help="Default: that of the topics.")] = None,
+    form: Annotated[ExportForm | None, typer.Option("--format", help="Default: that of the topics.")] = None,
     run_name: RunName = "convagent",
     team: Team = "convagent",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the run of a trace again, in any edition that can express it. No model is asked.
+    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
 
     [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
+    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
+    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
+    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
+    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
     """
     from agent.runs.export import export_trace
 
-    turns = export_trace(trace, edition, output, run_name, team, overwrite=overwrite)
+    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
     settings.log.info("%s: %d turns", output, turns)
 
 
