@@ -56,6 +56,10 @@ THEIRS = {
         '"answer": [{"text": "Two", "citations": [1, 0]}, {"text": "days.", "citations": []}]}',
         ("7", "Two days.", ["bread:2", "bread:1"]),
     ),
+    "ragnarok, ids": (
+        '{"topic_id": "7", "topic": "bread", "references": ["b"], "answer": [{"text": "Two.", "citations": ["c"]}]}',
+        ("7", "Two.", ["c"]),
+    ),
     "ragnarok, an array": (
         '[{"topic_id": "7", "topic": "bread", "references": ["b"], "answer": [{"text": "Two days."}]}]',
         ("7", "Two days.", []),

@@ -101,4 +101,4 @@ def _read_question(given: Any, where: str, oddities: Oddities) -> Question:
     grade = (read.metadata or {}).get("grade")
     if grade is not None and grade not in range(MAX_GRADE + 1):
         raise InvalidInputError(f"no such grade: {grade!r} (0 to {MAX_GRADE})", where=where)
-    return Question(read.question, read.question_id or "", grade)
+    return Question(read.question, read.question_id or "", None if grade is None else int(grade))

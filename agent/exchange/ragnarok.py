@@ -72,5 +72,6 @@ def decode_answer(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> C
         Sentence(sentence.text, read_citations(sentence.citations, line.references, f"{where}.answer[{number}]"))
         for number, sentence in enumerate(line.answer)
     )
-    references = tuple(dict.fromkeys(line.references))
+    cited = (id for sentence in sentences for id in sentence.passage_ids)
+    references = tuple(dict.fromkeys((*line.references, *cited)))
     return CitedAnswer(line.topic_id, line.topic, sentences, references, RunInfo(line.run_id))
