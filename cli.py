@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agent.exchange.registry import EXCHANGE_NAMES
 from agent.terminal import progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.tracks.registry import EDITION_NAMES
@@ -74,12 +75,30 @@ RcdTopics = Annotated[Path, typer.Argument(help="A topics file of RCD-2020.")]
 SpanModel = Annotated[Literal["none"], typer.Option("--model", "-m", help="What finds spans: none, a rule.")]
 if TYPE_CHECKING:
     Edition = str
-else:
-    Edition = Literal[EDITION_NAMES]  # the choices, for the command line
+    ExportForm = str
+else:  # the choices, for the command line
+    Edition = Literal[EDITION_NAMES]
+    ExportForm = Literal[EDITION_NAMES + EXCHANGE_NAMES]
 EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
 RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
 Runs = Annotated[list[Path], typer.Argument(help="One run file, or two to compare; a ranking may be a TREC run.")]
+JudgedRuns = Annotated[list[Path], typer.Argument(help="Run files; two are compared.")]
+Verdicts = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="MODEL|FILE",
+        help="A model as in --model that is asked; minilm, a rough proxy; or a file with verdicts.",
+        show_default="the verdicts in the file of criteria",
+    ),
+]
+Asked = Annotated[Path | None, typer.Option("--topics", "-t", help="Topics, for what was asked.")]
+Human = Annotated[Path | None, typer.Option(metavar="FILE", help="Verdicts of people, to measure the agreement with.")]
+VerdictFile = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Where the verdicts go.", show_default="RUN.nuggets.jsonl, RUN.rubric.jsonl"),
+]
 Qrels = Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")]
 Equivalence = Annotated[
     Path | None,
@@ -746,6 +765,65 @@ def eval_answers(
     reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
+@eval_app.command("nuggets")
+def eval_nuggets(
+    runs: JudgedRuns,
+    nuggets: Annotated[Path, typer.Option("--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")],
+    judge: Verdicts = None,
+    topics: Asked = None,
+    human: Human = None,
+    output: VerdictFile = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
+
+    Killed and begun again, it goes on with the first answer that has no verdict yet.
+
+    [bold]convagent eval nuggets run.json --nuggets nuggets.jsonl --judge http://localhost:8000/v1[/]
+    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge minilm[/] is quick and rough, without a server.
+    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
+    [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
+    """
+    from agent.evaluation.nuggets import MEASURES
+    from agent.judging.criteria import NUGGETS
+    from agent.judging.evaluation import JudgingRequest, judge_runs
+
+    request = JudgingRequest(tuple(runs), nuggets, judge, topics, human, output, overwrite)
+    judged = judge_runs(request, NUGGETS, progress.stage_progress)
+    reports.show_judged(judged, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("rubric")
+def eval_rubric(
+    runs: JudgedRuns,
+    rubric: Annotated[Path, typer.Option("--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge.")],
+    judge: Verdicts = None,
+    topics: Asked = None,
+    human: Human = None,
+    min_grade: Annotated[int, typer.Option(min=1, max=5, help="From which a question counts as answered.")] = 4,
+    output: VerdictFile = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """How well a run's answers answer the questions that a good answer does, graded from 0 to 5.
+
+    Killed and begun again, it goes on with the first answer that has no grades yet.
+
+    [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
+    [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
+    """
+    from agent.evaluation.rubric import MEASURES
+    from agent.judging.criteria import by_rubric
+    from agent.judging.evaluation import JudgingRequest, judge_runs
+
+    request = JudgingRequest(tuple(runs), rubric, judge, topics, human, output, overwrite)
+    judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
+    reports.show_judged(judged, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
 @eval_app.command("qrecc")
 def eval_qrecc(
     runs: Runs,
@@ -964,18 +1042,22 @@ def forget(
 def export(
     trace: Annotated[Path, typer.Argument(help="A trace file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The run file.")],
-    edition: Annotated[Edition | None, typer.Option("--format", help="Default: that of the topics.")] = None,
+    form: Annotated[ExportForm | None, typer.Option("--format", help="Default: that of the topics.")] = None,
     run_name: RunName = "convagent",
     team: Team = "convagent",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the run of a trace again, in any edition that can express it. No model is asked.
+    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
 
     [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
+    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
+    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
+    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
+    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
     """
     from agent.runs.export import export_trace
 
-    turns = export_trace(trace, edition, output, run_name, team, overwrite=overwrite)
+    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
     settings.log.info("%s: %d turns", output, turns)
 
 

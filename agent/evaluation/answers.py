@@ -13,8 +13,8 @@ from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, collect_texts
 from agent.runs.given_ranking import GivenRanking
-from agent.tracks.registry import load_edition
 from agent.tracks.response_length import count_whitespace_words
+from agent.tracks.run_files import find_limits
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
@@ -49,7 +49,7 @@ def evaluate_answers(
 def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, judge: LanguageModel | None) -> Scores:
     edition, found = read_run_file(path)
     turns = {turn.turn_id: turn for turn in found}
-    texts = _read_texts(found, given, path) if load_edition(edition).limits.cites else None
+    texts = _read_texts(found, given, path) if find_limits(edition).cites else None
     measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 

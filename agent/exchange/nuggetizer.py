@@ -34,7 +34,7 @@ class WireNugget(Struct):
 
     text: str
     importance: str | None = None
-    assignment: str | None | msgspec.UnsetType = msgspec.UNSET
+    assignment: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Line(Struct):

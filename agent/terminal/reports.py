@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agent.chat.document_index import ReadingReport
     from agent.chat.store import ChatSummary
     from agent.evaluation.scores import Scores
+    from agent.judging.evaluation import JudgedRuns
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.server_usage import ServerUsage
@@ -240,6 +241,23 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     open_stdout().print(table)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
     log.info("%d turns judged%s", len(runs[0].turns), missing)
+
+
+def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
+    """The scores of judged runs, and how far their judge agrees with people; in JSON on a line of its own."""
+    import msgspec
+
+    show_measures(judged.scores, measures, per_turn=per_turn, as_json=as_json)
+    if judged.output:
+        log.info("the verdicts are in %s; --judge %s takes them from there", judged.output, judged.output)
+    if not (agreement := judged.agreement):
+        return
+    if as_json:
+        typer.echo(msgspec.json.encode({"agreement": agreement}).decode())
+        return
+    taus = "".join(f", Kendall's tau of {measure} {tau:.3f}" for measure, tau in agreement.tau.items())
+    verdicts = format_count(agreement.verdicts, "verdict")
+    typer.echo(f"{verdicts} of people: {agreement.equal:.1%} equal, Cohen's kappa {agreement.kappa:.3f}{taus}")
 
 
 def _format_value(value: float | None) -> str:

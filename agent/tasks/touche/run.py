@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.runs.given_ranking import format_trec_lines
+from agent.exchange.trec import format_trec_lines
 from agent.tasks.touche.ranking import Ranker, RankingOptions
 from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
