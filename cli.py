@@ -933,6 +933,50 @@ def bench_own(
     reports.show_bench(run.bench_own(request, progress.bench_progress(), half, record), as_json=as_json)
 
 
+@app.command()
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Runs of any edition, TREC runs or traces; the first is the baseline."),
+    ],
+    topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics that they answer.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
+    qrels: Annotated[
+        Path | None, typer.Option(help="Labels of passages: turn 0 id level.", show_default="the topics' own passages")
+    ] = None,
+    ptkb_qrels: Annotated[
+        Path | None, typer.Option(help="Labels of statements.", show_default="the topics' own choice")
+    ] = None,
+    rel_level: Annotated[int, typer.Option(min=1, max=1000, help="The level from which a passage is relevant.")] = 1,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(help="The runs' traces, one each in their order.", show_default="RUN.trace.jsonl beside each run"),
+    ] = None,
+    nuggets: Annotated[
+        list[Path] | None, typer.Option(help="The runs' nugget assignments, one each in their order.")
+    ] = None,
+    name: Annotated[list[str] | None, typer.Option(help="What the runs are called, one each in their order.")] = None,
+    passages: Annotated[list[Path] | None, typer.Option(help="Texts of passages; can be repeated.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index that has them.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write one page that shows where runs differ, on which turns and why. It needs no network.
+
+    What there are no labels for is not measured; the runs can be read beside each other all the same.
+
+    [bold]convagent report topics.run.json --topics topics.json[/] writes report.html.
+    [bold]convagent report ours.json theirs.trec -t topics.json --qrels qrels.txt --index index -o report.html[/]
+    [bold]convagent report a.json b.json -t topics.json --nuggets a.nuggets.jsonl --nuggets b.nuggets.jsonl[/]
+    """
+    from agent.evaluation.answers import PassageSource
+    from agent.evaluation.report.page import write_report
+    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+
+    files = pair_files(runs, trace or (), nuggets or (), name or ())
+    labels, texts = LabelFiles(qrels, ptkb_qrels, rel_level), PassageSource(tuple(passages or ()), index)
+    reports.show_report(write_report(ReportRequest(files, topics, output, labels, texts, overwrite)))
+
+
 @model_app.command("pull")
 def model_pull(
     name: Annotated[str, typer.Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")],
@@ -1053,17 +1097,28 @@ def convert(
 
 @app.command()
 def show(
-    trace: Annotated[Path, typer.Argument(help="A trace file.")],
+    traces: Annotated[list[Path], typer.Argument(help="A trace file; with --turn, also several, or runs.")],
     topic: Annotated[str | None, typer.Option(help="Which conversation. Default: the first.")] = None,
+    turn: Annotated[str | None, typer.Option(help="One turn in full, of several runs side by side.")] = None,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", "-t", help="With --turn: topics, to show what was right.")
+    ] = None,
+    qrels: Qrels = None,
 ) -> None:
     """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
+    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
+    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
-    from agent.runs.trace import read_trace
-    from agent.terminal.conversation_report import show_conversation
+    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.terminal.conversation_report import choose_trace, show_conversation
+    from agent.terminal.turn_comparison import show_turn
 
-    show_conversation(read_trace(trace), topic, trace)
+    if turn is None:
+        show_conversation(choose_trace(traces), topic)
+    else:
+        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
 
 
 @app.command()

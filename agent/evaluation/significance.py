@@ -1,8 +1,7 @@
 """How sure a mean or a difference is, where the turns of a conversation are not independent of each other.
 
-Whole conversations are drawn, and whole conversations change sides: a system that is lost at the third turn is often lost
-for the rest, so that single turns would make everything look surer than it is. Nothing here depends on chance: what is
-drawn is drawn from a fixed seed.
+Whole conversations are drawn, and whole conversations change sides: a system that is lost at the third turn is often
+lost for the rest, so that single turns would make everything look surer than it is. All draws are from a fixed seed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from agent.evaluation.scores import conversation_of
 
 if TYPE_CHECKING:
+    from numpy import float64
     from numpy.typing import NDArray
 
 SEED = 0
@@ -81,11 +81,13 @@ def correct_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(corrected)
 
 
-def _sum_by_conversation(values: Mapping[str, float]) -> tuple["NDArray[float]", "NDArray[float]"]:
+def _sum_by_conversation(values: Mapping[str, float]) -> tuple["NDArray[float64]", "NDArray[float64]"]:
     """The sum of each conversation's values, and how many they are."""
     import numpy
 
     found: dict[str, list[float]] = {}
     for turn_id, value in values.items():
         found.setdefault(conversation_of(turn_id), []).append(value)
-    return numpy.array([sum(each) for each in found.values()]), numpy.array([float(len(each)) for each in found.values()])
+    return numpy.array([sum(each) for each in found.values()]), numpy.array(
+        [float(len(each)) for each in found.values()]
+    )

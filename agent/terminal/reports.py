@@ -247,6 +247,11 @@ def show_bench(outcome: "Outcome", *, as_json: bool) -> None:
         log.info("%s", file)
 
 
+def show_report(path: Path) -> None:
+    """Where a report is, and how large."""
+    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
+
+
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
     """All problems of a run, warnings on stderr. Raises `InvalidInputError` for errors, as the exit code shows."""
     import msgspec

@@ -77,9 +77,7 @@ class Comparison:
 
     def above(self, place: int) -> list[int]:
         """The runs that this one is surely above."""
-        return [
-            pair.one if pair.other == place else pair.other for pair in self.differences if pair.sign(place) > 0
-        ]
+        return [pair.one if pair.other == place else pair.other for pair in self.differences if pair.sign(place) > 0]
 
 
 def _mean(cell: Interval | None) -> float:
@@ -112,9 +110,7 @@ def _compare(
     cells = tuple(bootstrap_interval(found) if found else None for found in values)
     turns = len({id for found in values for id in found})
     is_share = all(0 <= value <= 1 for found in values for value in found.values())
-    return Comparison(
-        subject.name, measure, is_share, turns, values, cells, tuple(_find_differences(values)), *groups
-    )
+    return Comparison(subject.name, measure, is_share, turns, values, cells, tuple(_find_differences(values)), *groups)
 
 
 def _find_differences(values: Sequence[Mapping[str, float]]) -> Iterator[Difference]:

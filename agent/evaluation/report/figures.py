@@ -21,7 +21,8 @@ def make_environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": format_number, "change": format_change, "p": format_p, "join_names": join_names}
+    environment.filters |= {"number": format_number, "change": format_change, "p": format_p}
+    environment.filters |= {"tick": format_tick, "join_names": join_names}
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
@@ -40,6 +41,12 @@ def format_change(value: float) -> str:
     """A difference with its sign: "+.109"."""
     written = format_number(value)
     return written if written.startswith(MINUS) else f"+{written}"
+
+
+def format_tick(value: float, signed: bool = False) -> str:
+    """A round value beside a scale: ".2", "1", "+.05"."""
+    written = f"{abs(value):g}".removeprefix("0") or "0"
+    return written if not value else (MINUS if value < 0 else "+" if signed else "") + written
 
 
 def format_p(value: float) -> str:

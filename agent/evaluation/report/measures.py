@@ -11,7 +11,7 @@ from agent.runs.evidence import PassageTexts
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
 
-MeasureRun = Callable[[OpenedRun], Scores | None]  # None where a run has nothing of the kind
+MeasureRun = Callable[[OpenedRun], Scores | None]  # None where a run has none, or was given them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _measure_search(material: Material) -> Subject:
 
 def _measure_statements(material: Material) -> Subject:
     def measure(run: OpenedRun) -> Scores | None:
-        if not run.edition or not load_edition(run.edition).limits.statements:
+        if run.statements_given or not run.edition or not load_edition(run.edition).limits.statements:
             return None
         chosen = ptkb.rank_chosen(run.turns.values(), material.topics)
         return ptkb.measure_ptkb(run.name, chosen, material.statement_labels)
@@ -102,8 +102,10 @@ def _measure_nuggets(material: Material) -> Subject:
     if not any(run.nuggets for run in material.runs):
         return Subject("Nuggets", nuggets.MEASURES, (), (), "no --nuggets")
     found = _subject("Nuggets", nuggets.MEASURES, ("strict vital",), material, measure)
-    return found if "strict vital" in found.measured() else _subject(
-        "Nuggets", nuggets.MEASURES, ("strict all",), material, measure
+    return (
+        found
+        if "strict vital" in found.measured()
+        else _subject("Nuggets", nuggets.MEASURES, ("strict all",), material, measure)
     )
 
 

@@ -1,7 +1,7 @@
 """The report itself: one page that holds all it shows, needs no network and allows none.
 
 Questions, passages and answers are data. The templates escape them; what the script reads is JSON in which no tag can
-begin. The page's own style and script are named to the browser by their digests, and nothing else may run or be fetched.
+begin. The page's own style and script are named to the browser by their digests; nothing else may run or be fetched.
 """
 
 import base64
@@ -23,14 +23,14 @@ from agent.evaluation.report.charts import (
 )
 from agent.evaluation.report.comparison import Comparison, compare_runs
 from agent.evaluation.report.costs import average_costs
-from agent.evaluation.report.measures import Subject, measure_material
 from agent.evaluation.report.figures import make_environment
+from agent.evaluation.report.measures import measure_material
 from agent.evaluation.report.passages import PassageShelf, fill_shelf
-from agent.evaluation.report.reading import open_material
+from agent.evaluation.report.reading import ErrorCollection, open_material
 from agent.evaluation.report.request import Material, ReportRequest
 from agent.evaluation.report.turn_kinds import KINDS, find_kinds
 from agent.evaluation.report.turn_view import TurnView, view_turns
-from indexes.storage.files import write_atomically
+from indexes.storage.files import check_writable, write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
 INTERVAL_WIDTH, DIFFERENCE_WIDTH, MARGIN = 190.0, 150.0, 8.0
@@ -70,8 +70,11 @@ def write_report(request: ReportRequest) -> Path:
 
     Raises one error for all that is wrong with the files, before anything is written.
     """
-    material = open_material(request)
-    write_atomically(request.output, [render_report(material, request.topics.name).encode()])
+    errors = ErrorCollection()
+    errors.attempt(lambda: check_writable(request.output, request.overwrite), None)
+    material = open_material(request, errors)
+    topics_name = request.topics.name if request.topics else "the traces' turns"
+    write_atomically(request.output, [render_report(material, topics_name).encode()])
     return request.output
 
 
@@ -87,6 +90,7 @@ def render_report(material: Material, topics_name: str) -> str:
     environment.globals |= {"anchor_of": {row.view.turn.id: row.anchor for row in rows}.__getitem__, "shelf": shelf}
     return environment.get_template("report.html").render(
         runs=[run.name for run in material.runs],
+        statements_given=[run.statements_given for run in material.runs],
         traced=any(run.traced for run in material.runs),
         topics=material.topics,
         topics_name=topics_name,
@@ -124,9 +128,7 @@ def _scale_table(leading: Sequence[Comparison]) -> Scales:
     )
 
 
-def _make_rows(
-    views: Sequence[TurnView], leading: Sequence[Comparison], material: Material
-) -> tuple[TurnRow, ...]:
+def _make_rows(views: Sequence[TurnView], leading: Sequence[Comparison], material: Material) -> tuple[TurnRow, ...]:
     kinds = find_kinds(material.topics, material.statement_labels)
     anchors = name_anchors(view.turn.id for view in views)
     return tuple(

@@ -9,7 +9,7 @@ from typing import TypeVar
 from agent.evaluation.answers import PassageSource
 from agent.evaluation.ptkb import labels_of_topics, read_statement_labels
 from agent.evaluation.report.request import LabelFiles, Material, OpenedRun, ReportRequest, RunFiles
-from agent.evaluation.report.traces import ReadTrace, find_trace, is_trace, read_traced_run
+from agent.evaluation.report.traces import ReadTrace, find_trace, is_trace, read_traced_run, topics_of_traces
 from agent.evaluation.scores import Qrels, read_qrels, read_run_file
 from agent.exchange.nugget_files import read_assignments
 from agent.runs.given_ranking import read_ranking, sort_by_score
@@ -19,15 +19,16 @@ from agent.tracks.shapes import list_problems
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
-from indexes.storage.files import check_writable, read_utf8
+from indexes.storage.files import read_utf8
 from schemas.errors import ConvagentError, InvalidInputError, UsageError
 from schemas.records import Hit, Passage, Topics
 
 RANKING_SHOWN = 10  # passages of a ranking that a report shows
 MOST_RUNS = 8  # that colours and shapes can tell apart
 NO_TOPICS = Topics("", (), {})
-NO_TRACE = ReadTrace("", {}, {}, {})
+NO_TRACE = ReadTrace("", "automatic", {}, {}, {})
 NO_LABELS: Qrels = {}
+NO_TEXTS: dict[str, Passage] = {}
 JSON_OPENINGS = (b"{", b"[")
 SUFFIXES = (".jsonl", ".json", ".trec", ".txt", ".trace", ".run")
 T = TypeVar("T")
@@ -54,23 +55,26 @@ class ErrorCollection:
         if self.found:
             kinds = {type(error) for error in self.found}
             kind = kinds.pop() if len(kinds) == 1 else InvalidInputError
-            raise kind("\n".join(["there is no report of these files:", *(f"  {error}" for error in self.found)]))
+            raise kind("\n".join(["these files cannot be compared:", *(f"  {error}" for error in self.found)]))
 
 
-def open_material(request: ReportRequest) -> Material:
-    """Everything that a report shows. Raises one error that names every file with which something is wrong."""
-    errors, labels = ErrorCollection(), request.labels
-    errors.attempt(lambda: check_writable(request.output, request.overwrite), None)
+def open_material(request: ReportRequest, errors: ErrorCollection) -> Material:
+    """Everything that is shown of runs. Raises one error for every file with which something is wrong.
+
+    `errors` may hold some already, which are raised with the others.
+    """
+    labels, given = request.labels, request.topics
     errors.attempt(lambda: _check_count(request.runs), None)
-    topics = errors.attempt(lambda: read_topics(request.topics), NO_TOPICS)
-    passage_labels = errors.attempt(lambda: _read_passage_labels(labels, topics), NO_LABELS)
-    statement_labels = errors.attempt(lambda: _read_statement_labels(labels, topics), NO_LABELS)
+    topics = errors.attempt(lambda: read_topics(given), NO_TOPICS) if given else NO_TOPICS
     runs: list[OpenedRun] = []
     for files, name in zip(request.runs, name_runs(request.runs), strict=True):
         if run := errors.attempt(partial(open_run, files, name, topics), None):
             runs.append(run)
+    topics = topics if given else topics_of_traces(runs)
+    passage_labels = errors.attempt(lambda: _read_passage_labels(labels, topics), NO_LABELS)
+    statement_labels = errors.attempt(lambda: _read_statement_labels(labels, topics), NO_LABELS)
     bare = Material(topics, tuple(runs), passage_labels, statement_labels, labels.rel_level, {})
-    texts = errors.attempt(lambda: collect_shown_texts(bare, request.texts), {})
+    texts = errors.attempt(lambda: collect_shown_texts(bare, request.texts), NO_TEXTS)
     errors.raise_all()
     return replace(bare, texts=texts)
 
@@ -141,7 +145,8 @@ def open_run(files: RunFiles, name: str, topics: Topics) -> OpenedRun:
     texts = {p.id: Passage(p.id, p.text) for turn in turns.values() for p in passages_of(turn) if p.text.strip()}
     rankings = {id: _rank(turn) for id, turn in turns.items()}
     nuggets = {answer.turn_id: answer for answer in answers}
-    return OpenedRun(name, edition, turns, rankings, trace.traced, nuggets, texts | trace.texts)
+    given = trace.mode == "manual"
+    return OpenedRun(name, edition, turns, rankings, trace.traced, nuggets, given, texts | trace.texts)
 
 
 def _rank(turn: RunTurn) -> tuple[str, ...]:

@@ -1,14 +1,18 @@
-"""What a report is asked for: the files of runs, of labels and of texts, and what the rest of a report reads of them."""
+"""What a report is asked for, the files of runs, labels and texts, and the records that these are read into."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from agent.evaluation.answers import PassageSource
 from agent.evaluation.nuggets import AssignedAnswer
 from agent.evaluation.scores import Qrels
 from agent.tracks.run_records import RunTurn
-from schemas.records import Passage, Sentence, Topics
+from schemas.errors import UsageError, format_count
+from schemas.records import Passage, Sentence, Statement, Topics
+
+NO_SOURCE = PassageSource()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,18 @@ class RunFiles:
     trace: Path | None = None  # None: RUN.trace.jsonl, where that stands beside the run
     nuggets: Path | None = None  # assigned to this run's answers
     name: str = ""  # as the report calls it; "": by its file
+
+
+def pair_files(
+    runs: Sequence[Path], traces: Sequence[Path] = (), nuggets: Sequence[Path] = (), names: Sequence[str] = ()
+) -> tuple[RunFiles, ...]:
+    """Runs with what belongs to each, by their order. Raises `UsageError` where something is given for some alone."""
+    for option, given in (("--trace", traces), ("--nuggets", nuggets), ("--name", names)):
+        if given and len(given) != len(runs):
+            what = f"{option} is given {format_count(len(given), 'time')} for {format_count(len(runs), 'run')}"
+            raise UsageError(what, remedy="Give it once for each run, in the order of the runs, or not at all.")
+    rest = (traces or repeat(None)), (nuggets or repeat(None)), (names or repeat(""))
+    return tuple(RunFiles(*each) for each in zip(runs, *rest, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +51,10 @@ class ReportRequest:
     """Runs to compare; the others are compared with the first."""
 
     runs: tuple[RunFiles, ...]
-    topics: Path
-    output: Path
+    topics: Path | None  # None: what the traces know of them, which is no label
+    output: Path = Path("report.html")
     labels: LabelFiles = LabelFiles()
-    texts: PassageSource = PassageSource()
+    texts: PassageSource = NO_SOURCE
     overwrite: bool = False
 
 
@@ -57,7 +73,9 @@ class StepCost:
 class TracedTurn:
     """What a trace knows of a turn that a run file does not say."""
 
+    utterance: str
     rewrite: str
+    statements: tuple[Statement, ...]  # that were chosen
     sentences: tuple[Sentence, ...]
     steps: tuple[StepCost, ...]
     seconds: float
@@ -74,6 +92,7 @@ class OpenedRun:
     rankings: Mapping[str, tuple[str, ...]]  # passage ids by turn id, as trec_eval orders them
     traced: Mapping[str, TracedTurn]  # by turn id; empty without a trace
     nuggets: Mapping[str, AssignedAnswer]  # by turn id; empty without a file of assignments
+    statements_given: bool  # whether it was handed the right ones, so that its choice says nothing
     texts: Mapping[str, Passage]  # that the run or its trace brings, by passage id
 
 

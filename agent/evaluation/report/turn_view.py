@@ -114,6 +114,18 @@ def view_turns(material: Material) -> Iterator[TurnView]:
             yield view_turn(material, topic, number, [found.get(turn.id, {}) for found in chosen])
 
 
+def view_turn_of(material: Material, turn_id: str) -> TurnView:
+    """The turn of that id, which the topics must have."""
+    chosen = [_chosen_statements(run, material).get(turn_id, {}) for run in material.runs]
+    topic, number = next(
+        (topic, number)
+        for topic in material.topics.topics
+        for number, turn in enumerate(topic.turns, start=1)
+        if turn.id == turn_id
+    )
+    return view_turn(material, topic, number, chosen)
+
+
 def _chosen_statements(run: OpenedRun, material: Material) -> RankedScores:
     return rank_chosen(run.turns.values(), material.topics)
 
@@ -154,9 +166,7 @@ def _view_run(run: OpenedRun, turn: Turn, texts: Mapping[str, Passage]) -> RunTu
         return RunTurnView(True, (), False, (), {}, "", None)
     rewrite = traced.rewrite if traced else answered.rewrite or ""
     used = [hit.id for response in answered.responses[:1] for hit in response.used]
-    sentences = (
-        traced.sentences if traced and traced.sentences else _link_sentences(answer_of(answered), used, texts)
-    )
+    sentences = traced.sentences if traced and traced.sentences else _link_sentences(answer_of(answered), used, texts)
     cited = dict.fromkeys([id for sentence in sentences for id in sentence.passage_ids] + used)
     return RunTurnView(
         False,
@@ -210,18 +220,14 @@ def _align_rankings(
     labels = material.passage_labels.get(turn_id, {})
     for rank in range(min(RANKING_SHOWN, max(map(len, rankings), default=0))):
         yield tuple(
-            RankedPassage(
-                id := ids[rank], labels.get(id), material.is_relevant(turn_id, id), run.citations.get(id, 0)
-            )
+            RankedPassage(id := ids[rank], labels.get(id), material.is_relevant(turn_id, id), run.citations.get(id, 0))
             if rank < len(ids)
             else None
             for ids, run in zip(rankings, runs, strict=True)
         )
 
 
-def _find_relevant(
-    material: Material, turn_id: str, rankings: Sequence[Sequence[str]]
-) -> Iterator[RelevantPassage]:
+def _find_relevant(material: Material, turn_id: str, rankings: Sequence[Sequence[str]]) -> Iterator[RelevantPassage]:
     places = [{id: rank for rank, id in enumerate(ids, start=1)} for ids in rankings]
     for id in material.relevant_ids(turn_id):
         level = material.passage_labels[turn_id][id]

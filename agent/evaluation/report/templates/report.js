@@ -16,6 +16,19 @@ function differenceOf(turn) {
   return below == null || above == null ? null : above - below;
 }
 
+// Values of the chosen measure, written as everywhere in the page
+function write(value) {
+  if (value == null) return "–";
+  if (Math.abs(value) > 1) return value.toFixed(1).replace("-", "−");
+  return value === 1 ? "1.00" : value.toFixed(3).replace("-", "−").replace(/^(−?)0/, "$1");
+}
+function writeValues() {
+  for (const turn of turns) {
+    const values = valuesOf(turn);
+    all("summary > .score > :last-child", turn).forEach((cell, run) => (cell.textContent = write(values[run])));
+  }
+}
+
 // Filters and order
 const texts = new Map();
 function textOf(turn) {
@@ -57,11 +70,15 @@ function clear() {
 find("#filters").addEventListener("input", apply);
 find("#filters").addEventListener("submit", (event) => event.preventDefault());
 find("#clear").addEventListener("click", clear);
-all('[name="measure"], [name="other"]').forEach((choice) => choice.addEventListener("change", apply));
+all('[name="measure"], [name="other"]').forEach((choice) => choice.addEventListener("change", () => {
+  writeValues();
+  apply();
+}));
 all("[data-outcome]").forEach((link) => link.addEventListener("click", (event) => {
   event.preventDefault();
   find(`#measure-${link.dataset.measure}`).checked = true;
   find(`#other-${link.dataset.other}`).checked = true;
+  writeValues();
   find("#outcome").value = link.dataset.outcome;
   find("#order").value = link.dataset.outcome === "win" ? "gain" : "fall";
   apply();
