@@ -96,11 +96,7 @@ def run_own(request: BenchRequest, progress: Progress, half: Halves = "open") ->
     check_files(request.data, WANTED)
     systems = choose_systems(SYSTEMS_OF_OWN, request)
     prepare_folder(request.folder, resume=request.resume, overwrite=request.overwrite)
-    found = {
-        (system, each): run_set(each, system, request, progress, half)
-        for system in systems
-        for each in SETS
-    }
+    found = {(system, each): run_set(each, system, request, progress, half) for system in systems for each in SETS}
     return _tabulate_sets(found, half), _tabulate_kinds(found, half)
 
 
