@@ -175,7 +175,7 @@ def test_mtrag_has_figures_for_each_kind(data: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     tables = read_tables(tmp_path / "bench")
     assert tables["search"][SYSTEM]["nDCG@5"] > 0
-    assert tables["answers"][SYSTEM]["ROUGE-1"] > 0
+    assert tables["given"][SYSTEM]["ROUGE-1"] > 0
     kinds = tables["kinds"]
     assert [
         kinds[f"{SYSTEM}: {kind}"]["conversations"] for kind in ("ANSWERABLE", "UNANSWERABLE", "UNDERSPECIFIED")

@@ -11,7 +11,7 @@ from agent.evaluation.bench.systems import NO_MODEL, System, format_command
 from agent.evaluation.bench.tables import Table
 from agent.runs.answer_topics import Outputs, RunRequest, TurnProgress, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.trace import TraceLine, read_trace
+from agent.runs.trace import read_trace
 from schemas.errors import UsageError
 from schemas.progress import StageProgress
 from schemas.records import Plan, TurnResult
@@ -44,29 +44,28 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredBed:
-    """What came of one system: its turns by id, what they cost, and the command that makes them."""
+    """What came of one system: its run and trace, which are read when they are measured, and the command for them."""
 
     command: str
     run: Path
     trace: Path
-    lines: Mapping[str, TraceLine]
     embedder: str | None
 
-    @property
-    def turns(self) -> dict[str, TurnResult]:
-        """The results alone."""
-        return {turn_id: line.answered for turn_id, line in self.lines.items()}
+    def read_turns(self) -> dict[str, TurnResult]:
+        """The results by turn id."""
+        return {line.answered.turn_id: line.answered for line in read_trace(self.trace).lines()}
 
-    def rankings(self) -> dict[str, dict[str, float]]:
+    def read_rankings(self) -> dict[str, dict[str, float]]:
         """Passage ids with their scores, by turn id."""
-        return {turn_id: {hit.id: hit.score for hit in turn.hits} for turn_id, turn in self.turns.items()}
+        return {turn_id: {hit.id: hit.score for hit in turn.hits} for turn_id, turn in self.read_turns().items()}
 
-    def tokens_per_turn(self) -> tuple[int, int]:
-        """Tokens read and written, also where a reply came from the cache."""
-        calls = [call for line in self.lines.values() for call in line.calls]
+    def count_tokens(self) -> tuple[int, int]:
+        """Tokens that a model reads and writes for a turn on average, also where a reply came from the cache."""
+        turns = [line.calls for line in read_trace(self.trace).lines()]
+        calls = [call for each in turns for call in each]
         read = sum(call.tokens_read + call.cached_tokens_read for call in calls)
         written = sum(call.tokens_written + call.cached_tokens_written for call in calls)
-        return round(read / len(self.lines)), round(written / len(self.lines))
+        return round(read / len(turns)), round(written / len(turns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +93,7 @@ def answer_bed(bed: Bed, system: System, request: BenchRequest, show: TurnProgre
     asked = make_request(bed, system, request, way)
     log.info("%s%s", system.name, f" ({way})" if way else "")
     report = answer_file(asked, outputs, show)
-    trace = read_trace(report.trace)
-    lines = {line.answered.turn_id: line for line in trace.lines()}
-    command = format_command(asked, report.run)
-    return AnsweredBed(command, report.run, report.trace, lines, system.embedder)
+    return AnsweredBed(format_command(asked, report.run), report.run, report.trace, system.embedder)
 
 
 def make_request(bed: Bed, system: System, request: BenchRequest, way: Way) -> RunRequest:

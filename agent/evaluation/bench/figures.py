@@ -35,8 +35,8 @@ def make_table(
 
 def measure_rankings(bed: Bed, run: AnsweredBed) -> Figures:
     """Over the turns with gold passages in the index; and the tokens that a model reads and writes for a turn."""
-    scores = measure_search("", run.rankings(), bed.judged)
-    read, written = run.tokens_per_turn()
+    scores = measure_search("", run.read_rankings(), bed.judged)
+    read, written = run.count_tokens()
     return {**{measure: scores.mean(measure) for measure in RANKING}, "tokens read": read, "tokens written": written}
 
 
@@ -44,7 +44,7 @@ def measure_statements(bed: Bed, labels: Mapping[str, Qrels], run: AnsweredBed) 
     """Macro F1 and nDCG@3 by each labels, and F1 over all turns by the topics' own choice."""
     chosen = {
         turn_id: {chosen.statement.id: 1.0 / rank for rank, chosen in enumerate(turn.selected_statements, start=1)}
-        for turn_id, turn in run.turns.items()
+        for turn_id, turn in run.read_turns().items()
     }
     figures: Figures = {}
     for name, judged in labels.items():
@@ -56,17 +56,17 @@ def measure_statements(bed: Bed, labels: Mapping[str, Qrels], run: AnsweredBed) 
 
 def measure_answers(bed: Bed, run: AnsweredBed, turn_ids: Sequence[str]) -> Figures:
     """ROUGE F with the canonical replies, what the cited passages support, what says that there is no answer, words."""
-    texts = PassageTexts({}, bed.index)
-    answered = {turn.turn_id: turn for turn in to_run_turns((run.turns[id] for id in turn_ids), RunInfo("bench"))}
+    texts, turns = PassageTexts({}, bed.index), run.read_turns()
+    answered = {turn.turn_id: turn for turn in to_run_turns((turns[id] for id in turn_ids), RunInfo("bench"))}
     found = [measure_turn(answered[id], bed.topics.labels[id].reply, texts) for id in turn_ids]
     figures: Figures = {
         name: mean(values)
         for name in ("ROUGE-1", "ROUGE-2", "ROUGE-L", "supported")
         if (values := [turn[name] for turn in found if name in turn])
     }
-    texts_said = [run.turns[id].response.text for id in turn_ids]
-    says_none = mean(starts_with_not_found(text) for text in texts_said)
-    return {**figures, "says none": float(says_none), "words": round(mean(len(text.split()) for text in texts_said))}
+    said = [turns[id].response.text for id in turn_ids]
+    says_none = mean(starts_with_not_found(text) for text in said)
+    return {**figures, "says none": float(says_none), "words": round(mean(len(text.split()) for text in said))}
 
 
 def keep_turns(labels: Qrels, bed: Bed) -> Qrels:

@@ -41,7 +41,7 @@ def tabulate_given(bed: Bed, answered: Mapping[System, AnsweredTasks]) -> Table:
         f"Answers: {len(bed.gold)} conversations that have one, from the gold passages, against the reference answer."
     )
     given = {system: tasks.given for system, tasks in answered.items()}
-    return make_table("answers", about, given, lambda run: measure_answers(bed, run, tuple(bed.gold)))
+    return make_table("given", about, given, lambda run: measure_answers(bed, run, tuple(bed.gold)))
 
 
 def tabulate_kinds(bed: Bed, kinds: Kinds, answered: Mapping[System, AnsweredTasks]) -> Table:
@@ -62,11 +62,11 @@ def tabulate_kinds(bed: Bed, kinds: Kinds, answered: Mapping[System, AnsweredTas
 def measure_kind(bed: Bed, turn_ids: list[str], tasks: AnsweredTasks) -> tuple[float | int | None, ...]:
     """The figures of `KIND_COLUMNS`; search and answers only where there are gold passages."""
     gold = {turn_id: bed.judged[turn_id] for turn_id in turn_ids if turn_id in bed.gold}
-    turns, clarified = tasks.found.turns, tasks.clarified.turns
+    turns, clarified = tasks.found.read_turns(), tasks.clarified.read_turns()
     rouge = [_measure_rouge(bed, turns[turn_id]) for turn_id in gold]
     return (
         len(turn_ids),
-        measure_search("", tasks.found.rankings(), gold).mean("nDCG@5") if gold else None,
+        measure_search("", tasks.found.read_rankings(), gold).mean("nDCG@5") if gold else None,
         mean(rouge) if rouge else None,
         float(mean(is_told(turns[turn_id]) for turn_id in turn_ids)),
         float(mean(is_clarification(clarified[turn_id].response.text) for turn_id in turn_ids)),
@@ -85,8 +85,9 @@ def tabulate_told(kinds: Kinds, answered: Mapping[System, AnsweredTasks]) -> Tab
 
 def measure_told(kinds: Kinds, run: AnsweredBed) -> Figures:
     """The figures of one system; without an embedding model there is no score to choose a threshold of."""
-    answerable = [turn for turn_id, turn in run.turns.items() if kinds[turn_id] in WITH_ANSWER]
-    others = [turn for turn_id, turn in run.turns.items() if kinds[turn_id] == "UNANSWERABLE"]
+    turns = run.read_turns()
+    answerable = [turn for turn_id, turn in turns.items() if kinds[turn_id] in WITH_ANSWER]
+    others = [turn for turn_id, turn in turns.items() if kinds[turn_id] == "UNANSWERABLE"]
     if not answerable or not others:
         return {}
     figures: Figures = {
@@ -98,8 +99,8 @@ def measure_told(kinds: Kinds, run: AnsweredBed) -> Figures:
         return figures
     embed = cache_vectors(embedder).embed
     right, wrong = (
-        [score_answerability(turn.passages, turn.query, embed, Plan().tuning) for turn in turns]
-        for turns in (answerable, others)
+        [score_answerability(turn.passages, turn.query, embed, Plan().tuning) for turn in each]
+        for each in (answerable, others)
     )
     told, wrongly = share_told(right, wrong)
     return figures | {"told at 6 %": told, "wrongly at 6 %": wrongly, "AUC": area_under_curve(right, wrong)}
