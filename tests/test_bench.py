@@ -157,7 +157,7 @@ def test_all_that_is_measured_of_ikat_is_there(ikat: Path) -> None:
 
 
 def test_a_benchmark_goes_on_where_it_was_killed(data: Path, ikat: Path) -> None:
-    [trace] = ikat.glob("no-model-words-only.trace.jsonl")
+    [trace] = ikat.glob("no-model-words-only.run.trace.jsonl")
     results, whole = (ikat / "results.json").read_bytes(), trace.read_bytes()
     kept, lost = whole.splitlines(keepends=True)[:3], whole.splitlines(keepends=True)[3]
     trace.write_bytes(b"".join(kept) + lost[:40])

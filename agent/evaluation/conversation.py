@@ -25,9 +25,9 @@ from schemas.records import Topics
 PHRASE = 4  # words of a phrase that may come again
 OFTEN = 3  # turns at which a statement is chosen often
 SEARCH = "nDCG@5"
-LATER = f"{SEARCH}, later half minus earlier half"
+LATER = f"{SEARCH}, 2nd less 1st half"
 REPEATS = ("repeated sentences", "repeated phrases", "repeated sources")
-CONCENTRATION, CHOSEN_OFTEN = "statement concentration", f"statements in {OFTEN} turns or more"
+CONCENTRATION, CHOSEN_OFTEN = "statement concentration", f"statements in {OFTEN}+ turns"
 CANONICAL = "topics' own"
 
 

@@ -45,7 +45,7 @@ def _format_measured(measured: "Measured | None") -> str:
     if measured is None:
         return "-"
     interval = measured.interval
-    return f"{interval.mean:.3f}  {interval.low:.3f} to {interval.high:.3f}"
+    return f"{interval.mean:.3f} ({interval.low:.3f}, {interval.high:.3f})"
 
 
 def _print_values(run: "ConversationMeasures") -> None:

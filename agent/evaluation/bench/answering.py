@@ -89,7 +89,7 @@ def choose_systems(systems: Sequence[System], request: BenchRequest) -> list[Sys
 def answer_bed(bed: Bed, system: System, request: BenchRequest, show: TurnProgress, way: Way = "") -> AnsweredBed:
     """Answer all turns, or those that the trace does not have yet."""
     name = "-".join(filter(None, (system.slug, way)))
-    outputs = Outputs(bed.folder / f"{name}.run.json", bed.folder / f"{name}.trace.jsonl", request.resume)
+    outputs = Outputs(bed.folder / f"{name}.run.json", bed.folder / f"{name}.run.trace.jsonl", request.resume)
     asked = make_request(bed, system, request, way)
     log.info("%s%s", system.name, f" ({way})" if way else "")
     report = answer_file(asked, outputs, show)
