@@ -11,6 +11,7 @@ from agent.runs.evidence import PassageTexts
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
 
+QUICK_ROUGE = "rouge1", "rouge2"  # ROUGE-L would take half of the time of a report
 MeasureRun = Callable[[OpenedRun], Scores | None]  # None where a run has none, or was given them
 
 
@@ -76,12 +77,14 @@ def _measure_answers(material: Material) -> Subject:
         if not any(map(answer_of, run.turns.values())):
             return None
         measured = {
-            id: answers.measure_turn(turn := run.turns.get(id), reply, texts if _has_cited(turn, texts) else None)
+            id: answers.measure_turn(
+                turn := run.turns.get(id), reply, texts if _has_cited(turn, texts) else None, rouge=QUICK_ROUGE
+            )
             for id, reply in replies.items()
         }
         return Scores(run.name, measured, sum(id not in run.turns for id in replies))
 
-    measures = tuple(name for name in answers.MEASURES if name != "judged")
+    measures = tuple(name for name in answers.MEASURES if name not in ("judged", "ROUGE-L"))
     if not replies:
         return Subject("Answers", measures, (), (), "the topics have no canonical replies")
     return _subject("Answers", measures, ("ROUGE-1", "supported"), material, measure)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agent.evaluation.report.turn_view import TurnView
 from schemas.records import Passage
 
-MOST_CHARACTERS = 2_000_000  # of all texts, so that a report of 218 turns stays below 5 MB
+MOST_CHARACTERS = 1_600_000  # of all texts, so that a report of 218 turns stays below 5 MB
 LEAST_CHARACTERS = 200  # of each
 
 
@@ -14,21 +14,17 @@ LEAST_CHARACTERS = 200  # of each
 class PassageShelf:
     """The texts that the page's script shows, and where each passage stands among them."""
 
-    entries: tuple[tuple[str, str, str], ...]  # id, title, text
+    entries: tuple[tuple[str, str, str], ...]  # id, title, text; both empty for one whose text nobody gave
     places: Mapping[str, int]
     longest: int  # characters that texts were cut to; 0 where all are whole
-
-    def place(self, id: str) -> int:
-        """Where a passage stands; -1 for one whose text nobody gave."""
-        return self.places.get(id, -1)
 
 
 def fill_shelf(views: Iterable[TurnView], texts: Mapping[str, Passage]) -> PassageShelf:
     """The passages that some turn shows, in the order in which they are met."""
-    shown = dict.fromkeys(id for view in views for id in _shown_ids(view) if id in texts)
-    bodies = {id: " ".join(texts[id].text.split()) for id in shown}
+    shown = {id: texts.get(id, Passage(id, "")) for view in views for id in _shown_ids(view)}
+    bodies = {id: " ".join(passage.text.split()) for id, passage in shown.items()}
     longest = choose_length([len(body) for body in bodies.values()])
-    entries = tuple((id, texts[id].title, _cut(body, longest)) for id, body in bodies.items())
+    entries = tuple((id, shown[id].title, _cut(body, longest)) for id, body in bodies.items())
     return PassageShelf(entries, {id: place for place, id in enumerate(bodies)}, longest)
 
 

@@ -147,10 +147,9 @@ for (const chart of all(".bars")) {
 // Passages
 const SNIPPET = 160;
 function fill(turn) {
-  for (const button of all("td > button[data-passage], th > button[data-passage]", turn)) {
-    const [, title, text] = data.passages[button.dataset.passage] ?? ["", "", ""];
-    if (!text) button.disabled = true;
-    else if (!find(".snippet", button)) {
+  for (const button of all("td > button[data-p], th > button[data-p]", turn)) {
+    const [, title, text] = data.passages[button.dataset.p];
+    if (text && !find(".snippet", button)) {
       const snippet = document.createElement("span");
       snippet.className = "snippet";
       snippet.textContent = (title ? `${title}: ${text}` : text).slice(0, SNIPPET);
@@ -172,8 +171,8 @@ function markSentences(text, sentences) {
   return parts;
 }
 function show(button) {
-  const number = button.dataset.passage;
-  const [id, title, text] = data.passages[number] ?? [button.title || button.textContent, "", ""];
+  const number = button.dataset.p;
+  const [id, title, text] = data.passages[number];
   const citing = all(".sentence[data-cites]", button.closest(".turn")).filter((each) => each.dataset.cites.split(" ").includes(number));
   const sentences = [...new Set(citing.map((each) => each.textContent.split(/\s+/).join(" ").trim()))];
   find("#passage-title").textContent = title || id;
@@ -182,15 +181,15 @@ function show(button) {
   find("#passage").showModal();
 }
 addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-passage]");
+  const button = event.target.closest("button[data-p]");
   if (button) show(button);
   else if (event.target === find("#passage")) find("#passage").close();
 });
 for (const kind of ["pointerover", "focusin"]) list.addEventListener(kind, (event) => {
-  const number = event.target.closest?.("[data-passage]")?.dataset.passage;
+  const number = event.target.closest?.("[data-p]")?.dataset.p;
   all(".same").forEach((cell) => cell.classList.remove("same"));
-  if (number === undefined || number === "-1") return;
-  const same = all(`td > [data-passage="${number}"], th > [data-passage="${number}"]`, event.target.closest(".turn"));
+  if (number === undefined) return;
+  const same = all(`td > [data-p="${number}"], th > [data-p="${number}"]`, event.target.closest(".turn"));
   if (same.length > 1) same.forEach((button) => button.parentElement.classList.add("same"));
 });
 follow();
