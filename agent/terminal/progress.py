@@ -9,6 +9,7 @@ from agent.terminal.output import open_stderr
 from agent.terminal.settings import log
 
 if TYPE_CHECKING:
+    from agent.evaluation.bench.answering import Progress
     from agent.runs.run import OnTurn
     from indexes.corpora.corpus import Corpus
     from schemas.records import TurnResult
@@ -67,3 +68,10 @@ def stage_progress(stage: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(stage, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+def bench_progress() -> "Progress":
+    """The bars of a benchmark: over turns, and over the stages before them."""
+    from agent.evaluation.bench.answering import Progress
+
+    return Progress(turn_progress, stage_progress)
