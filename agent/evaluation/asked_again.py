@@ -12,7 +12,8 @@ from pathlib import Path
 from agent.evaluation.answers import rouge_f1
 from agent.evaluation.conversation import ConversationMeasures, Measured
 from agent.evaluation.significance import bootstrap_interval
-from agent.runs.answer_topics import RunRequest, TurnProgress, open_workers
+from agent.runs.answer_topics import RunRequest, TurnProgress, plan_workforce
+from agent.runs.backends.registry import LOCAL, open_backend
 from agent.runs.evidence import EvidenceFiles, open_evidence
 from agent.runs.run import PreparedRun, answer_remaining, prepare_run
 from agent.runs.trace import RunSettings, Trace, new_trace, read_trace, resume_trace
@@ -62,12 +63,13 @@ def ask_again(asked: AskAgain, progress: TurnProgress) -> dict[str, dict[str, fl
     origin = EvidenceFiles(asked.index, embedder=asked.embedder)
     plan = before.settings.plan
     evidence = open_evidence(origin, probes, plan)
-    workers = open_workers(RunRequest(asked.topics, origin, asked.model, plan), probes, plan, evidence)
-    job = prepare_run(probes, evidence, workers[0], "automatic", plan)
-    _check_same(before.settings, job.settings)
-    found = _open_trace(asked, job)
-    with progress(len(probes.topics), len(found.replies)) as on_turn:
-        after = answer_remaining(job, workers, found, on_turn)
+    request = RunRequest(asked.topics, origin, asked.model, plan)
+    with open_backend(LOCAL, plan_workforce(request, probes, plan, evidence)) as backend:
+        job = prepare_run(probes, evidence.ranking, backend.description, "automatic", plan)
+        _check_same(before.settings, job.settings)
+        found = _open_trace(asked, job)
+        with progress(len(probes.topics), len(found.replies)) as on_turn:
+            after = answer_remaining(job, backend, found, on_turn)
     return compare_answers(dict(_pair_answers(topics, before, after)))
 
 

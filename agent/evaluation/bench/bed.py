@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from agent.exchange.trec import format_trec_lines
 from agent.models.embedding.index_vectors import embed_index
 from agent.models.embedding.registry import open_embedder
-from agent.runs.given_ranking import format_trec_lines
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index

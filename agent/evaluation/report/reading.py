@@ -12,7 +12,8 @@ from agent.evaluation.report.request import LabelFiles, Material, OpenedRun, Rep
 from agent.evaluation.report.traces import ReadTrace, find_trace, is_trace, read_traced_run, topics_of_traces
 from agent.evaluation.scores import Qrels, read_qrels, read_run_file
 from agent.exchange.nugget_files import read_assignments
-from agent.runs.given_ranking import read_ranking, sort_by_score
+from agent.exchange.trec import sort_by_score
+from agent.runs.given_ranking import read_ranking
 from agent.tracks.duplicates import find_duplicates
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.tracks.shapes import list_problems

@@ -117,7 +117,11 @@ def _import_ray() -> Any:
 @contextmanager
 def _start_own(ray: Any, workers: int) -> Iterator[Cluster]:
     threads = max(1, threads_to_use() // workers)
-    settings = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES, "include_dashboard": False}
+    settings: dict[str, Any] = {
+        "num_cpus": workers * threads,
+        "object_store_memory": OBJECT_STORE_BYTES,
+        "include_dashboard": False,
+    }
     with scratch_directory(find_socket_home() / "ray") as place:
         place.chmod(0o700)
         settings |= {"address": "local", "_temp_dir": str(place)}
