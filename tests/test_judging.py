@@ -282,6 +282,7 @@ def test_verdicts_are_compared_with_peoples(place: Path) -> None:
         (("--judge", "other.jsonl"), 5, "is about another answer than the one of ours.jsonl"),
         (("--judge", "changed.jsonl"), 5, "judges by other nuggets"),
         (("--human", "missing.jsonl", "--judge", "scripted:judge.json"), 4, "no such file"),
+        (("--human", "nuggets.jsonl", "--judge", "scripted:judge.json"), 5, "has no verdicts on these runs"),
         (("ours.jsonl", "--judge", "scripted:judge.json"), 2, "two runs are called ours.jsonl"),
     ],
 )
@@ -291,6 +292,7 @@ def test_what_cannot_be_judged_is_said(arguments: tuple[str, ...], code: int, wh
     write(place / "other.jsonl", json.dumps(line | {"answer_text": "Nine days."}))
     result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", *arguments, code=code)
     assert what in result.stderr
+    assert not list(place.glob("ours.nuggets*"))  # before anybody is asked
 
 
 # A server
@@ -333,7 +335,7 @@ def test_a_server_is_asked_for_as_many_verdicts_as_there_are_nuggets(server: str
 def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> None:
     StandIn.replies = [verdict(LABELS[0]), *[verdict(["perhaps"])] * 3]
     result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
-    assert "3 verdicts could not be had; they count as not in the answer" in result.stderr
+    assert "without 3 verdicts, which count as not in the answer" in result.stderr
     kept = read_assignments(place / "ours.nuggets.jsonl")
     assert [nugget.assignment for nugget in kept[1].nuggets] == [None] * 3
 

@@ -47,6 +47,7 @@ def judge_runs(request: JudgingRequest, criteria: Criteria[J], progress: StagePr
     Raises before any work for what can be known to be wrong by then.
     """
     answers = _pair_answers(request, criteria)
+    human = _take_verdicts(answers, request.human, criteria) if request.human else None
     output = None
     if request.judge is None:
         judged = _take_own_verdicts(answers, request.criteria, criteria)
@@ -57,8 +58,7 @@ def judge_runs(request: JudgingRequest, criteria: Criteria[J], progress: StagePr
         check_writable(output, request.overwrite)
         judge = _open_judge(request.judge, criteria)
         judged = judge_answers(answers, judge, criteria.form, output, progress, anew=request.overwrite)
-        _report_missing(request.judge, judged, criteria)
-    human = _take_verdicts(answers, request.human, criteria) if request.human else None
+    _report_missing(request.judge or str(request.criteria), judged, criteria)
     agreement = _compare(judged, human, criteria) if human else None
     return JudgedRuns(_score(judged, criteria, request.runs), agreement, output)
 
@@ -108,7 +108,7 @@ def _open_judge(name: str, criteria: Criteria[J]) -> Judge[J]:
 def _report_missing(name: str, judged: Sequence[J], criteria: Criteria[J]) -> None:
     missing = sum(verdict is None for answer in judged for verdict in criteria.verdicts(answer).values())
     if missing:
-        log.warning("%s: %s could not be had; they count as not in the answer", name, format_count(missing, "verdict"))
+        log.warning("%s: without %s, which count as not in the answer", name, format_count(missing, "verdict"))
 
 
 def _take_own_verdicts(answers: Sequence[J], path: Path, criteria: Criteria[J]) -> list[J]:
@@ -126,13 +126,12 @@ def _take_verdicts(answers: Sequence[J], path: Path, criteria: Criteria[J]) -> l
     with report_oddities(path) as oddities:
         given = criteria.form.decode(data, oddities)
         runs = {verdict.run for verdict in given}
-        lone = len(runs) == len({answer.run for answer in answers}) == 1
-        found = {("" if lone else verdict.run, verdict.turn_id): verdict for verdict in given}
-        taken = [_take(found.get(("" if lone else answer.run, answer.turn_id)), answer, criteria) for answer in answers]
+        lone = len(runs) == len({answer.run for answer in answers}) == 1  # then its name there does not matter
+        found = {(not lone and verdict.run, verdict.turn_id): verdict for verdict in given}
+        taken = [_take(found.get((not lone and answer.run, answer.turn_id)), answer, criteria) for answer in answers]
         if not any(verdict is not None for answer in taken for verdict in criteria.verdicts(answer).values()):
-            remedy = (
-                f"--judge MODEL makes them; of these runs: {', '.join(list_with_limit(sorted(runs), 5)) or 'none'}."
-            )
+            others = ", ".join(list_with_limit(sorted(filter(None, runs)), 5)) or "none that it names"
+            remedy = f"It is about these runs: {others}. --judge MODEL makes verdicts."
             raise InvalidInputError("has no verdicts on these runs", remedy=remedy)
     return taken
 

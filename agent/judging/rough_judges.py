@@ -31,8 +31,8 @@ class CutOffs:
 
 ASSIGNMENTS: tuple[Assignment, ...] = ("support", "partial_support", "not_support")
 GRADES = (5, 4, 3, 2, 1, 0)
-SIMILAR_NUGGETS = CutOffs(ASSIGNMENTS, (0.7, 0.6))
-SIMILAR_QUESTIONS = CutOffs(GRADES, (0.7, 0.6, 0.5, 0.4, 0.3))
+SIMILAR_NUGGETS = CutOffs(ASSIGNMENTS, (0.75, 0.65))
+SIMILAR_QUESTIONS = CutOffs(GRADES, (0.75, 0.65, 0.55, 0.45, 0.35))
 
 
 def similarity(embed: Embed) -> Strength:
