@@ -16,6 +16,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psutil
 import pytest
@@ -306,7 +307,8 @@ def actors() -> list[psutil.Process]:
 @needs_ray
 @pytest.mark.soak
 def test_a_run_survives_twenty_kills_of_workers(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
-    topics, random, killed = write_many_topics(tmp_path / "topics.json", 30), Random(20), []  # noqa: S311
+    topics, random = write_many_topics(tmp_path / "topics.json", 30), Random(20)  # noqa: S311
+    killed: list[str] = []  # after which turns
 
     def kill_some(turn: TurnResult, _seconds: float, _in_flight: int) -> None:
         if len(killed) < 20 and random.random() < 0.1 and (there := actors()):
@@ -326,7 +328,7 @@ def test_a_run_survives_five_kills_of_its_driver(tmp_path: Path, example_index: 
     topics, trace = write_many_topics(tmp_path / "topics.json", 20), tmp_path / "ray.trace.jsonl"
     files = ("-i", example_index.directory, "-m", "none", "--embedder", "none", "-k", "20", "--no-cache")
     call = ("answer", topics, *files, "--on", "ray", "--jobs", "2", "-o", tmp_path / "ray.json", "--resume")
-    place = {"TMPDIR": tempfile.mkdtemp(prefix="r")}
+    place: dict[str, Any] = {"TMPDIR": tempfile.mkdtemp(prefix="r")}
     kept = b""
     for _ in range(5):
         with start(*call, **place) as process:
