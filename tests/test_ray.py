@@ -231,6 +231,7 @@ def test_workers_that_cannot_be_used_end_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ray_backend, "RayWorker", worker)
+    monkeypatch.setattr(ray_backend, "MAX_LOSSES", 1)
     wanted = replace(workforce(topics, example_index), count=1)
     with pytest.raises(error, match=message), open_ray("ray", wanted):
         pass
