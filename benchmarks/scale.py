@@ -1,6 +1,7 @@
 """What larger collections and more machines would take: measured here, simulated for more, calculated for the rest.
 
     python benchmarks/scale.py runs TOPICS INDEX [--model none] [--turns 16000] [--json FILE]
+    python benchmarks/scale.py again RUNS.json [--turns 16000] [--concurrency 16] [--batch-growth 0.05]
     python benchmarks/scale.py plan ROWS.json ... [--passages 116m] [--shards 1,8,32] [--vectors-a-second 20]
 
 `runs` answers the topics with one job and with two, in this process, and notes when the last turn is done. From the
@@ -8,6 +9,7 @@ seconds of their turns the same runs are simulated (`benchmarks/turn_simulation.
 rest is worth. Then longer runs are simulated, of conversations drawn whole from these, over 1 to 64 workers whose
 machines fail. There a turn takes the processor's seconds that it took here with one job (with CONVAGENT_THREADS=1: what
 it takes on a core of its own, whatever runs beside this), and its requests to a server the time that they took.
+`again` simulates other deployments from what `runs --json` wrote.
 
 `plan` takes the rows that `benchmarks/index.py --json` wrote for several sizes, fits power laws to them, and says what
 these would mean for a large collection in shards, one machine each.
@@ -26,6 +28,7 @@ from itertools import pairwise
 from os import getloadavg
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from agent.models.registry import is_server_address
@@ -114,25 +117,24 @@ def print_comparison(runs: Sequence[MeasuredRun], server_takes: int | None) -> N
         print(f"| {run.jobs} | {run.seconds_a_turn:.3f} | {run.makespan:.1f} | {cells[0]} | {cells[1]} |")
 
 
-def print_simulations(measured: Sequence[Conversation], options: argparse.Namespace) -> list[dict[str, float]]:
-    """Longer runs over more workers. Returns the rows."""
+def print_simulations(measured: Sequence[Conversation], options: argparse.Namespace) -> None:
+    """Longer runs over more workers."""
     print(f"\n{options.turns:,} turns drawn from these, means of {REPEATS} simulations (5 to 95 % of the makespan);")
     print(f"a machine fails every {options.failure_hours:g} h and is back after {options.restart_seconds:g} s")
     print("\n| workers | turns an hour | makespan, h | speed-up | a turn, s: median, 95 %, 99 % | failures | lost, s |")
     print("|---|---|---|---|---|---|---|")
-    rows: list[dict[str, float]] = []
+    alone = 0.0
     for workers in WORKERS:
         outcomes = list(_repeat(measured, workers, options))
         row = summarise(workers, outcomes)
-        rows.append(row)
+        alone = alone or row["makespan"]
         print(
             f"| {workers} | {row['turns_an_hour']:,.0f} | {row['makespan'] / HOUR:.2f} "
             f"({row['makespan_5'] / HOUR:.2f} to {row['makespan_95'] / HOUR:.2f}) "
-            f"| {rows[0]['makespan'] / row['makespan']:.1f} | {row['turn_50']:.2f}, {row['turn_95']:.2f}, "
+            f"| {alone / row['makespan']:.1f} | {row['turn_50']:.2f}, {row['turn_95']:.2f}, "
             f"{row['turn_99']:.2f} | {row['failures']:.1f} | {row['lost']:.1f} |",
             flush=True,
         )
-    return rows
 
 
 def _repeat(measured: Sequence[Conversation], workers: int, options: argparse.Namespace) -> Iterator[Outcome]:
@@ -172,10 +174,15 @@ def run_and_simulate(options: argparse.Namespace) -> None:
     print(f"--model {options.model}: {turns} turns, each with one job {alone:.3f} s of the processor and of a server;")
     print(f"the machine's load is {getloadavg()[0]:.0f}\n")
     print_comparison(runs, options.server_takes if is_server_address(options.model) else None)
-    rows = print_simulations(runs[0].undisturbed, options)
+    print_simulations(runs[0].undisturbed, options)
     if options.json:
-        written = {"model": options.model, "measured": [asdict(run) for run in runs], "simulated": rows}
-        options.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n", encoding="utf-8")
+
+
+def simulate_again(options: argparse.Namespace) -> None:
+    """The command `again`."""
+    first, *_ = msgspec.json.decode(options.runs.read_bytes(), type=list[MeasuredRun])
+    print_simulations(first.undisturbed, options)
 
 
 def read_laws(files: Sequence[Path]) -> dict[str, PowerLaw]:
@@ -246,13 +253,17 @@ def build_parser() -> argparse.ArgumentParser:
     runs.add_argument("index", type=Path)
     runs.add_argument("--model", default="none")
     runs.add_argument("--answer", choices=("auto", "extract", "write"), default="auto")
-    runs.add_argument("--turns", type=int, default=16_000, help="of a simulated run")
     runs.add_argument("--server-takes", type=int, help="requests that the measured server computes at a time")
-    runs.add_argument("--concurrency", type=int, help="requests at a time in the simulated runs")
-    runs.add_argument("--batch-growth", type=float, default=0.0, help="of a request's seconds by each other with it")
-    runs.add_argument("--failure-hours", type=float, default=24.0, help="between two failures of a machine")
-    runs.add_argument("--restart-seconds", type=float, default=60.0)
-    runs.add_argument("--json", type=Path, metavar="FILE")
+    runs.add_argument("--json", type=Path, metavar="FILE", help="what was measured")
+    again = commands.add_parser("again")
+    again.set_defaults(run=simulate_again)
+    again.add_argument("runs", type=Path)
+    for command in (runs, again):
+        command.add_argument("--turns", type=int, default=16_000, help="of a simulated run")
+        command.add_argument("--concurrency", type=int, help="requests at a time")
+        command.add_argument("--batch-growth", type=float, default=0.0, help="of a request's seconds by each beside it")
+        command.add_argument("--failure-hours", type=float, default=24.0, help="between two failures of a machine")
+        command.add_argument("--restart-seconds", type=float, default=60.0)
     planned = commands.add_parser("plan")
     planned.set_defaults(run=plan)
     planned.add_argument("rows", type=Path, nargs="+")

@@ -262,7 +262,7 @@ def failure(retry_after: float | None = None) -> TransientError:
     [
         ([None, None, None], [0.5, 1.0]),
         ([5.0, 0.0, None, None, None], [5.0, 1.0, 2.0, 4.0]),
-        ([7.0, 7.0, 7.0, 7.0, 7.0], [7.0, 7.0, 7.0, 8.0]),
+        ([7.0, 7.0, 7.0, 7.0, 7.0], [7.0, 7.0, 7.0, 7.0]),
         ([31.0], []),
     ],
     ids=["fails three times", "fails three times beside pauses", "busy for long", "busy for too long"],
