@@ -108,7 +108,7 @@ def test_wins_and_losses_lead_to_their_turns(report: Report) -> None:
     script = "return getComputedStyle(arguments[0]).display"
     bars = report.all(".m-0 .bars a")
     assert len(bars) == 15
-    first = bars[0].get_attribute("href").partition("#turn-")[2]
+    first = bars[0].get_dom_attribute("href").partition("#turn-")[2]
     report.driver.execute_script("arguments[0].focus()", bars[0])
     report.type(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ENTER)
     report.until(lambda: report.opened() == [first])
