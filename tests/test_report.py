@@ -144,7 +144,7 @@ def test_everything_wrong_is_said_at_once(request_of: ReportRequest, runs: tuple
 
 
 def test_the_command_line(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    given = ["report", *runs, "-t", TOPICS, "-o", "two.html"]
+    given: list[str | Path] = ["report", *runs, "-t", TOPICS, "-o", "two.html"]
     refused = within.convagent(*given, "--name", "one", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--name is given 1 time for 2 runs" in refused.stderr
