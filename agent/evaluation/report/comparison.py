@@ -75,6 +75,11 @@ class Comparison:
         known = [place for place, cell in enumerate(self.cells) if cell]
         return sorted(known, key=lambda place: -_mean(self.cells[place]))
 
+    @property
+    def sure_best(self) -> int | None:
+        """The run with the highest mean, where it is surely above another one."""
+        return self.order[0] if self.order and self.above(self.order[0]) else None
+
     def above(self, place: int) -> list[int]:
         """The runs that this one is surely above."""
         return [pair.one if pair.other == place else pair.other for pair in self.differences if pair.sign(place) > 0]

@@ -67,7 +67,8 @@ function clear() {
   find("#filters").reset();
   apply();
 }
-find("#filters").addEventListener("input", apply);
+find("#words").addEventListener("input", apply);
+find("#filters").addEventListener("change", apply);
 find("#filters").addEventListener("submit", (event) => event.preventDefault());
 find("#clear").addEventListener("click", clear);
 all('[name="measure"], [name="other"]').forEach((choice) => choice.addEventListener("change", () => {
