@@ -115,6 +115,10 @@ def test_the_tables_of_results_are_what_was_recorded_last(page: Path) -> None:
     assert fill_tables(text, read_recorded(ROOT / "docs" / "results.json")) == text, "run `make results`"
 
 
+def test_the_page_of_results_has_recorded_tables() -> None:
+    assert "<!-- bench " in (ROOT / "docs" / "results.md").read_text()
+
+
 def test_what_was_learned_has_cards_and_is_small() -> None:
     """Each file says where it comes from and which command makes it again."""
     weights = [path for path in LEARNED.iterdir() if path.suffix in WEIGHTS]

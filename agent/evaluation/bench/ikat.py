@@ -64,7 +64,8 @@ def _tabulate_found(bed: Bed, request: BenchRequest, found: Mapping[System, Answ
     labels = {name: keep_turns(read_statement_labels(request.data / path), bed) for name, path in LABELS.items()}
     counts = ", ".join(f"{len(judged)} turns judged by {name}" for name, judged in labels.items())
     choosing = {system: run for system, run in found.items() if system in CHOOSING}
-    about = f"Personal statements: {counts}, and all {turns} turns by the topics' own choice (macro F1, nDCG@3)."
+    own = f"all {turns} turns by the topics' own choice"
+    about = f"Personal statements: {counts}, {own} (macro F1 and nDCG@3 of what was chosen)."
     statements = make_table("statements", about, choosing, lambda run: measure_statements(bed, labels, run))
     about = f"Answers to all {turns} turns from what was found, against the canonical replies."
     answers = make_table("answers", about, found, lambda run: measure_answers(bed, run, bed.topics.turn_ids()))
