@@ -274,15 +274,25 @@ def index_build(
 def index_embed(
     index: Annotated[Path, typer.Argument(metavar="DIR")],
     embedder: EmbedderOption = None,
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Compress them, too, for searching millions in little memory.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Make them anew, though they are there.")] = False,
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
+    The same command goes on after an interruption; until all are made, the index is searched as before.
+
     [bold]convagent index embed index --embedder minilm[/]
+    [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
     """
-    from agent.models.embedding.index_vectors import embed_index
+    from agent.models.embedding.index_vectors import compress_index, embed_index
     from agent.models.embedding.registry import open_embedder
 
-    reports.show_embedding_done(embed_index(index, open_embedder(embedder), progress.stage_progress), index)
+    embedded = embed_index(index, open_embedder(embedder), progress.stage_progress, anew=overwrite)
+    reports.show_embedding_done(embedded, index)
+    if compress:
+        reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
 
 
 @index_app.command("info")
