@@ -184,6 +184,13 @@ def answer(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with a model of its own.")
     ] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT",
+            help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
+        ),
+    ] = "local",
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
     ] = False,
@@ -199,6 +206,7 @@ def answer(
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
     [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
+    [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
     """
     from agent.runs import answer_topics
     from agent.runs.evidence import EvidenceFiles
@@ -221,7 +229,7 @@ def answer(
         clarify=clarify,
     )
     request = answer_topics.RunRequest(
-        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache
+        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache, on
     )
     reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 
@@ -278,18 +286,31 @@ def index_embed(
         bool, typer.Option("--compress", help="Compress them, too, for searching millions in little memory.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Make them anew, though they are there.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray.")
+    ] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT", help="Where: in this process, or in --jobs of a Ray cluster."
+        ),
+    ] = "local",
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
     The same command goes on after an interruption; until all are made, the index is searched as before.
 
     [bold]convagent index embed index --embedder minilm[/]
+    [bold]convagent index embed /shared/index --on ray://head:6379 --jobs 32[/] embeds on a cluster.
     [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
     """
     from agent.models.embedding.index_vectors import compress_index, embed_index
     from agent.models.embedding.registry import open_embedder
+    from agent.runs.backends.ray_embedding import open_block_embedders
 
-    embedded = embed_index(index, open_embedder(embedder), progress.stage_progress, anew=overwrite)
+    model = open_embedder(embedder)
+    with open_block_embedders(on, jobs, index, embedder, model) as embed_blocks:
+        embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, embed_blocks=embed_blocks)
     reports.show_embedding_done(embedded, index)
     if compress:
         reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)

@@ -8,8 +8,7 @@ the k best of exact search that are among the k best then. Bytes are those of th
 are of the processor, so that other work on the machine changes them little, one question at a time on one thread, the
 files being in the system's cache. Minutes to build are of the clock, with `OMP_NUM_THREADS` threads.
 
-The faiss systems of the grid share one partition of the space into lists, and its minutes count for each. `product` is
-what `convagent index embed --compress` writes, with the candidates that a search asks for.
+The faiss systems share one partition of the space into lists, and its minutes count for each.
 """
 
 import argparse
@@ -23,20 +22,20 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.embedding.registry import open_embedder
 from benchmarks.made_up_vectors import (
-    Rows16,
     describe_likeness,
     embed_real_texts,
     fit_mixture,
     write_made_up_vectors,
 )
-from indexes.ranking.vectors import Vectors
+from indexes.ranking.compressed_vectors import count_lists
+from indexes.ranking.vectors import StoredVectors, Vectors
 
 SIZE, QUESTIONS = 384, 200
 DEPTHS = (10, 100)  # of recall
 CANDIDATES = (200, 500, 1000)  # scored again
-LISTS, TRAINING_ROWS, ITERATIONS = 1024, 40 * 1024, 8  # of the lists
+LIST_ROWS, ITERATIONS = 40, 8  # that each list is learned from
+TRAINING_ROWS = 40_960
 CODE_ROWS = 16_384  # that codes are learned from, and rotations
 BLOCK = 16_384  # rows that are read together
 SEED = 1
@@ -57,18 +56,18 @@ class System(Protocol):
         """Each setting that is to be measured, with what searches by it."""
 
 
-def open_rows(path: Path) -> Rows16:
+def open_rows(path: Path) -> StoredVectors:
     """The vectors of a file."""
     return np.memmap(path, dtype=np.float16, mode="r").reshape(-1, SIZE)
 
 
-def read_blocks(made: Rows16) -> Iterator[tuple[int, Vectors]]:
+def read_blocks(made: StoredVectors) -> Iterator[tuple[int, Vectors]]:
     """All vectors, some at a time, each time with the number of the first."""
     for first in range(0, len(made), BLOCK):
         yield first, made[first : first + BLOCK].astype(np.float32)
 
 
-def draw_rows(made: Rows16, count: int) -> Vectors:
+def draw_rows(made: StoredVectors, count: int) -> Vectors:
     """Some vectors, drawn evenly."""
     drawn = np.random.default_rng(SEED).choice(len(made), min(count, len(made)), replace=False)
     return np.asarray(made[np.sort(drawn)].astype(np.float32))
@@ -90,8 +89,9 @@ def make_partition(path: Path) -> Partition:
 
     started = time.perf_counter()
     made = open_rows(path)
-    means = faiss.Kmeans(SIZE, LISTS, niter=ITERATIONS, seed=SEED, spherical=True)
-    means.train(draw_rows(made, TRAINING_ROWS))
+    lists = count_lists(len(made))
+    means = faiss.Kmeans(SIZE, lists, niter=ITERATIONS, seed=SEED, spherical=True)
+    means.train(draw_rows(made, LIST_ROWS * lists))
     flat = faiss.IndexFlatIP(SIZE)
     flat.add(means.centroids)
     lists = np.concatenate([flat.search(rows, 1)[1][:, 0] for _, rows in read_blocks(made)])
@@ -109,7 +109,7 @@ class Faiss:
 
         partition, made = make_partition(path), open_rows(path)
         sample = draw_rows(made, CODE_ROWS)
-        recipe = ",".join(filter(None, (self._rotation, f"IVF{LISTS}", self._codes)))
+        recipe = ",".join(filter(None, (self._rotation, f"IVF{len(partition.centroids)}", self._codes)))
         self._index = faiss.index_factory(SIZE, recipe, faiss.METRIC_INNER_PRODUCT)
         self._lists = faiss.downcast_index(faiss.extract_index_ivf(self._index))
         self._rotate = self._train_rotation(faiss, sample)
@@ -140,9 +140,9 @@ class Faiss:
         return len(faiss.serialize_index(self._index))
 
     def open_settings(self) -> Iterator[tuple[str, Find]]:
-        for probes in (16, 32, 64):
-            self._lists.nprobe = probes
-            yield f"{probes} lists", self._find
+        for share in (16, 8, 4):
+            self._lists.nprobe = self._lists.nlist // share
+            yield f"1/{share} of {self._lists.nlist} lists", self._find
 
     def _find(self, question: Vectors, count: int) -> Numbers:
         found: Numbers = self._lists.search(np.ascontiguousarray(self._rotate(question[None])), count)[1][0]
@@ -181,18 +181,18 @@ class Usearch:
 
 
 SYSTEMS: dict[str, Callable[[], System]] = {
-    "faiss RaBitQ": lambda: Faiss("RR384", "RaBitQ"),
-    "faiss PQ64": lambda: Faiss("", "PQ64"),
+    "faiss RaBitQ": lambda: Faiss("", "RaBitQ"),
     "usearch b1": lambda: Usearch("b1"),
-    "faiss OPQ64": lambda: Faiss("OPQ64_384", "PQ64"),
-    "faiss PQ48": lambda: Faiss("", "PQ48"),
-    "faiss RaBitQ2": lambda: Faiss("RR384", "RaBitQ2"),
-    "faiss PQ96": lambda: Faiss("", "PQ96"),
+    "faiss PQ64": lambda: Faiss("", "PQ64"),
+    "faiss RaBitQ2": lambda: Faiss("", "RaBitQ2"),
     "usearch i8": lambda: Usearch("i8"),
+    "faiss RaBitQ rotated": lambda: Faiss("RR384", "RaBitQ"),
+    "faiss PQ48": lambda: Faiss("", "PQ48"),
+    "faiss OPQ64": lambda: Faiss("OPQ64_384", "PQ64"),
 }
 
 
-def search_exactly(made: Rows16, questions: Vectors, depth: int) -> Numbers:
+def search_exactly(made: StoredVectors, questions: Vectors, depth: int) -> Numbers:
     """The numbers of the best passages of each question, best first."""
     scores = np.zeros((len(questions), 0), dtype=np.float32)
     numbers = np.zeros((len(questions), 0), dtype=np.int64)
@@ -204,7 +204,7 @@ def search_exactly(made: Rows16, questions: Vectors, depth: int) -> Numbers:
     return np.take_along_axis(numbers, np.argsort(-scores, axis=1, kind="stable"), 1)
 
 
-def score_again(made: Rows16, question: Vectors, candidates: Numbers, depth: int) -> Numbers:
+def score_again(made: StoredVectors, question: Vectors, candidates: Numbers, depth: int) -> Numbers:
     """The best of some candidates, by their 16-bit vectors."""
     candidates = np.sort(candidates)
     scores = made[candidates].astype(np.float32) @ question
@@ -220,7 +220,7 @@ class Measured:
     slow: float  # the 95th percentile
 
 
-def measure(made: Rows16, questions: Vectors, best: Numbers, find: Find, candidates: int) -> Measured:
+def measure(made: StoredVectors, questions: Vectors, best: Numbers, find: Find, candidates: int) -> Measured:
     """Search with every question."""
     recalls, seconds = [], []
     for question, expected in zip(questions, best, strict=True):
@@ -265,11 +265,11 @@ def main() -> None:
     parser.add_argument("--likeness", action="store_true", help="how like the real vectors the made-up ones are")
     asked = parser.parse_args()
     asked.kept.mkdir(parents=True, exist_ok=True)
-    embedder = open_embedder("minilm")
-    assert embedder
-    real = embed_real_texts(asked.data, embedder.embed, asked.kept / "real.npz")
+    real = embed_real_texts(asked.data, asked.kept / "real.npz")
     path = asked.kept / f"made-{asked.count}.f16"
-    made = write_made_up_vectors(fit_mixture(real.passages), asked.count, path)
+    if not path.exists():
+        write_made_up_vectors(fit_mixture(real.passages), asked.count, path)
+    made = open_rows(path)
     if asked.likeness:
         for name, own, others in describe_likeness(real, made):
             print(f"| {name} | {own:.3f} | {others:.3f} |")

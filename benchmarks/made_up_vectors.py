@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from agent.models.embedding.registry import open_embedder
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import build_searchable_text
-from indexes.ranking.vectors import Embed, Vectors
+from indexes.ranking.vectors import StoredVectors, Vectors
 from schemas.records import Passage
 
 PASSAGE_FILES = ("ikat/2023_train_passages.jsonl", "ikat/2023_test_passages.jsonl", "mtrag_un/passages.jsonl")
@@ -27,7 +27,6 @@ SEED, NEIGHBOURS, SHARE_OF_ALL = 20251122, 32, 0.2
 FITTED_NEIGHBOUR = 10
 BISECTIONS = 12  # of how far a made-up vector lies
 BLOCK = 62_500  # vectors that are made together, in random order
-Rows16 = npt.NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,13 @@ class RealVectors:
     questions: Vectors
 
 
-def embed_real_texts(data: Path, embed: Embed, kept: Path) -> RealVectors:
+def embed_real_texts(data: Path, kept: Path) -> RealVectors:
     """The vectors of all real passages and questions, kept in a file for the next time."""
     if not kept.exists():
-        np.savez(kept, passages=embed(list(_read_passages(data))), questions=embed(list(_read_questions(data))))
+        model = open_embedder("minilm")
+        assert model
+        passages, questions = (model.embed(list(read(data))) for read in (_read_passages, _read_questions))
+        np.savez(kept, passages=passages, questions=questions)
     with np.load(kept) as found:
         return RealVectors(found["passages"], found["questions"])
 
@@ -101,19 +103,16 @@ def fit_mixture(real: Vectors) -> Mixture:
     return mixture
 
 
-def write_made_up_vectors(mixture: Mixture, count: int, path: Path) -> Rows16:
-    """The vectors in 16 bits, mapped from a file that is kept for the next time."""
-    size = mixture.centres.shape[1]
-    if not path.exists():
-        random, half = np.random.default_rng(SEED), path.with_suffix(".part")
-        with half.open("wb") as file:
-            for first in range(0, count, BLOCK):
-                file.write(mixture.draw(random, min(BLOCK, count - first)).astype(np.float16).tobytes())
-        half.rename(path)
-    return np.memmap(path, dtype=np.float16, mode="r").reshape(-1, size)
+def write_made_up_vectors(mixture: Mixture, count: int, path: Path) -> None:
+    """So many, in 16 bits."""
+    random, half = np.random.default_rng(SEED), path.with_suffix(".part")
+    with half.open("wb") as file:
+        for first in range(0, count, BLOCK):
+            file.write(mixture.draw(random, min(BLOCK, count - first)).astype(np.float16).tobytes())
+    half.rename(path)
 
 
-def describe_likeness(real: RealVectors, made: Rows16) -> Iterator[tuple[str, float, float]]:
+def describe_likeness(real: RealVectors, made: StoredVectors) -> Iterator[tuple[str, float, float]]:
     """What is measured of the real and of as many made-up vectors: its name, and both figures."""
     drawn = np.random.default_rng(SEED).choice(len(made), len(real.passages), replace=False)
     sample = made[np.sort(drawn)].astype(np.float32)

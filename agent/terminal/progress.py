@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
-    """A bar over turns, with the seconds a turn takes and the time left. Call what it yields after each turn."""
+    """A bar over turns, with the seconds a turn takes, how many are in flight and the time left.
+
+    Call what it yields after each turn.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("turns"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
@@ -25,10 +28,10 @@ def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
         task = bar.add_task("turns", total=total, completed=done, pace="")
         seconds: list[float] = []
 
-        def on_turn(answered: "TurnResult", took: float) -> None:
+        def on_turn(answered: "TurnResult", took: float, in_flight: int) -> None:
             seconds.append(took)
             log.debug("%s  %.1f s  %s", answered.turn_id, took, answered.query.standalone)
-            bar.update(task, advance=1, pace=f"{sum(seconds) / len(seconds):.1f} s a turn")
+            bar.update(task, advance=1, pace=f"{sum(seconds) / len(seconds):.1f} s a turn, {in_flight} in flight")
 
         yield on_turn
 

@@ -1,6 +1,6 @@
 """Compressed vectors: search by meaning over all passages of an index whose vectors do not fit in memory.
 
-`vectors.faiss` holds a code of some dozens of bytes for each vector, in lists by the centre that is nearest to it. A
+`vectors.faiss` holds a bit for each number of a vector, in lists by the centre that is nearest to the vector. A
 search goes through the codes of the lists nearest to the question, and scores what seems best again with the 16-bit
 vectors, which stay in their file. `compressed.json` says which vectors they are the codes of. Sums on one thread alone
 make the same bytes everywhere. faiss (extra `faiss`) is imported here and nowhere else, when it is used.
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from indexes.ranking.vectors import (
     VECTORS_FILE,
+    StoredVectors,
     VectorInfo,
     Vectors,
     read_checked_rows,
@@ -29,11 +30,11 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.wire import decode
 
 COMPRESSED_FILE, COMPRESSED_INFO_FILE = "vectors.faiss", "compressed.json"
-CODES = "PQ64"  # what faiss calls them: 64 parts of a vector, a byte each (docs/adr/0029-compressed-vectors.md)
+CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0029-compressed-vectors.md)
 MIN_PASSAGES = 1000  # below, there is nothing to learn codes from, and nothing to gain
-LIST_SHARE = 32  # one in so many lists is searched
-MIN_LISTS_SEARCHED = 16
-LEARNED_ROWS, CODE_ROWS = 40, 16_384  # vectors that each centre is learned from, and that the codes are
+LIST_SHARE = 4  # one in so many lists is searched
+MIN_LISTS_SEARCHED = 64
+LEARNED_ROWS = 40  # vectors that each centre is learned from
 ITERATIONS = 8  # of learning
 CANDIDATES, CANDIDATES_PER_HIT = 1000, 2  # scored again: so many at least, and for each that is wanted
 SCORED_ROWS = 16_384  # where no more passages are searched, all are scored by their own vectors
@@ -66,7 +67,7 @@ def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callab
         what = f"has {info.passages} passages: vectors are compressed from {MIN_PASSAGES} on, and needed for millions"
         raise UsageError(what, where=str(directory), remedy="Leave --compress out.")
     faiss = _import_faiss(directory)
-    recipe = f"IVF{_count_lists(info.passages)},{CODES}"
+    recipe = f"IVF{count_lists(info.passages)},{CODES}"
     index = _learn(faiss, recipe, directory, info)
     for first, rows in read_checked_rows(directory, info):
         index.add(rows.astype(np.float32))
@@ -143,7 +144,7 @@ class CompressedVectors:
 
     directory: Path
     codes: Any  # faiss's index
-    vectors: npt.NDArray[np.float16]  # a row a passage, by its number, in a file
+    vectors: StoredVectors  # a row a passage, by its number, in a file
 
     def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
         """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
@@ -167,7 +168,7 @@ class CompressedVectors:
 
         searched = max(MIN_LISTS_SEARCHED, self.codes.nlist // LIST_SHARE)
         selector = None if rows is None else faiss.IDSelectorBitmap(np.packbits(rows, bitorder="little"))
-        parameters = faiss.SearchParametersIVF(nprobe=searched, sel=selector)
+        parameters = faiss.IVFRaBitQSearchParameters(nprobe=searched, sel=selector)
         question = np.ascontiguousarray(query[None], dtype=np.float32)
         found = self.codes.search(question, min(count, len(self.vectors)), params=parameters)[1][0]
         return np.sort(found[found >= 0])  # in the order of the file
@@ -177,10 +178,8 @@ def _learn(faiss: Any, recipe: str, directory: Path, info: VectorInfo) -> Any:
     """The lists and the codes, learned from a sample and as yet empty."""
     faiss.omp_set_num_threads(1)  # sums on several threads differ in their last bits
     index = faiss.index_factory(info.size, recipe, faiss.METRIC_INNER_PRODUCT)
-    index.pq.cp.niter = index.cp.niter = ITERATIONS
-    index.pq.cp.min_points_per_centroid = index.cp.min_points_per_centroid = 1  # else it warns of small collections
-    index.cp.max_points_per_centroid = LEARNED_ROWS
-    index.pq.cp.max_points_per_centroid = CODE_ROWS // index.pq.ksub
+    index.cp.niter = ITERATIONS
+    index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, LEARNED_ROWS  # it warns below the first
     index.train(_draw_rows(directory, info, LEARNED_ROWS * index.nlist))
     return index
 
@@ -191,7 +190,7 @@ def _draw_rows(directory: Path, info: VectorInfo, count: int) -> Vectors:
     return np.asarray(rows[np.sort(drawn)].astype(np.float32))
 
 
-def _count_lists(passages: int) -> int:
+def count_lists(passages: int) -> int:
     """A power of two near the root of the number of passages."""
     return int(2 ** round(math.log2(passages) / 2))
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
-import numpy as np
 
 from indexes.ranking.compressed_vectors import remove_compressed_vectors
 from indexes.ranking.vectors import (
+    VALUE_BYTES,
     VECTOR_INFO_FILE,
     VECTORS_FILE,
+    StoredVectors,
     VectorInfo,
-    Vectors,
     hash_block,
     make_seal,
     split_rows,
@@ -133,14 +133,14 @@ class VectorPart:
         header, *lines = self._journal.read().split(b"\n")
         if header + b"\n" == self._header:
             self.blocks = list(self._compare_blocks(lines))
-        self._rows.truncate(self.passages * self.info.size * np.dtype(np.float16).itemsize)
+        self._rows.truncate(self.passages * self.info.size * VALUE_BYTES)
         self._journal.truncate(0)
         _append(self._journal, self._header + b"".join(map(_to_line, self.blocks)))
 
     def _compare_blocks(self, lines: Sequence[bytes]) -> Iterator[str]:
         self._rows.seek(0)
         for block, line in zip(self._all_blocks, lines, strict=False):
-            data = self._rows.read(len(block) * self.info.size * np.dtype(np.float16).itemsize)
+            data = self._rows.read(len(block) * self.info.size * VALUE_BYTES)
             checksum = hash_block(data)
             if checksum.encode() != line:
                 return
@@ -151,9 +151,9 @@ class VectorPart:
         """What the vectors are of, in which blocks."""
         return msgspec.json.encode((len(self._all_blocks), self.info)) + b"\n"
 
-    def append(self, rows: Vectors) -> None:
+    def append(self, rows: StoredVectors) -> None:
         """Write the next block. Raises `RunError` where it cannot be."""
-        data = rows.astype(np.float16).tobytes()
+        data = rows.tobytes()
         checksum = hash_block(data)
         with _explain_failure(self.directory):
             _append(self._rows, data)

@@ -19,6 +19,7 @@ from schemas.errors import InvalidInputError
 from schemas.wire import decode
 
 Vectors = npt.NDArray[np.float32]  # one row for each text
+StoredVectors = npt.NDArray[np.float16]  # as they are on disk
 Embed = Callable[[Sequence[str]], Vectors]
 VECTORS_FILE, VECTOR_INFO_FILE = "vectors.f16", "vectors.json"
 VALUE_BYTES = 2
@@ -138,7 +139,7 @@ def check_vectors(directory: Path, info: VectorInfo) -> None:
         pass
 
 
-def read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, npt.NDArray[np.float16]]]:
+def read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, StoredVectors]]:
     """The rows, block by block, each with the number of its first. Raises as `read_vectors` does."""
     try:
         expected, found = info.passages * info.size * VALUE_BYTES, (directory / VECTORS_FILE).stat().st_size

@@ -9,7 +9,7 @@ import numpy as np
 from indexes.passage_index import PassageIndex
 from indexes.ranking.compressed_vectors import CompressedInfo, check_compressed_vectors, write_compressed_vectors
 from indexes.ranking.vector_writing import VectorPart, open_vector_part
-from indexes.ranking.vectors import Embedder, VectorCache, VectorInfo, Vectors, check_vectors
+from indexes.ranking.vectors import Embedder, StoredVectors, VectorCache, VectorInfo, check_vectors
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import InvalidInputError, UsageError
@@ -19,7 +19,7 @@ MAX_UNASKED = 20_000  # passages that are embedded without being asked: some min
 BATCH_TEXTS = 64  # embedded between two signs of progress
 Tick = Callable[[int], None]  # is told how many more passages are embedded
 # Makes the vectors of blocks of passages, given by their numbers: one result for each block, in their order.
-EmbedBlocks = Callable[[Sequence[range], Tick], Iterator[Vectors]]
+EmbedBlocks = Callable[[Sequence[range], Tick], Iterator[StoredVectors]]
 log = logging.getLogger("convagent")
 
 
@@ -112,15 +112,15 @@ def _embed_missing(part: VectorPart, embed_blocks: EmbedBlocks, progress: StageP
 
 
 def _embed_here(index: PassageIndex, embedder: Embedder) -> EmbedBlocks:
-    def embed_blocks(blocks: Sequence[range], tick: Tick) -> Iterator[Vectors]:
+    def embed_blocks(blocks: Sequence[range], tick: Tick) -> Iterator[StoredVectors]:
         return (embed_block(index, embedder, block, tick) for block in blocks)
 
     return embed_blocks
 
 
-def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> Vectors:
+def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:
     """The vectors of some passages of an index, by their numbers."""
-    made = np.empty((len(block), embedder.size), dtype=np.float32)
+    made = np.empty((len(block), embedder.size), dtype=np.float16)
     for start in range(0, len(block), BATCH_TEXTS):
         texts = list(index.iterate_texts(block[start : start + BATCH_TEXTS]))
         made[start : start + BATCH_TEXTS] = embedder.embed(texts)
