@@ -89,9 +89,9 @@ def make_partition(path: Path) -> Partition:
 
     started = time.perf_counter()
     made = open_rows(path)
-    lists = count_lists(len(made))
-    means = faiss.Kmeans(SIZE, lists, niter=ITERATIONS, seed=SEED, spherical=True)
-    means.train(draw_rows(made, LIST_ROWS * lists))
+    count = count_lists(len(made))
+    means = faiss.Kmeans(SIZE, count, niter=ITERATIONS, seed=SEED, spherical=True)
+    means.train(draw_rows(made, LIST_ROWS * count))
     flat = faiss.IndexFlatIP(SIZE)
     flat.add(means.centroids)
     lists = np.concatenate([flat.search(rows, 1)[1][:, 0] for _, rows in read_blocks(made)])

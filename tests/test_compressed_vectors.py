@@ -207,12 +207,12 @@ def test_without_faiss_it_is_told_what_is_missing(compressed: Path, monkeypatch:
 
 @needs_embedder
 def test_the_command_line_compresses_and_searches(tmp_path: Path) -> None:
-    corpus = write_passages(tmp_path / "passages.jsonl", "alder", 1000)
+    corpus = write_passages(tmp_path / "passages.jsonl", "alder", 256)
     index = tmp_path / "index"
     assert run("index", "build", corpus, "-o", index, "--embedder", "none").returncode == 0
     done = run("index", "embed", index, "--compress")
     assert done.returncode == 0, done.stderr
-    assert "1000 passages embedded" in done.stderr
+    assert "256 passages embedded" in done.stderr
     assert "bytes a passage" in done.stderr
     assert "bytes a passage" in run("index", "info", index).stdout
     assert "and those compressed are theirs" in run("index", "verify", index).stdout

@@ -31,7 +31,7 @@ from schemas.wire import decode
 
 COMPRESSED_FILE, COMPRESSED_INFO_FILE = "vectors.faiss", "compressed.json"
 CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0029-compressed-vectors.md)
-MIN_PASSAGES = 1000  # below, there is nothing to learn codes from, and nothing to gain
+MIN_PASSAGES = 256  # below, there is nothing to gain
 LIST_SHARE = 4  # one in so many lists is searched
 MIN_LISTS_SEARCHED = 64
 LEARNED_ROWS = 40  # vectors that each centre is learned from
