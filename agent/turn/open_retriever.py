@@ -6,6 +6,7 @@ from pathlib import Path
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from indexes.passage_index import PassageIndex
+from indexes.ranking.compressed_vectors import CompressedVectors
 from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever, RescoringStage, Stage
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.ranking.vectors import Embedder, Vectors
@@ -39,12 +40,12 @@ def open_retriever(index: PassageIndex, embedder: Embedder | None, plan: Plan = 
     return HybridRetriever(index, tuple(stages))
 
 
-def own_vectors(index: PassageIndex, embedder: Embedder) -> Vectors | None:
-    """The vectors that an index has of this embedding model; None where it has none."""
+def own_vectors(index: PassageIndex, embedder: Embedder) -> Vectors | CompressedVectors | None:
+    """The vectors that an index has of this embedding model, compressed if they are so; None where it has none."""
     info = index.vector_info
     if info is None:
         return None
     if info.digest != embedder.digest:
         log.info("%s has vectors of %s; those of %s are made as needed", index.directory, info.model, embedder.name)
         return None
-    return index.vectors
+    return index.vectors if index.compressed_info is None else index.compressed_vectors

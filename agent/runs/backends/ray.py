@@ -129,9 +129,9 @@ class RayBackend:
         except StopIteration:
             place.awaited = place.task = None
         except errors.RayTaskError as error:
-            raise _find_cause(error, place.node) from error
+            raise find_cause(error, place.node) from error
         except errors.RayError as error:
-            yield from self._replace_actor(place, _summarise(error))
+            yield from self._replace_actor(place, summarise_loss(error))
 
     def _note_opened(self, place: Place, node: str, made_of: WorkerDescription) -> None:
         """Check that an actor is made of the same as this process, and as the others. Raises `UsageError`."""
@@ -210,14 +210,14 @@ def _warn_without_model(line: TraceLine) -> TraceLine:
     return line
 
 
-def _find_cause(error: Any, node: str) -> ConvagentError:
+def find_cause(error: Any, node: str) -> ConvagentError:
     """Our own error, that an actor raised, or one that names what it raised."""
     if isinstance(error.cause, ConvagentError):
         return error.cause
     return RunError(f"a worker failed: {error.cause!r}", where=f"node {node}" if node else "")
 
 
-def _summarise(error: Exception) -> str:
+def summarise_loss(error: Exception) -> str:
     """The first line of one of Ray's messages that says why."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rstrip(":.") if lines else type(error).__name__
