@@ -10,14 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexes.passage_index import (
-    DECIMALS,
-    PassageIndex,
-    RankedNumbers,
-    Rows,
+    Index,
     WeightedText,
     build_searchable_text,
     weight_stems,
 )
+from indexes.ranking.exact_ranking import DECIMALS, RankedNumbers, Rows
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
@@ -42,7 +40,7 @@ Stage = Callable[[SearchRequest, RankedNumbers], RankedNumbers]  # the passages 
 class HybridRetriever:
     """An index and the stages that rank its passages."""
 
-    index: PassageIndex
+    index: Index
     stages: tuple[Stage, ...]
     rows: Rows | None = None  # the passages that are searched; None for all
 
@@ -66,7 +64,7 @@ class HybridRetriever:
 class Bm25Stage:
     """The first stage: BM25 over all that is searched."""
 
-    index: PassageIndex
+    index: Index
     min_depth: int = 0  # passages that later stages may move up, however few are wanted
 
     def __call__(self, request: SearchRequest, _ranked: RankedNumbers) -> RankedNumbers:
@@ -78,7 +76,7 @@ class Bm25Stage:
 class RescoringStage:
     """Another score of the words, such as query likelihood, in the place of BM25's."""
 
-    index: PassageIndex
+    index: Index
     score: ScoreFunction
 
     def __call__(self, request: SearchRequest, ranked: RankedNumbers) -> RankedNumbers:
@@ -96,7 +94,7 @@ class CosineStage:
     Of every passage where the index has vectors, else of the first `rerank_depth`; the rest stay behind them.
     """
 
-    index: PassageIndex
+    index: Index
     embed: Embed
     vectors: Vectors | None  # a row a passage, by its number
     weight: float  # of the cosine; the best passage by words has 1
@@ -134,7 +132,7 @@ class CosineStage:
         return [*sort_best_first(fused), *rest]
 
 
-def read_texts(index: PassageIndex, ranked: RankedNumbers) -> list[str]:
+def read_texts(index: Index, ranked: RankedNumbers) -> list[str]:
     """All that is searched of each passage of a ranking."""
     return [build_searchable_text(passage) for passage in index.read(index.get_ids([number for number, _ in ranked]))]
 

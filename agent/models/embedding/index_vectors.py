@@ -1,8 +1,11 @@
 """Vectors for the passages of an index: made when a small one is built, or asked for by `convagent index embed`."""
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, VectorCache, write_vectors
 from indexes.storage.cache import Cache
@@ -19,7 +22,7 @@ def embed_index(directory: Path, embedder: Embedder | None, progress: StageProgr
 
     None of them without an embedding model; `UsageError` where there should be one.
     """
-    index = PassageIndex(directory)
+    index = open_index(directory)
     if embedder is None and most is None:
         raise UsageError("there is no embedding model to embed with", remedy="Give one with --embedder PATH.gguf.")
     if embedder is None:
@@ -28,9 +31,18 @@ def embed_index(directory: Path, embedder: Embedder | None, progress: StageProgr
         what = f"{len(index)} passages are too many to embed unasked: the best hits will be, as they are found"
         log.info("%s (`convagent index embed %s` makes all vectors)", what, directory)
         return 0
+    done = 0
     with progress("embedding", len(index)) as tick:
-        write_vectors(directory, index.info.contents, list(index.iterate_texts()), embedder, tick)
-    return len(index)
+        for part in map(PassageIndex, index.part_directories):
+            texts = list(part.iterate_texts())
+            write_vectors(part.directory, part.info.contents, texts, embedder, partial(_tick_after, tick, done))
+            done += len(texts)
+    return done
+
+
+def _tick_after(tick: Callable[[int], None], before: int, done: int) -> None:
+    """Tell progress of one of several parts."""
+    tick(before + done)
 
 
 def cache_vectors(embedder: Embedder) -> Embedder:
