@@ -320,6 +320,12 @@ def index_build(
             "installed), or a rule; auto: senter where it is installed."
         ),
     ] = "auto",
+    shards: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="In so many parts, each searched by a process of its own.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Only this part of N; other machines build the others.")
+    ] = None,
     embedder: EmbedderOption = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -328,19 +334,36 @@ def index_build(
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
     [bold]convagent index build documents.jsonl --segment --sentences senter -o index[/] cuts them as iKAT does.
+    [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts; see `merge-statistics`.
     """
     from agent.models.embedding.index_vectors import MAX_UNASKED, embed_index
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
-    from indexes.index_builder import build_index
+    from indexes.sharding.shard_builder import build_in_parts, choose_parts
     from indexes.text.senter import choose_segmentation
 
+    parts, skip_problems = choose_parts(shards, shard), on_error == "skip"
     corpus = find_corpus(passages, choose_segmentation(sentences, segment=segment))
     model = open_embedder(embedder)
-    with progress.byte_progress(corpus) as on_block:
-        built = build_index(corpus, output, skip_problems=on_error == "skip", overwrite=overwrite, progress=on_block)
+    with progress.byte_progress(corpus) as tick:
+        built = build_in_parts(corpus, output, parts, skip_problems=skip_problems, overwrite=overwrite, progress=tick)
     reports.show_index_built(built, corpus, output)
+    if shard:
+        return
     reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
+
+
+@index_app.command("merge-statistics")
+def index_merge_statistics(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Make one index of shards that were built one at a time, once all of them are in its directory.
+
+    [bold]convagent index build passages/ --shard 1/2 -o index[/] on one machine,
+    [bold]convagent index build passages/ --shard 2/2 -o index[/] on another; then, where both are:
+    [bold]convagent index merge-statistics index[/]
+    """
+    from indexes.sharding.statistics import merge_statistics
+
+    reports.show_shards_merged(merge_statistics(index), index)
 
 
 @index_app.command("embed")
@@ -369,13 +392,15 @@ def index_embed(
     [bold]convagent index embed /shared/index --on ray://head:6379 --jobs 32[/] embeds on a cluster.
     [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
     """
+    from functools import partial
+
     from agent.models.embedding.index_vectors import compress_index, embed_index
     from agent.models.embedding.registry import open_embedder
     from agent.runs.backends.ray_embedding import open_block_embedders
 
     model = open_embedder(embedder)
-    with open_block_embedders(on, jobs, index, embedder, model) as embed_blocks:
-        embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, embed_blocks=embed_blocks)
+    open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
+    embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
     reports.show_embedding_done(embedded, index)
     if compress:
         reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
@@ -390,9 +415,9 @@ def index_info(
 
     [bold]convagent index info index[/]
     """
-    from indexes.passage_index import PassageIndex
+    from indexes.open_index import open_index
 
-    reports.show_index(PassageIndex(index), index, as_json=as_json)
+    reports.show_index(open_index(index), index, as_json=as_json)
 
 
 @index_app.command("verify")

@@ -1,11 +1,14 @@
 """Whether an index is, byte by byte, what was built: every file by its checksum, every vector a number."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from indexes.passage_index import PassageIndex, check_whole, explain_damage
+from indexes.open_index import open_index
+from indexes.passage_index import PassageIndex, check_whole, explain_damage, read_info
 from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.vectors import check_vectors
+from indexes.sharding.shard_files import list_shard_directories
+from indexes.sharding.shard_transport import open_shard
 from indexes.storage.manifest import read_manifest
 
 
@@ -25,7 +28,15 @@ def verify_index(directory: Path) -> Verification:
 
     Of an index without checksums every passage is read. Raises `InvalidInputError` with the files that are damaged.
     """
-    index = PassageIndex(directory)
+    info = read_info(directory)
+    if info.sharding is None:
+        return _verify_passage_index(PassageIndex(directory))
+    shards = [_verify_passage_index(open_shard(shard)) for shard in list_shard_directories(directory, info)]
+    open_index(directory).close()  # they are those whose statistics were merged
+    return Verification(*(sum(counts) for counts in zip(*map(astuple, shards), strict=True)))
+
+
+def _verify_passage_index(index: PassageIndex) -> Verification:
     check_whole(index.info, index.directory, thorough=True)
     manifest = read_manifest(index.directory)
     if manifest is None:

@@ -1,11 +1,12 @@
-"""The passage index: searching it, and reading passages by exact id. `index_builder.py` builds it.
+"""Indexes of passages: searching one, and reading passages by exact id. `index_builder.py` builds it.
 
-An index is a directory: Tantivy's own files, `ids.txt` and `ids.offsets` (the ids by the numbers that the postings
-have, so that a thousand hits are named without fetching a thousand texts), `convagent-index.json`, and the checksums of
-all these (`indexes/storage/manifest.py`).
+`Index` is what all have in common; `open_index.py` opens any. A passage index is a directory: Tantivy's own files,
+`ids.txt` and `ids.offsets` (the ids by the numbers that the postings have, so that a thousand hits are named without
+fetching a thousand texts), `convagent-index.json`, and the checksums of all these (`indexes/storage/manifest.py`).
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
@@ -14,15 +15,17 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import tantivy
 
+from indexes.ranking.bm25 import CollectionSize, WeighedTerms, find_explained
 from indexes.ranking.compressed_vectors import (
     CompressedInfo,
     CompressedVectors,
+    NearestVectors,
     open_compressed_vectors,
     read_compressed_info,
 )
+from indexes.ranking.exact_ranking import DECIMALS, Collection, Frequencies, Numbers, RankedNumbers, Rows, Scores
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.manifest import MANIFEST_FILE, find_damage, is_small, read_manifest
@@ -42,15 +45,14 @@ from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
 
 INFO_FILE = "convagent-index.json"
-FORMAT = 1  # of the files of an index
+SHARD_PATTERN = "shard-*-of-*"  # the directories of shards in that of their index
+FORMAT, SHARDED_FORMAT = 1, 2  # of the files of an index
 REBUILD = "Build it again with `convagent index build`."
 MAX_LISTED = 3  # damaged files in an error
 DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
-DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
-Rows = npt.NDArray[np.bool_]  # of each passage, by its number, whether it is searched
-RankedNumbers = list[tuple[int, float]]  # numbers of passages with their scores, best first
+READ_AT_ONCE = 1000  # passages whose texts are iterated over
 
 
 def build_schema() -> Any:
@@ -73,71 +75,59 @@ def is_english(languages: Sequence[str]) -> bool:
     return set(languages) <= {ENGLISH}
 
 
-class PassageIndex:
-    """An index opened for searching. Safe to share between threads; no file is opened for writing."""
+class Index(ABC):
+    """Passages that are searched, in one index or in shards. Safe to share between threads."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory = resolve_replaced(directory)
-        self.info = read_info(directory)
-        self.languages = list_languages(self.info.analyzer)
-        check_compatible(self.info, directory)
-        self._is_checked = check_whole(self.info, directory)
-        with self._explain_damage():
-            self._index = _open_tantivy(directory)
-            self._offsets = np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r")
-            self._ids = np.memmap(directory / "ids.txt", dtype=np.uint8, mode="r")
-            if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
-                raise ValueError("its ids are not whole")
-            if self._index.schema != build_schema():
-                raise ValueError("its fields are not those of this version")
-            register_analyzer(self._index, self.languages)
-            self._searcher = self._index.searcher()
-            if self._searcher.num_docs != len(self):
-                raise ValueError("its passages are not all there")
-            self.dates = _read_dates(directory)  # of the passages that have one, by their numbers
+    directory: Path
+    info: IndexInfo
+    languages: tuple[str, ...]
+    dates: Mapping[int, str]  # of the passages that have one, by their numbers
+    part_directories: Sequence[Path]  # of the passage indexes that it is made of
 
-    def _explain_damage(self) -> AbstractContextManager[None]:
-        """As the function of this name has it."""
-        return explain_damage(self.directory, quiet=not self._is_checked)
-
-    def __len__(self) -> int:
-        return self.info.passages
-
-    @cached_property
+    @property
+    @abstractmethod
     def vector_info(self) -> VectorInfo | None:
         """What the vectors are made with; None if the index has none.
 
         Raises `InvalidInputError` if that is damaged, or if they are those of another index.
         """
-        return read_vector_info(self.directory, len(self), self.info.contents)
 
-    @cached_property
+    @property
+    @abstractmethod
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
-        return read_vectors(self.directory, self.vector_info) if self.vector_info else None
 
-    @cached_property
+    @property
+    @abstractmethod
     def compressed_info(self) -> CompressedInfo | None:
         """How the vectors are compressed; None if they are not. Raises as `vector_info` does."""
-        return read_compressed_info(self.directory, self.vector_info) if self.vector_info else None
 
-    @cached_property
-    def compressed_vectors(self) -> CompressedVectors | None:
+    @property
+    @abstractmethod
+    def compressed_vectors(self) -> NearestVectors | None:
         """What finds the nearest passages where the vectors are compressed; None if they are not.
 
         Raises `MissingError` where faiss, which they need, is not installed.
         """
-        if self.vector_info is None or self.compressed_info is None:
-            return None
-        return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
 
-    def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
-        """The searchable text of these passages, or of every one, by its number."""
-        return (
-            build_searchable_text(passage)
-            for number in (range(len(self)) if numbers is None else numbers)
-            for passage in self.read([self.get_id(number)])
-        )
+    @abstractmethod
+    def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
+        """The `k` best passages for weighted stems, by BM25; of those in `rows` only. Their scores may be equal."""
+
+    @abstractmethod
+    def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
+        """The passages that are there of some exact ids."""
+
+    @abstractmethod
+    def get_ids(self, numbers: Sequence[int]) -> list[str]:
+        """The ids of passages by their numbers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what was started to search it."""
+
+    def __len__(self) -> int:
+        return self.info.passages
 
     def search(self, parts: Iterable[WeightedText], k: int) -> tuple[Hit, ...]:
         """The `k` best passages for weighted texts, by BM25 (k1 1.2, b 0.75).
@@ -155,10 +145,107 @@ class PassageIndex:
         ids = self.get_ids([number for number, _ in ranked])
         return separate_scores(zip(ids, (score for _, score in ranked), strict=True))
 
+    def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Passages by exact id, in the order of `ids`. Raises `MissingError` with the ids that are not there."""
+        found = self.find_all(ids)
+        missing = [id for id in ids if id not in found]
+        if missing:
+            raise MissingError(f"holds no passage {', '.join(missing[:20])}", where=str(self.directory))
+        return tuple(found[id] for id in ids)
+
+    def find(self, id: str) -> Passage | None:
+        """A passage by exact id, or None."""
+        return self.find_all([id]).get(id)
+
+    def __contains__(self, id: str) -> bool:
+        return self.find(id) is not None
+
+    def get_id(self, number: int) -> str:
+        """The id of a passage by its number."""
+        return self.get_ids([number])[0]
+
+    def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
+        """The searchable text of these passages, or of every one, by its number."""
+        numbers = range(len(self)) if numbers is None else numbers
+        for start in range(0, len(numbers), READ_AT_ONCE):
+            for passage in self.read(self.get_ids(numbers[start : start + READ_AT_ONCE])):
+                yield build_searchable_text(passage)
+
+
+class PassageIndex(Index):
+    """One index in one directory. No file is opened for writing."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory = resolve_replaced(directory)
+        self.part_directories = [directory]
+        self.info = read_info(directory)
+        self.languages = list_languages(self.info.analyzer)
+        check_compatible(self.info, directory)
+        self._is_checked = check_whole(self.info, directory)
+        with self._explain_damage():
+            self._index = _open_tantivy(directory)
+            self._offsets = np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r")
+            self._ids = np.memmap(directory / "ids.txt", dtype=np.uint8, mode="r")
+            if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
+                raise ValueError("its ids are not whole")
+            if self._index.schema != build_schema():
+                raise ValueError("its fields are not those of this version")
+            register_analyzer(self._index, self.languages)
+            self._searcher = self._index.searcher()
+            if self._searcher.num_docs != len(self):
+                raise ValueError("its passages are not all there")
+            self.dates = _read_dates(directory)
+
+    def _explain_damage(self) -> AbstractContextManager[None]:
+        """As the function of this name has it."""
+        return explain_damage(self.directory, quiet=not self._is_checked)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+    @cached_property
+    def vector_info(self) -> VectorInfo | None:
+        return read_vector_info(self.directory, len(self), self.info.contents)
+
+    @cached_property
+    def vectors(self) -> Vectors | None:
+        return read_vectors(self.directory, self.vector_info) if self.vector_info else None
+
+    @cached_property
+    def compressed_info(self) -> CompressedInfo | None:
+        return read_compressed_info(self.directory, self.vector_info) if self.vector_info else None
+
+    @cached_property
+    def compressed_vectors(self) -> CompressedVectors | None:
+        if self.vector_info is None or self.compressed_info is None:
+            return None
+        return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
+
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
-        """The `k` best passages for weighted stems, by BM25; of those in `rows` only. Their scores may be equal."""
-        if not weights:
-            return []
+        size = self._size
+        return Collection(lambda asked: {0: asked[0](self)} if asked else {}, (size,), size).rank(weights, k, rows)
+
+    @cached_property
+    def _size(self) -> CollectionSize:
+        """With the average length that Tantivy scores by, which it tells where it explains a score."""
+        for id in map(self.get_id, range(len(self))):
+            stems = _extract_passage_stems(self.read([id])[0])
+            if stems:
+                with self._explain_damage():
+                    schema = self._index.schema
+                    address = self._searcher.search(tantivy.Query.term_query(schema, "id", id, "basic"), 1).hits[0][1]
+                    explained = tantivy.Query.term_query(schema, "body", stems[0]).explain(self._searcher, address)
+                    average_length = find_explained(explained.to_json(), "avgdl")
+                return CollectionSize(len(self), float(np.float32(average_length)))
+        return CollectionSize(len(self), 1.0)  # nothing can be found
+
+    def count_passages_with(self, terms: Sequence[str]) -> Frequencies:
+        """How many passages have each of some stems."""
+        with self._explain_damage():
+            return {term: self._searcher.doc_freq("body", term) for term in terms}
+
+    def find_candidates(self, weights: Mapping[str, float], depth: int) -> tuple[Numbers, Scores]:
+        """The best passages for weighted stems as Tantivy has them, best first; at most `depth`."""
         schema = self._index.schema
         clauses = [
             (
@@ -167,46 +254,32 @@ class PassageIndex:
             )
             for term, weight in weights.items()
         ]
-        most = k + 100 if rows is None else len(self)
         with self._explain_damage():
-            found = self._searcher.search(tantivy.Query.boolean_query(clauses), most, count=False).hits
+            found = self._searcher.search(tantivy.Query.boolean_query(clauses), depth, count=False).hits
             numbers = np.array(
                 self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
             )
             if len(numbers) and numbers.max() >= len(self):
                 raise ValueError("it numbers passages that it does not hold")
-        steps = np.rint(np.array([score for score, _ in found]) * 10**DECIMALS)  # exact: 32-bit scores
-        if rows is not None:
-            numbers, steps = numbers[rows[numbers]], steps[rows[numbers]]
-        order = np.lexsort((numbers, -steps))[:k]
-        return list(zip(numbers[order].tolist(), (steps[order] / 10**DECIMALS).tolist(), strict=True))
+        return numbers, np.array([score for score, _ in found], dtype=np.float64)
 
-    def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Passages by exact id, in the order of `ids`. Raises `MissingError` with the ids that are not there."""
-        found = {id: self.find(id) for id in ids}
-        missing = [id for id, passage in found.items() if passage is None]
-        if missing:
-            raise MissingError(f"holds no passage {', '.join(missing[:20])}", where=str(self.directory))
-        return tuple(passage for id in ids if (passage := found[id]))
+    def score_by_words(self, numbers: Sequence[int], terms: WeighedTerms) -> list[float]:
+        """The exact scores of some passages."""
+        score = terms.open_scorer()
+        return [score(_extract_passage_stems(passage)) for passage in self.read(self.get_ids(numbers))]
 
-    def __contains__(self, id: str) -> bool:
-        return self.find(id) is not None
-
-    def find(self, id: str) -> Passage | None:
-        """A passage by exact id, or None."""
+    def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
         with self._explain_damage():
-            query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
-            hits = self._searcher.search(query, 1, count=False).hits
-            if not hits:
-                return None
-            return msgspec.json.decode(self._searcher.doc(hits[0][1])["passage"][0], type=Passage)
+            return {id: passage for id in ids if (passage := self._find(id))}
 
-    def get_id(self, number: int) -> str:
-        """The id of a passage by its number."""
-        return self.get_ids([number])[0]
+    def _find(self, id: str) -> Passage | None:
+        query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
+        hits = self._searcher.search(query, 1, count=False).hits
+        if not hits:
+            return None
+        return msgspec.json.decode(self._searcher.doc(hits[0][1])["passage"][0], type=Passage)
 
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
-        """The ids of passages by their numbers."""
         with self._explain_damage():
             places = np.asarray(numbers, dtype=np.int64)
             starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
@@ -232,6 +305,10 @@ def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]
     return weights
 
 
+def _extract_passage_stems(passage: Passage) -> list[str]:
+    return extract_stems(build_searchable_text(passage), passage.language)
+
+
 def build_searchable_text(passage: Passage) -> str:
     """The text of a passage that is searched: its title and its text."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
@@ -247,15 +324,18 @@ def read_info(directory: Path) -> IndexInfo:
         info: IndexInfo = decode((directory / INFO_FILE).read_bytes(), IndexInfo)
         return info
     except OSError as error:
-        raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
+        what = f"is no index (it has no {INFO_FILE})"
+        if any(directory.glob(SHARD_PATTERN)):
+            what, remedy = "has shards that are no index yet", f"Run `convagent index merge-statistics {directory}`."
+        raise MissingError(what, where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
 
 
 def check_compatible(info: IndexInfo, directory: Path) -> None:
     """Raise `InvalidInputError` for an index whose files or stems are made in another way than this version does."""
-    if info.format > FORMAT:
-        what = f"is an index of a later version (format {info.format}; this one reads up to {FORMAT})"
+    if info.format > SHARDED_FORMAT:
+        what = f"is an index of a later version (format {info.format}; this one reads up to {SHARDED_FORMAT})"
         raise InvalidInputError(what, where=str(directory), remedy=f"Install that version, or: {REBUILD}")
     own = describe_analyzer(list_languages(info.analyzer))
     if info.analyzer != own:

@@ -304,6 +304,23 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class ShardSummary:
+    """What a sharded index knows of one of its shards."""
+
+    passages: int
+    words: int  # stems in them
+    digest: str  # of what it holds
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """The shards of an index in their order: of n, the first has the passages 0, n, 2n and so on."""
+
+    shards: tuple[ShardSummary, ...]
+    seal: str = ""  # the digest of the index's info without this
+
+
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
     """What an index directory says about itself (`convagent-index.json`)."""
 
@@ -316,3 +333,4 @@ class IndexInfo:
     segmentation: str = ""  # how documents were cut into passages; "" where they were not
     format: int = 0  # of the directory's files; 0 in those that were built before there were checksums
     contents: str = ""  # a digest of all passages in their order, ids included; vectors are bound to it
+    sharding: Sharding | None = None  # of an index that is in several parts

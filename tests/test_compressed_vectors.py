@@ -18,10 +18,13 @@ from agent.turn.open_retriever import open_retriever, own_vectors
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_verification import verify_index
+from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
 from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors
 from indexes.ranking.vectors import Vectors
+from indexes.sharding.shard_builder import build_sharded_index
+from indexes.sharding.sharded_vectors import ShardedVectors
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import ROOT, needs_embedder
 from tests.fuzz.byte_damage import damage_byte
@@ -119,6 +122,25 @@ def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path
     assert np.mean(shares) >= 0.95
     by_meaning = ours.find([("xyzzy", 1.0)], [("the willow number 12", 1.0)], 5)
     assert len(by_meaning) == 5
+
+
+def test_those_of_shards_are_searched_as_one(exact: Path, tmp_path: Path) -> None:
+    corpus = find_corpus([exact.parent / "passages.jsonl"])
+    build_sharded_index(corpus, tmp_path / "index", 3, skip_problems=False, progress=lambda: None)
+    embed_index(tmp_path / "index", WordVectors(), no_progress)
+    assert compress_index(tmp_path / "index", no_progress).passages == PASSAGES
+    vectors, nearby = PassageIndex(exact).vectors, own_vectors(open_index(tmp_path / "index"), WordVectors())
+    assert vectors is not None
+    assert isinstance(nearby, ShardedVectors)
+    rows = np.arange(PASSAGES) % 5 != 0
+    shares = []
+    for query in WordVectors().embed(QUERIES):
+        numbers, cosines = nearby.find_nearest(query, 50, rows)
+        assert rows[numbers].all()
+        assert cosines == pytest.approx((vectors @ query)[numbers], abs=1e-6)
+        assert nearby.score(numbers[::-1], query) == pytest.approx(cosines[::-1], abs=1e-6)
+        shares.append(share_found(numbers.tolist(), np.argsort(np.where(rows, -(vectors @ query), 9))[:50].tolist()))
+    assert np.mean(shares) >= 0.95
 
 
 @pytest.mark.parametrize("scored_rows", [0, PASSAGES], ids=["among the codes", "each by its own vector"])

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,8 +37,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def embed(index: Path, model: Embedder, on: str) -> list[bytes]:
-    with open_block_embedders(on, 2 if on == "ray" else 1, index, "minilm", model) as embed_blocks:
-        embed_index(index, model, no_progress, anew=True, embed_blocks=embed_blocks)
+    open_blocks = partial(open_block_embedders, on, 2 if on == "ray" else 1, "minilm", model)
+    embed_index(index, model, no_progress, anew=True, open_blocks=open_blocks)
     return [(index / name).read_bytes() for name in (VECTORS_FILE, VECTOR_INFO_FILE)]
 
 
@@ -79,4 +80,4 @@ def test_workers_that_are_lost_change_no_byte(
 )
 def test_what_cannot_be_meant_is_refused(on: str, jobs: int, told: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=told):
-        open_block_embedders(on, jobs, tmp_path, None, None)
+        open_block_embedders(on, jobs, None, None, tmp_path)

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from agent.turn.whole_documents import WholeDocuments, has_all_words
-from indexes.passage_index import PassageIndex, Rows
+from indexes.passage_index import Index
+from indexes.ranking.exact_ranking import Rows
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import list_with_limit
 from schemas.records import Passage
@@ -32,7 +33,7 @@ class Collection:
     """The passages that a conversation asks."""
 
     source: str  # the index or folder, as it was named
-    index: PassageIndex
+    index: Index
     is_empty: bool = False  # whether all documents went away: then the index is that of what there was
     kept_to: frozenset[str] | None = None  # the paths of the documents that are listed; None: of all
     today: Callable[[], date] = date.today  # in the local time zone, by which "yesterday" is meant

@@ -20,7 +20,7 @@ from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES
 from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
-from indexes.passage_index import PassageIndex
+from indexes.passage_index import Index, PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.private_files import make_private_directory, make_private_tree, take_from_others
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
@@ -227,7 +227,7 @@ def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: Stage
     return PassageIndex(index.directory)
 
 
-def has_vectors(index: PassageIndex, embedder: Embedder) -> bool:
+def has_vectors(index: Index, embedder: Embedder) -> bool:
     """Whether an index has vectors of this model, undamaged."""
     try:
         return bool(index.vector_info and index.vector_info.digest == embedder.digest and index.vectors is not None)

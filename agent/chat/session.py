@@ -36,7 +36,8 @@ from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
-from indexes.passage_index import PassageIndex, Rows
+from indexes.passage_index import Index
+from indexes.ranking.exact_ranking import Rows
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
@@ -223,13 +224,13 @@ def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: S
     return not (used and is_cited and len(passages) == len(used)) or bool(review.left_out or review.warnings)
 
 
-def open_assistant(source: str, index: PassageIndex, model: str, embedder: Embedder | None) -> Assistant:
+def open_assistant(source: str, index: Index, model: str, embedder: Embedder | None) -> Assistant:
     """An assistant over an index. Raises what `open_model` raises."""
     return open_assistant_over(open_collection(source, index, embedder), model, embedder)
 
 
 def open_collection(
-    source: str, index: PassageIndex, embedder: Embedder | None, *, words_first: bool = False
+    source: str, index: Index, embedder: Embedder | None, *, words_first: bool = False
 ) -> CurrentCollection:
     """An index, ready to be asked, which may be replaced by another. For `words_first` see `CurrentCollection`."""
     return CurrentCollection(Collection(source, index), embedder, PLAN, words_first=words_first)

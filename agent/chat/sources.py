@@ -10,7 +10,8 @@ from agent.chat.document_index import open_documents
 from agent.runs.evidence import DEFAULT_INDEX
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
-from indexes.passage_index import INFO_FILE, PassageIndex, read_info
+from indexes.open_index import open_index
+from indexes.passage_index import INFO_FILE, Index, read_info
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.directories import find_cache_directory
@@ -42,7 +43,7 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
 class OpenedSource:
     """The passages of an index or a folder."""
 
-    index: PassageIndex
+    index: Index
     is_behind: bool  # whether it is not of all documents as they are now, for want of time
 
 
@@ -56,11 +57,11 @@ def read_source(
 ) -> OpenedSource:
     """The passages of an index, or of a folder, then with vectors of this model where one is given.
 
-    Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `PassageIndex` and
+    Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `open_index` and
     `open_documents` raise.
     """
     if (resolve_replaced(source) / INFO_FILE).exists():
-        return OpenedSource(PassageIndex(source), is_behind=False)
+        return OpenedSource(open_index(source), is_behind=False)
     cache = find_cache_directory()
     documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
@@ -69,7 +70,7 @@ def read_source(
 
 def open_source(
     source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
-) -> PassageIndex:
+) -> Index:
     """The same, for somebody who is told that not all was read. Errors are those of `read_source`."""
     opened = read_source(source, embedder, seconds, follow_links=follow_links)
     if opened.is_behind:

@@ -20,7 +20,7 @@ from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from indexes.corpora.corpus import find_corpus
-from indexes.passage_index import PassageIndex
+from indexes.open_index import open_index
 from indexes.text.units import split_units
 from schemas.errors import InvalidInputError, list_with_limit
 from schemas.records import Passage
@@ -110,7 +110,7 @@ def _read_texts(turns: Sequence[RunTurn], given: PassageSource, path: Path) -> P
     cited = {id: response.used for id, response in responses.items()}
     own = {p.id: Passage(p.id, p.text) for r in responses.values() for p in r.passages or () if p.text.strip()}
     corpus = find_corpus(given.passages) if given.passages else None
-    index = PassageIndex(given.index) if given.index else None
+    index = open_index(given.index) if given.index else None
     depth = max(map(len, cited.values()), default=0)
     texts, _ = collect_texts(GivenRanking(cited, own, ""), depth, corpus, index)
     missing = sorted({hit.id for hits in cited.values() for hit in hits if not texts.read([hit])})

@@ -14,7 +14,8 @@ from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_top
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import Corpus, find_corpus
-from indexes.passage_index import PassageIndex
+from indexes.open_index import open_index
+from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import InvalidInputError, MissingError, format_count, list_with_limit
@@ -44,7 +45,7 @@ class Evidence:
     read: Callable[[Sequence[Hit]], tuple[Passage, ...]]
     digest: str  # SHA-256 of the index's own description, or of the texts that may be read
     ranking: GivenRanking | None = None
-    index: PassageIndex | None = None  # None where there is a ranking: then nothing is searched
+    index: Index | None = None  # None where there is a ranking: then nothing is searched
 
     def open_search(self, embedder: Embedder | None, plan: Plan, listen: Listener) -> SearchFunction:
         """What searches for one worker, with an embedding model of its own."""
@@ -57,7 +58,7 @@ def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence
     """Open and check everything that passages come from, before any work is done."""
     if origin.ranking is not None:
         return _from_ranking(read_ranking(origin.ranking), origin, topics, plan)
-    index = PassageIndex(origin.index or DEFAULT_INDEX)
+    index = open_index(origin.index or DEFAULT_INDEX)
     described = [index.info, index.vector_info, *([index.compressed_info] if index.compressed_info else [])]
     digest = _digest_parts(map(msgspec.json.encode, described))
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
@@ -83,11 +84,11 @@ def _from_ranking(ranking: GivenRanking, origin: EvidenceFiles, topics: Topics, 
     return Evidence(texts.read, digest, ranking)
 
 
-def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking, corpus: Corpus | None) -> PassageIndex | None:
+def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking, corpus: Corpus | None) -> Index | None:
     """The index that was named; the one in `index` where there is no other source of texts."""
     if origin.index is None and (corpus is not None or ranking.texts or not resolve_replaced(DEFAULT_INDEX).is_dir()):
         return None
-    return PassageIndex(origin.index or DEFAULT_INDEX)
+    return open_index(origin.index or DEFAULT_INDEX)
 
 
 def _digest_parts(parts: Iterable[bytes]) -> str:
@@ -107,7 +108,7 @@ class PassageTexts:
     """The passages that may be read: given with the ranking or in passage files, or those of an index."""
 
     passages: Mapping[str, Passage]  # by id; of a passage that is not to be read, only that it is there
-    index: PassageIndex | None = None
+    index: Index | None = None
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
         """The passages of hits that have a text, in their order."""
@@ -119,7 +120,7 @@ class PassageTexts:
 
 
 def collect_texts(
-    ranking: GivenRanking, read: int, corpus: Corpus | None, index: PassageIndex | None
+    ranking: GivenRanking, read: int, corpus: Corpus | None, index: Index | None
 ) -> tuple[PassageTexts, list[Problem]]:
     """The texts of the first `read` passages of every turn, and every broken line met on the way.
 

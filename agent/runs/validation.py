@@ -14,7 +14,7 @@ from agent.tracks.repair import repair_turns
 from agent.tracks.rules import Checks
 from agent.tracks.run_files import run_problems
 from agent.tracks.topic_files import read_topics
-from indexes.passage_index import PassageIndex
+from indexes.open_index import open_index
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
@@ -60,7 +60,7 @@ def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest
 
 def _open_lookup(directory: Path) -> Callable[[str], bool]:
     """Whether a passage is in an index, looked up once for each."""
-    index = PassageIndex(directory)
+    index = open_index(directory)
     return cache(lambda id: index.find(id) is not None)
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from indexes.corpora.corpus import Corpus
     from indexes.index_builder import BuildReport
     from indexes.index_verification import Verification
-    from indexes.passage_index import PassageIndex
+    from indexes.passage_index import Index
     from indexes.ranking.compressed_vectors import CompressedInfo
     from indexes.ranking.vectors import VectorInfo
-    from schemas.records import Hit, Passage, Problem
+    from schemas.records import Hit, IndexInfo, Passage, Problem
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
@@ -43,6 +43,12 @@ def show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"convagent {version('convagent')}")
         raise typer.Exit
+
+
+def show_shards_merged(info: "IndexInfo", path: Path) -> None:
+    """What the shards of an index hold together."""
+    count = len(info.sharding.shards) if info.sharding else 1
+    log.info("%s: %s in %s", path, format_count(info.passages, "passage"), format_count(count, "shard"))
 
 
 def show_embedding_done(passages: int, path: Path) -> None:
@@ -120,7 +126,7 @@ def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) ->
     log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
 
 
-def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
+def show_index(index: "Index", path: Path, *, as_json: bool) -> None:
     """What an index holds and how it was made."""
     info, vectors, compressed = index.info, index.vector_info, index.compressed_info
     if as_json:
@@ -136,6 +142,7 @@ def show_index(index: "PassageIndex", path: Path, *, as_json: bool) -> None:
         "index": str(path),
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
         "size": f"{size / 1e6:.1f} MB",
+        "shards": _describe_shards(info),
         "analyzer": info.analyzer,
         "segments": info.segmentation or "none: the passages are as they came",
         "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
@@ -154,6 +161,14 @@ def _describe_vector_memory(vectors: "VectorInfo", compressed: "CompressedInfo |
         each = compressed.bytes / compressed.passages
         return f"{compressed.bytes / 1e6:,.1f} MB to search by meaning: {compressed.recipe}, {each:.0f} bytes a passage"
     return f"{4 * vectors.size * vectors.passages / 1e6:,.1f} MB to search by meaning"
+
+
+def _describe_shards(info: "IndexInfo") -> str:
+    """How many passages the shards of an index have; "none" where it has no shards."""
+    if info.sharding is None:
+        return "none"
+    sizes = [shard.passages for shard in info.sharding.shards]
+    return f"{len(sizes)}, of {min(sizes)} to {max(sizes)} passages"
 
 
 def show_verification(found: "Verification", path: Path) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
-from indexes.passage_index import PassageIndex
-from indexes.ranking.compressed_vectors import CompressedVectors
+from indexes.open_index import open_index
+from indexes.passage_index import Index
+from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever, RescoringStage, Stage
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.ranking.vectors import Embedder, Vectors
@@ -21,10 +22,10 @@ def open_retriever_in(directory: Path | str, embedder: str | None = None) -> Hyb
     Raises `MissingError` where there is no such index or embedding model.
     """
     model = open_embedder(embedder)
-    return open_retriever(PassageIndex(Path(directory)), model and cache_vectors(model))
+    return open_retriever(open_index(Path(directory)), model and cache_vectors(model))
 
 
-def open_retriever(index: PassageIndex, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:
+def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:
     """The stages of retrieval over an index, in their order. One more stage is added here."""
     tuning = plan.tuning.retrieval
     stages: list[Stage] = [Bm25Stage(index, tuning.first_stage_depth if embedder else 0)]
@@ -40,7 +41,7 @@ def open_retriever(index: PassageIndex, embedder: Embedder | None, plan: Plan = 
     return HybridRetriever(index, tuple(stages))
 
 
-def own_vectors(index: PassageIndex, embedder: Embedder) -> Vectors | CompressedVectors | None:
+def own_vectors(index: Index, embedder: Embedder) -> Vectors | NearestVectors | None:
     """The vectors that an index has of this embedding model, compressed if they are so; None where it has none."""
     info = index.vector_info
     if info is None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from indexes.passage_index import PassageIndex
+from indexes.passage_index import Index
 from indexes.text.analysis import ENGLISH, extract_stems
 from schemas.records import Passage, Response
 
@@ -33,7 +33,7 @@ class WholeAnswer:
 class WholeDocuments:
     """The documents whose passages an index holds, by their paths below the folder."""
 
-    index: PassageIndex
+    index: Index
     numbers: tuple[int, ...] | None = None  # of the passages that may be read; None: of all
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -138,6 +138,16 @@ def open_compressed_vectors(directory: Path, info: VectorInfo, compressed: Compr
     return CompressedVectors(directory, index, vectors)
 
 
+class NearestVectors(Protocol):
+    """Vectors that tell which are nearest, without all of them in memory: of one index, or of one in shards."""
+
+    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
+        """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
+
+    def score(self, numbers: Numbers, query: Vectors) -> Vectors:
+        """The cosines of passages with a vector, by their own 16-bit vectors. Raises `InvalidInputError`."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompressedVectors:
     """An index's codes and its vectors. For any number of threads."""
@@ -147,7 +157,6 @@ class CompressedVectors:
     vectors: StoredVectors  # a row a passage, by its number, in a file
 
     def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
-        """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
         if rows is not None and np.count_nonzero(rows) <= SCORED_ROWS:
             candidates = np.flatnonzero(rows)
         else:
@@ -157,7 +166,6 @@ class CompressedVectors:
         return candidates[best], cosines[best]
 
     def score(self, numbers: Numbers, query: Vectors) -> Vectors:
-        """The cosines of passages with a vector, by their own 16-bit vectors. Raises `InvalidInputError`."""
         cosines = self.vectors[numbers].astype(np.float32) @ query
         if not np.isfinite(cosines).all():
             raise _make_damage_error(self.directory, "vectors hold what is no number")

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexes.passage_index import (
-    DECIMALS,
-    PassageIndex,
-    RankedNumbers,
-    Rows,
+    Index,
     WeightedText,
     build_searchable_text,
     weight_stems,
 )
-from indexes.ranking.compressed_vectors import CompressedVectors
+from indexes.ranking.compressed_vectors import NearestVectors
+from indexes.ranking.exact_ranking import DECIMALS, RankedNumbers, Rows
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
@@ -43,7 +41,7 @@ Stage = Callable[[SearchRequest, RankedNumbers], RankedNumbers]  # the passages 
 class HybridRetriever:
     """An index and the stages that rank its passages."""
 
-    index: PassageIndex
+    index: Index
     stages: tuple[Stage, ...]
     rows: Rows | None = None  # the passages that are searched; None for all
 
@@ -67,7 +65,7 @@ class HybridRetriever:
 class Bm25Stage:
     """The first stage: BM25 over all that is searched."""
 
-    index: PassageIndex
+    index: Index
     min_depth: int = 0  # passages that later stages may move up, however few are wanted
 
     def __call__(self, request: SearchRequest, _ranked: RankedNumbers) -> RankedNumbers:
@@ -79,7 +77,7 @@ class Bm25Stage:
 class RescoringStage:
     """Another score of the words, such as query likelihood, in the place of BM25's."""
 
-    index: PassageIndex
+    index: Index
     score: ScoreFunction
 
     def __call__(self, request: SearchRequest, ranked: RankedNumbers) -> RankedNumbers:
@@ -98,9 +96,9 @@ class CosineStage:
     many that are nearest in meaning; else of the first `rerank_depth`, with the rest behind them.
     """
 
-    index: PassageIndex
+    index: Index
     embed: Embed
-    vectors: Vectors | CompressedVectors | None  # a row a passage, by its number
+    vectors: Vectors | NearestVectors | None  # a row a passage, by its number
     weight: float  # of the cosine; the best passage by words has 1
     rerank_depth: int
     encode_turn: EncodeTurn | None = None
@@ -115,7 +113,7 @@ class CosineStage:
         shares = _normalise_scores(ranked)
         if self.vectors is None:
             return self._rerank_top(shares, query)
-        if isinstance(self.vectors, CompressedVectors):
+        if not isinstance(self.vectors, np.ndarray):
             return self._score_nearest(self.vectors, shares, query, request)
         return self._score_all(self.vectors, shares, query, request.rows)
 
@@ -127,7 +125,7 @@ class CosineStage:
         return sort_best_first((number, float(scores[number])) for number in numbers)
 
     def _score_nearest(
-        self, vectors: CompressedVectors, shares: RankedNumbers, query: Vectors, request: SearchRequest
+        self, vectors: NearestVectors, shares: RankedNumbers, query: Vectors, request: SearchRequest
     ) -> RankedNumbers:
         """The first `k` are those of `_score_all`, as far as the nearest are found: all others have a cosine alone."""
         numbers, cosines = vectors.find_nearest(query, request.k, request.rows)
@@ -148,7 +146,7 @@ class CosineStage:
         return [*sort_best_first(fused), *rest]
 
 
-def read_texts(index: PassageIndex, ranked: RankedNumbers) -> list[str]:
+def read_texts(index: Index, ranked: RankedNumbers) -> list[str]:
     """All that is searched of each passage of a ranking."""
     return [build_searchable_text(passage) for passage in index.read(index.get_ids([number for number, _ in ranked]))]
 

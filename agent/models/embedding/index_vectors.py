@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
 
+from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.compressed_vectors import CompressedInfo, check_compressed_vectors, write_compressed_vectors
 from indexes.ranking.vector_writing import VectorPart, open_vector_part
@@ -20,6 +22,8 @@ BATCH_TEXTS = 64  # embedded between two signs of progress
 Tick = Callable[[int], None]  # is told how many more passages are embedded
 # Makes the vectors of blocks of passages, given by their numbers: one result for each block, in their order.
 EmbedBlocks = Callable[[Sequence[range], Tick], Iterator[StoredVectors]]
+# Opens what makes the vectors of the index in a directory; of None, this process does.
+OpenBlocks = Callable[[Path], AbstractContextManager[EmbedBlocks | None]]
 log = logging.getLogger("convagent")
 
 
@@ -30,15 +34,15 @@ def embed_index(
     most: int | None = None,
     *,
     anew: bool = False,
-    embed_blocks: EmbedBlocks | None = None,
+    open_blocks: OpenBlocks = lambda _: nullcontext(),
 ) -> int:
     """Embed the passages of an index, unless there are more than `most`. How many have their vectors then.
 
     Vectors of this model that are whole stay, unless they are to be made `anew`; what was interrupted goes on.
-    `embed_blocks` computes elsewhere what the embedding model would here. None are made without such a model;
+    `open_blocks` opens, for each part of the index, what embeds elsewhere than here. None are made without a model;
     `UsageError` where there should be one (`most` is None).
     """
-    index = PassageIndex(directory)
+    index = open_index(directory)
     if embedder is None and most is None:
         raise UsageError("there is no embedding model to embed with", remedy="Give one with --embedder PATH.gguf.")
     if embedder is None:
@@ -47,21 +51,38 @@ def embed_index(
         what = f"{len(index)} passages are too many to embed unasked: the best hits will be, as they are found"
         log.info("%s (`convagent index embed %s` makes all vectors)", what, directory)
         return 0
-    info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(index), index.info.contents)
-    with open_vector_part(index.directory, info, others_may=most is not None) as part:
-        if anew or part.blocks or not has_whole_vectors(index, embedder):
-            _embed_missing(part, embed_blocks or _embed_here(index, embedder), progress)
+    for part in map(PassageIndex, index.part_directories):
+        _embed_part(part, embedder, progress, anew=anew, others_may=most is not None, open_blocks=open_blocks)
     return len(index)
+
+
+def _embed_part(
+    index: PassageIndex,
+    embedder: Embedder,
+    progress: StageProgress,
+    *,
+    anew: bool,
+    others_may: bool,
+    open_blocks: OpenBlocks,
+) -> None:
+    """Embed an index that is in one part."""
+    info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(index), index.info.contents)
+    with open_vector_part(index.directory, info, others_may=others_may) as part:
+        if anew or part.blocks or not has_whole_vectors(index, embedder):
+            with open_blocks(index.directory) as embed_blocks:
+                _embed_missing(part, embed_blocks or _embed_here(index, embedder), progress)
 
 
 def compress_index(directory: Path, progress: StageProgress) -> CompressedInfo:
     """Compress the vectors that an index has, unless they are so already. Errors: `write_compressed_vectors`."""
-    index = PassageIndex(directory)
-    assert index.vector_info
-    if compressed := _find_whole_compressed(index):
-        return compressed
-    with progress("compressing", len(index)) as show:
-        return write_compressed_vectors(index.directory, index.vector_info, show)
+    for part in map(PassageIndex, open_index(directory).part_directories):
+        assert part.vector_info
+        if not _find_whole_compressed(part):
+            with progress("compressing", len(part)) as show:
+                write_compressed_vectors(part.directory, part.vector_info, show)
+    compressed = open_index(directory).compressed_info
+    assert compressed
+    return compressed
 
 
 def _find_whole_compressed(index: PassageIndex) -> CompressedInfo | None:

@@ -61,7 +61,7 @@ class BlockEmbedder:
 
 
 def open_block_embedders(
-    on: str, jobs: int, directory: Path, name: str | None, embedder: Embedder | None
+    on: str, jobs: int, name: str | None, embedder: Embedder | None, directory: Path
 ) -> AbstractContextManager[EmbedBlocks | None]:
     """What embeds blocks of an index where `--on` says; None for this process.
 

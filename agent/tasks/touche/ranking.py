@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.tasks.touche.argument_quality import argument_quality, brevity_penalty
-from indexes.passage_index import PassageIndex, RankedNumbers, WeightedText, build_searchable_text, weight_stems
+from indexes.passage_index import PassageIndex, WeightedText, build_searchable_text, weight_stems
+from indexes.ranking.exact_ranking import RankedNumbers
 from indexes.ranking.hybrid import sort_best_first
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.text.analysis import extract_stems
