@@ -20,7 +20,7 @@ from agent.runs.backends.ray_worker import RayWorker, Recipe
 from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
 from agent.runs.worker import Worker, WorkerDescription
-from schemas.errors import ConvagentError, RunError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError, format_count
 from schemas.records import Turn
 
 MAX_LOSSES = 3  # of actors at one turn, until it is answered without the model; in one place, until that is given up
@@ -42,6 +42,7 @@ class Place:
 @contextmanager
 def open_ray(name: str, workforce: Workforce) -> Iterator["RayBackend"]:
     """Actors on the cluster that `--on` names. Raises what `open_cluster` does, and what the first one to open does."""
+    log.info("starting %s on Ray", format_count(workforce.count, "worker"))
     with open_cluster(parse_cluster_address(name), workforce.count) as cluster:
         backend = RayBackend(cluster, workforce)
         try:

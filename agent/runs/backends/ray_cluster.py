@@ -117,11 +117,11 @@ def _import_ray() -> Any:
 @contextmanager
 def _start_own(ray: Any, workers: int) -> Iterator[Cluster]:
     threads = max(1, threads_to_use() // workers)
-    settings = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES, "include_dashboard": False}
-    with scratch_directory(find_socket_home() / "ray") as place:
+    size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
+    with scratch_directory(find_socket_home() / "ray") as place, _no_dashboard(ray):
         place.chmod(0o700)
-        settings |= {"address": "local", "_temp_dir": str(place)}
-        with _no_dashboard(ray), _connect(ray, "no cluster could be started here", **settings):
+        failed = "no cluster could be started here"
+        with _connect(ray, failed, address="local", include_dashboard=False, _temp_dir=str(place), **size):
             yield Cluster(ray, workers, threads)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.models.hub import PREFIX
 from agent.models.registry import is_server_address
 from agent.runs.backends.protocol import TopicTask, Workforce
 from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
 from agent.runs.trace import TraceLine
 from agent.runs.worker import Worker, WorkerDescription, WorkerSpecification, describe_worker
 from agent.tracks.topic_files import read_topics
-from schemas.errors import ConvagentError
+from schemas.errors import ConvagentError, RunError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ def make_absolute(files: EvidenceFiles) -> EvidenceFiles:
 
 def make_name_absolute(model: str) -> str:
     """The name of a model, as an absolute path where it is that of a file."""
-    is_file = (model.endswith(".gguf") or os.sep in model) and ":" not in model and not is_server_address(model)
+    is_elsewhere = model.startswith(PREFIX) or is_server_address(model)
+    is_file = not is_elsewhere and (model.endswith(".gguf") or os.sep in model)
     return str(Path(model).expanduser().absolute()) if is_file else model
 
 
@@ -65,6 +67,9 @@ class RayWorker:
         except ConvagentError as error:
             error.where = f"node {node}: {error.where}" if error.where else f"node {node}"
             raise
+        except OSError as error:
+            where = f"node {node}: {error.filename or 'a file'}"
+            raise RunError(f"cannot be read ({error.strerror or error})", where=where) from error
         return node, describe_worker(self._worker, evidence)
 
     def answer(self, task: TopicTask) -> Iterator[TraceLine]:
