@@ -78,7 +78,8 @@ def open_by_words(folder: Path, embedder: Embedder) -> CurrentCollection:
 def count_vectors(current: CurrentCollection) -> int:
     """How many vectors it is searched by."""
     stages = [stage for stage in current.searchable.retriever.stages if isinstance(stage, CosineStage)]
-    return len(stages[0].vectors) if stages and isinstance(stages[0].vectors, np.ndarray) else 0
+    vectors = stages[0].vectors if stages else None
+    return len(vectors) if isinstance(vectors, np.ndarray) else 0
 
 
 def test_the_first_question_does_not_wait_for_vectors(tmp_path: Path, counting: CountingEmbedder) -> None:
