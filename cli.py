@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from agent.exchange.registry import EXCHANGE_NAMES
-from agent.terminal import progress, reports, settings
+from agent.terminal import index_reports, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.tracks.registry import EDITION_NAMES
 
@@ -347,10 +347,10 @@ def index_build(
     model = open_embedder(embedder)
     with progress.byte_progress(corpus) as tick:
         built = build_in_parts(corpus, output, parts, skip_problems=skip_problems, overwrite=overwrite, progress=tick)
-    reports.show_index_built(built, corpus, output)
+    index_reports.show_index_built(built, corpus, output)
     if shard:
         return
-    reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
+    index_reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
 
 
 @index_app.command("merge-statistics")
@@ -363,7 +363,7 @@ def index_merge_statistics(index: Annotated[Path, typer.Argument(metavar="DIR")]
     """
     from indexes.sharding.statistics import merge_statistics
 
-    reports.show_shards_merged(merge_statistics(index), index)
+    index_reports.show_shards_merged(merge_statistics(index), index)
 
 
 @index_app.command("embed")
@@ -401,9 +401,9 @@ def index_embed(
     model = open_embedder(embedder)
     open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
     embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
-    reports.show_embedding_done(embedded, index)
+    index_reports.show_embedding_done(embedded, index)
     if compress:
-        reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
+        index_reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
 
 
 @index_app.command("info")
@@ -417,7 +417,7 @@ def index_info(
     """
     from indexes.open_index import open_index
 
-    reports.show_index(open_index(index), index, as_json=as_json)
+    index_reports.show_index(open_index(index), index, as_json=as_json)
 
 
 @index_app.command("verify")
@@ -430,7 +430,7 @@ def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """
     from indexes.index_verification import verify_index
 
-    reports.show_verification(verify_index(index), index)
+    index_reports.show_verification(verify_index(index), index)
 
 
 @app.command()

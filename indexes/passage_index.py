@@ -34,12 +34,11 @@ from indexes.text.analysis import (
     ENGLISH,
     build_analyzer,
     build_splitter,
-    count_query_stems,
     describe_analyzer,
     extract_stems,
     list_languages,
 )
-from indexes.text.languages import find_question_language
+from indexes.text.query_weights import WeightedText, weight_foreign_stems, weight_stems
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
@@ -51,7 +50,6 @@ REBUILD = "Build it again with `convagent index build`."
 MAX_LISTED = 3  # damaged files in an error
 DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 
-WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
 READ_AT_ONCE = 1000  # passages whose texts are iterated over
 
 
@@ -285,24 +283,6 @@ class PassageIndex(Index):
             starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
             text = self._ids.data
             return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
-
-
-def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
-    """The weight of each stem of some texts. A stem that occurs twice counts twice."""
-    weights: dict[str, float] = {}
-    for text, weight in parts:
-        for stem in extract_stems(text):
-            weights[stem] = weights.get(stem, 0.0) + weight
-    return weights
-
-
-def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]) -> dict[str, float]:
-    """The weight of each stem that a word of some texts has in one of the languages."""
-    weights: dict[str, float] = {}
-    for text, weight in parts:
-        for stem, count in count_query_stems(text, languages, find_question_language(text, tuple(languages))).items():
-            weights[stem] = weights.get(stem, 0.0) + count * weight
-    return weights
 
 
 def _extract_passage_stems(passage: Passage) -> list[str]:

@@ -9,17 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.passage_index import (
-    Index,
-    WeightedText,
-    build_searchable_text,
-    weight_stems,
-)
+from indexes.passage_index import Index, build_searchable_text
 from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.exact_ranking import DECIMALS, RankedNumbers, Rows
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
+from indexes.text.query_weights import WeightedText, weight_stems
 from schemas.records import Hit, Passage
 
 
