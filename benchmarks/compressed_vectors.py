@@ -6,7 +6,7 @@ FOLDER keeps the vectors between runs (`made_up_vectors.py` says how they are ma
 passages for a question; these are scored again with the 16-bit vectors, mapped from their file. recall@k: the share of
 the k best of exact search that are among the k best then. Bytes are those of the written index, a passage. Milliseconds
 are of the processor, so that other work on the machine changes them little, one question at a time on one thread, the
-files being in the system's cache. Minutes to build are of the clock, with `OMP_NUM_THREADS` threads.
+files being in the system's cache. Minutes to build are of the processor, too.
 
 The faiss systems share one partition of the space into lists, and its minutes count for each.
 """
@@ -87,7 +87,7 @@ def make_partition(path: Path) -> Partition:
     """K-means on a sample, and the nearest list of each passage."""
     import faiss
 
-    started = time.perf_counter()
+    started = time.process_time()
     made = open_rows(path)
     count = count_lists(len(made))
     means = faiss.Kmeans(SIZE, count, niter=ITERATIONS, seed=SEED, spherical=True)
@@ -95,7 +95,7 @@ def make_partition(path: Path) -> Partition:
     flat = faiss.IndexFlatIP(SIZE)
     flat.add(means.centroids)
     lists = np.concatenate([flat.search(rows, 1)[1][:, 0] for _, rows in read_blocks(made)])
-    return Partition(means.centroids, lists, time.perf_counter() - started)
+    return Partition(means.centroids, lists, time.process_time() - started)
 
 
 class Faiss:
@@ -241,9 +241,9 @@ def measure_systems(path: Path, questions: Vectors, names: Sequence[str]) -> Non
     for name in names:
         system = SYSTEMS[name]()
         shared = make_partition(path).seconds if isinstance(system, Faiss) else 0.0
-        started = time.perf_counter()
+        started = time.process_time()
         system.build(path)
-        minutes = (time.perf_counter() - started + shared) / 60
+        minutes = (time.process_time() - started + shared) / 60
         size = system.count_bytes() / len(made)
         for setting, find in system.open_settings():
             for candidates in CANDIDATES:

@@ -32,7 +32,7 @@ from schemas.wire import decode
 COMPRESSED_FILE, COMPRESSED_INFO_FILE = "vectors.faiss", "compressed.json"
 CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0029-compressed-vectors.md)
 MIN_PASSAGES = 256  # below, there is nothing to gain
-LIST_SHARE = 4  # one in so many lists is searched
+LIST_SHARE = 16  # one in so many lists is searched
 MIN_LISTS_SEARCHED = 64
 LEARNED_ROWS = 40  # vectors that each centre is learned from
 ITERATIONS = 8  # of learning
