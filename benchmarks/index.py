@@ -144,10 +144,10 @@ class MadeUp:
                 rows = ({**_id(start + n), "passage_text": text} for n, text in enumerate(texts[: count - start]))
                 file.writelines(encode(row) + b"\n" for row in rows)
 
-    def queries(self) -> list[str]:
+    def queries(self, count: int = QUERIES + WARMING) -> list[str]:
         """Of 3 to 10 words each."""
         rng = np.random.default_rng(3)
-        return self._texts(rng, rng.integers(3, 11, QUERIES + WARMING))
+        return self._texts(rng, rng.integers(3, 11, count))
 
     def _texts(self, rng: np.random.Generator, lengths: Any) -> list[str]:
         places = np.searchsorted(self._upto, rng.random(int(lengths.sum())))
@@ -209,7 +209,7 @@ def measure(name: str, passages: Path, count: int, queries: list[str]) -> Row:
     ours.send("go")
     peak = 0
     while not ours.poll(0.02):
-        peak = max(peak, _resident(process.pid))
+        peak = max(peak, sum_resident(process.pid))
     seconds, busy = ours.recv()
     times = [(statistics.median(spent), float(np.percentile(spent, 95))) for spent in ours.recv()]
     process.join()
@@ -218,7 +218,8 @@ def measure(name: str, passages: Path, count: int, queries: list[str]) -> Row:
     return Row(name, count, seconds, busy, peak / 1e6, disk / 1e6, *times[0], *times[1])
 
 
-def _resident(pid: int | None) -> int:
+def sum_resident(pid: int | None) -> int:
+    """The bytes of memory that a process and its children have, some of them shared."""
     total = 0
     process = psutil.Process(pid)
     for each in (process, *process.children(recursive=True)):
