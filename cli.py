@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agent.terminal import progress, reports, settings
+from agent.exchange.registry import EXCHANGE_NAMES
+from agent.terminal import index_reports, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.tracks.registry import EDITION_NAMES
 
@@ -23,6 +24,8 @@ index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_he
 app.add_typer(index_app, name="index")
 eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
 app.add_typer(eval_app, name="eval")
+bench_app = typer.Typer(help="Compare the default with what it is without each part.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench")
 model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
 users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
@@ -74,12 +77,30 @@ RcdTopics = Annotated[Path, typer.Argument(help="A topics file of RCD-2020.")]
 SpanModel = Annotated[Literal["none"], typer.Option("--model", "-m", help="What finds spans: none, a rule.")]
 if TYPE_CHECKING:
     Edition = str
-else:
-    Edition = Literal[EDITION_NAMES]  # the choices, for the command line
+    ExportForm = str
+else:  # the choices, for the command line
+    Edition = Literal[EDITION_NAMES]
+    ExportForm = Literal[EDITION_NAMES + EXCHANGE_NAMES]
 EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
 RunName = Annotated[str, typer.Option(help="The run's name.")]
 Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
 Runs = Annotated[list[Path], typer.Argument(help="One run file, or two to compare; a ranking may be a TREC run.")]
+JudgedRuns = Annotated[list[Path], typer.Argument(help="Run files; two are compared.")]
+Verdicts = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="MODEL|FILE",
+        help="A model as in --model that is asked; minilm, a rough proxy; or a file with verdicts.",
+        show_default="the verdicts in the file of criteria",
+    ),
+]
+Asked = Annotated[Path | None, typer.Option("--topics", "-t", help="Topics, for what was asked.")]
+Human = Annotated[Path | None, typer.Option(metavar="FILE", help="Verdicts of people, to measure the agreement with.")]
+VerdictFile = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Where the verdicts go.", show_default="RUN.nuggets.jsonl, RUN.rubric.jsonl"),
+]
 Qrels = Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")]
 Equivalence = Annotated[
     Path | None,
@@ -94,6 +115,23 @@ UserFile = Annotated[
 ]
 PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
 MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
+BenchData = Annotated[
+    Path, typer.Option("--data", metavar="DIR", help="The folder of the files; what is missing is named.")
+]
+BenchFolder = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="DIR", help="Runs, traces and tables.", show_default="bench-NAME"),
+]
+BenchOnly = Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="A system; can be repeated.")]
+BenchLimit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="So many conversations, evenly spaced: a quick look.")
+]
+BenchRecord = Annotated[
+    Path | None, typer.Option("--record", metavar="FILE", help="Keep the figures there, beside other benchmarks'.")
+]
+BenchAsJson = Annotated[bool, typer.Option("--json", help="The tables as JSON.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with its own model.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's traces end.")]
 
 
 @app.callback()
@@ -182,8 +220,29 @@ def answer(
     no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
     no_answer: Annotated[bool, typer.Option("--no-answer", help="Leave the answers out (qrecc, ikat-2024).")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with a model of its own.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            max=64,
+            help="Topics at a time, each with a model of its own.",
+            show_default="--concurrency, else 1",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
+        ),
+    ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT",
+            help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
+        ),
+    ] = "local",
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
     ] = False,
@@ -199,6 +258,8 @@ def answer(
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
     [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
     [bold]convagent answer topics.json -i index --no-answer[/] only searches.
+    [bold]convagent answer topics.json -i index -m http://gpu:8000/v1 --concurrency 16[/] asks a server 16 at a time.
+    [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
     """
     from agent.runs import answer_topics
     from agent.runs.evidence import EvidenceFiles
@@ -221,7 +282,19 @@ def answer(
         clarify=clarify,
     )
     request = answer_topics.RunRequest(
-        topics, origin, model, plan, mode, edition, run_name, team, statement_threshold, jobs, not no_cache
+        topics,
+        origin,
+        model,
+        plan,
+        mode,
+        edition,
+        run_name,
+        team,
+        statement_threshold,
+        jobs,
+        not no_cache,
+        on,
+        concurrency,
     )
     reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 
@@ -274,10 +347,10 @@ def index_build(
     model = open_embedder(embedder)
     with progress.byte_progress(corpus) as tick:
         built = build_in_parts(corpus, output, parts, skip_problems=skip_problems, overwrite=overwrite, progress=tick)
-    reports.show_index_built(built, corpus, output)
+    index_reports.show_index_built(built, corpus, output)
     if shard:
         return
-    reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
+    index_reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
 
 
 @index_app.command("merge-statistics")
@@ -290,22 +363,47 @@ def index_merge_statistics(index: Annotated[Path, typer.Argument(metavar="DIR")]
     """
     from indexes.sharding.statistics import merge_statistics
 
-    reports.show_shards_merged(merge_statistics(index), index)
+    index_reports.show_shards_merged(merge_statistics(index), index)
 
 
 @index_app.command("embed")
 def index_embed(
     index: Annotated[Path, typer.Argument(metavar="DIR")],
     embedder: EmbedderOption = None,
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Compress them, too, for searching millions in little memory.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Make them anew, though they are there.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray.")
+    ] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray|ray://HOST:PORT", help="Where: in this process, or in --jobs of a Ray cluster."
+        ),
+    ] = "local",
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
-    [bold]convagent index embed index --embedder minilm[/]
-    """
-    from agent.models.embedding.index_vectors import embed_index
-    from agent.models.embedding.registry import open_embedder
+    The same command goes on after an interruption; until all are made, the index is searched as before.
 
-    reports.show_embedding_done(embed_index(index, open_embedder(embedder), progress.stage_progress), index)
+    [bold]convagent index embed index --embedder minilm[/]
+    [bold]convagent index embed /shared/index --on ray://head:6379 --jobs 32[/] embeds on a cluster.
+    [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
+    """
+    from functools import partial
+
+    from agent.models.embedding.index_vectors import compress_index, embed_index
+    from agent.models.embedding.registry import open_embedder
+    from agent.runs.backends.ray_embedding import open_block_embedders
+
+    model = open_embedder(embedder)
+    open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
+    embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
+    index_reports.show_embedding_done(embedded, index)
+    if compress:
+        index_reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
 
 
 @index_app.command("info")
@@ -319,7 +417,7 @@ def index_info(
     """
     from indexes.open_index import open_index
 
-    reports.show_index(open_index(index), index, as_json=as_json)
+    index_reports.show_index(open_index(index), index, as_json=as_json)
 
 
 @index_app.command("verify")
@@ -332,7 +430,7 @@ def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """
     from indexes.index_verification import verify_index
 
-    reports.show_verification(verify_index(index), index)
+    index_reports.show_verification(verify_index(index), index)
 
 
 @app.command()
@@ -734,6 +832,100 @@ def eval_answers(
     reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
+@eval_app.command("nuggets")
+def eval_nuggets(
+    runs: JudgedRuns,
+    nuggets: Annotated[Path, typer.Option("--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")],
+    judge: Verdicts = None,
+    topics: Asked = None,
+    human: Human = None,
+    output: VerdictFile = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
+
+    Killed and begun again, it goes on with the first answer that has no verdict yet.
+
+    [bold]convagent eval nuggets run.json --nuggets nuggets.jsonl --judge http://localhost:8000/v1[/]
+    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge minilm[/] is quick and rough, without a server.
+    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
+    [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
+    """
+    from agent.evaluation.nuggets import MEASURES
+    from agent.judging.criteria import NUGGETS
+    from agent.judging.evaluation import JudgingRequest, judge_runs
+
+    request = JudgingRequest(tuple(runs), nuggets, judge, topics, human, output, overwrite)
+    judged = judge_runs(request, NUGGETS, progress.stage_progress)
+    reports.show_judged(judged, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("rubric")
+def eval_rubric(
+    runs: JudgedRuns,
+    rubric: Annotated[Path, typer.Option("--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge.")],
+    judge: Verdicts = None,
+    topics: Asked = None,
+    human: Human = None,
+    min_grade: Annotated[int, typer.Option(min=1, max=5, help="From which a question counts as answered.")] = 4,
+    output: VerdictFile = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """How well a run's answers answer the questions that a good answer does, graded from 0 to 5.
+
+    Killed and begun again, it goes on with the first answer that has no grades yet.
+
+    [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
+    [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
+    """
+    from agent.evaluation.rubric import MEASURES
+    from agent.judging.criteria import by_rubric
+    from agent.judging.evaluation import JudgingRequest, judge_runs
+
+    request = JudgingRequest(tuple(runs), rubric, judge, topics, human, output, overwrite)
+    judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
+    reports.show_judged(judged, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("conversation")
+def eval_conversation(
+    runs: Annotated[list[Path], typer.Argument(help="Run files.")],
+    topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics that they answer.")],
+    qrels: Qrels = None,
+    again: Annotated[bool, typer.Option("--ask-again", help="Ask each first question again at the end.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option(help="Of the run, for --ask-again.", show_default="RUN.trace.jsonl")
+    ] = None,
+    index: OrIndex = None,
+    model: ModelOption = "smollm2",
+    embedder: EmbedderOption = None,
+    per_turn: PerTurn = False,
+    as_json: MeasuresAsJson = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """What changes in the course of a conversation: search by depth, what is said again, statements chosen again.
+
+    The topics' own replies and statements stand beside it. Intervals are by conversations.
+
+    [bold]convagent eval conversation topics.run.json --topics topics.json[/]
+    [bold]convagent eval conversation topics.run.json -t topics.json --ask-again -i index -m none[/] asks each first
+    question again, as the run was made, and says how much of the answer is the same.
+    """
+    from agent.evaluation.asked_again import AskAgain, add_measures, ask_again, find_trace
+    from agent.evaluation.conversation import evaluate_conversation
+    from agent.terminal.conversation_measures import show_conversations
+
+    measured = evaluate_conversation(runs, topics, qrels)
+    if again:
+        asked = AskAgain(topics, trace or find_trace(runs), index, model, embedder, overwrite)
+        measured[0] = add_measures(measured[0], ask_again(asked, progress.turn_progress))
+    show_conversations(measured, per_turn=per_turn, as_json=as_json)
+
+
 @eval_app.command("qrecc")
 def eval_qrecc(
     runs: Runs,
@@ -819,6 +1011,131 @@ def eval_touche(
     measures = MEASURES if quality_qrels else MEASURES[:1]
     scores = evaluate_touche(runs, qrels, quality_qrels)
     reports.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
+
+
+@bench_app.command("ikat")
+def bench_ikat(
+    data: BenchData,
+    output: BenchFolder = None,
+    model: ModelOption = "smollm2",
+    only: BenchOnly = None,
+    limit: BenchLimit = None,
+    jobs: Jobs = 1,
+    record: BenchRecord = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    as_json: BenchAsJson = False,
+) -> None:
+    """iKAT 2023 over the passages whose text is public: search, statements, answers. Downloads nothing.
+
+    [bold]convagent bench ikat --data DIR --model none --limit 2[/] is a quick look.
+    [bold]convagent bench ikat --data DIR --resume[/] goes on after an interruption.
+    """
+    from agent.evaluation.bench import run
+    from agent.evaluation.bench.answering import BenchRequest
+
+    folder = output or Path("bench-ikat")
+    request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
+    reports.show_bench(run.bench_ikat(request, progress.bench_progress(), record), as_json=as_json)
+
+
+@bench_app.command("mtrag")
+def bench_mtrag(
+    data: BenchData,
+    output: BenchFolder = None,
+    model: ModelOption = "smollm2",
+    only: BenchOnly = None,
+    limit: BenchLimit = None,
+    jobs: Jobs = 1,
+    record: BenchRecord = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    as_json: BenchAsJson = False,
+) -> None:
+    """MTRAG-UN: search, answers, what has no answer told as such, what is underspecified asked back. Downloads nothing.
+
+    [bold]convagent bench mtrag --data DIR --model none --limit 20[/] is a quick look.
+    [bold]convagent bench mtrag --data DIR --only "no model"[/] runs one system.
+    """
+    from agent.evaluation.bench import run
+    from agent.evaluation.bench.answering import BenchRequest
+
+    folder = output or Path("bench-mtrag")
+    request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
+    reports.show_bench(run.bench_mtrag(request, progress.bench_progress(), record), as_json=as_json)
+
+
+@bench_app.command("own")
+def bench_own(
+    data: BenchData = Path(),
+    output: BenchFolder = None,
+    model: ModelOption = "smollm2",
+    half: Annotated[
+        Literal["open", "kept", "all"],
+        typer.Option(help="Which conversations. The kept ones are for when answers are no longer being changed."),
+    ] = "open",
+    only: BenchOnly = None,
+    limit: BenchLimit = None,
+    record: BenchRecord = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    as_json: BenchAsJson = False,
+) -> None:
+    """Questions over a person's own documents, asked as in a chat; the files are in convagent's source repository.
+
+    [bold]convagent bench own --model none[/] in a copy of the repository.
+    [bold]convagent bench own --data ~/src/convagent --limit 3[/] is a quick look.
+    """
+    from agent.evaluation.bench import run
+    from agent.evaluation.bench.answering import BenchRequest
+
+    folder = output or Path("bench-own")
+    request = BenchRequest(data, folder, model, tuple(only or ()), limit, 1, resume, overwrite)
+    reports.show_bench(run.bench_own(request, progress.bench_progress(), half, record), as_json=as_json)
+
+
+@app.command()
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Runs of any edition, TREC runs or traces; the first is the baseline."),
+    ],
+    topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics that they answer.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
+    qrels: Annotated[
+        Path | None, typer.Option(help="Labels of passages: turn 0 id level.", show_default="the topics' own passages")
+    ] = None,
+    ptkb_qrels: Annotated[
+        Path | None, typer.Option(help="Labels of statements.", show_default="the topics' own choice")
+    ] = None,
+    rel_level: Annotated[int, typer.Option(min=1, max=1000, help="The level from which a passage is relevant.")] = 1,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(help="The runs' traces, one each in their order.", show_default="RUN.trace.jsonl beside each run"),
+    ] = None,
+    nuggets: Annotated[
+        list[Path] | None, typer.Option(help="The runs' nugget assignments, one each in their order.")
+    ] = None,
+    name: Annotated[list[str] | None, typer.Option(help="What the runs are called, one each in their order.")] = None,
+    passages: Annotated[list[Path] | None, typer.Option(help="Texts of passages; can be repeated.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index that has them.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write one page that shows where runs differ, on which turns and why. It needs no network.
+
+    What there are no labels for is not measured; the runs can be read beside each other all the same.
+
+    [bold]convagent report topics.run.json --topics topics.json[/] writes report.html.
+    [bold]convagent report ours.json theirs.trec -t topics.json --qrels qrels.txt --index index -o report.html[/]
+    [bold]convagent report a.json b.json -t topics.json --nuggets a.nuggets.jsonl --nuggets b.nuggets.jsonl[/]
+    """
+    from agent.evaluation.answers import PassageSource
+    from agent.evaluation.report.page import write_report
+    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+
+    files = pair_files(runs, trace or (), nuggets or (), name or ())
+    labels, texts = LabelFiles(qrels, ptkb_qrels, rel_level), PassageSource(tuple(passages or ()), index)
+    reports.show_report(write_report(ReportRequest(files, topics, output, labels, texts, overwrite)))
 
 
 @model_app.command("pull")
@@ -908,18 +1225,22 @@ def forget(
 def export(
     trace: Annotated[Path, typer.Argument(help="A trace file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The run file.")],
-    edition: Annotated[Edition | None, typer.Option("--format", help="Default: that of the topics.")] = None,
+    form: Annotated[ExportForm | None, typer.Option("--format", help="Default: that of the topics.")] = None,
     run_name: RunName = "convagent",
     team: Team = "convagent",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the run of a trace again, in any edition that can express it. No model is asked.
+    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
 
     [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
+    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
+    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
+    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
+    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
     """
     from agent.runs.export import export_trace
 
-    turns = export_trace(trace, edition, output, run_name, team, overwrite=overwrite)
+    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
     settings.log.info("%s: %d turns", output, turns)
 
 
@@ -941,17 +1262,28 @@ def convert(
 
 @app.command()
 def show(
-    trace: Annotated[Path, typer.Argument(help="A trace file.")],
+    traces: Annotated[list[Path], typer.Argument(help="A trace file; with --turn, also several, or runs.")],
     topic: Annotated[str | None, typer.Option(help="Which conversation. Default: the first.")] = None,
+    turn: Annotated[str | None, typer.Option(help="One turn in full, of several runs side by side.")] = None,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", "-t", help="With --turn: topics, to show what was right.")
+    ] = None,
+    qrels: Qrels = None,
 ) -> None:
     """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
+    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
+    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
-    from agent.runs.trace import read_trace
-    from agent.terminal.conversation_report import show_conversation
+    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.terminal.conversation_report import choose_trace, show_conversation
+    from agent.terminal.turn_comparison import show_turn
 
-    show_conversation(read_trace(trace), topic, trace)
+    if turn is None:
+        show_conversation(choose_trace(traces), topic)
+    else:
+        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
 
 
 @app.command()

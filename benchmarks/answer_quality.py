@@ -1,13 +1,14 @@
-"""How good answers are when each turn's gold passages are given, and whether it is told when they are withheld.
+"""Whether it is told when passages hold no answer: by the nearest sentence, with gold passages given and withheld.
 
     python benchmarks/answer_quality.py TOPICS INDEX [--model M] [--slow] [--plot FILE]
 
-A row is a way of answering, over all turns with gold passages in the index: ROUGE F with the canonical reply, the share
-of sentences that a cited passage supports, words, and the share of answers that say the passages have none. `--slow`
-adds free writing by the model, at every third turn. The second table has the cosine of the nearest sentence
+Over all turns with gold passages in the index: the cosine of the nearest sentence
 (`agent/turn/extractive_answer.py`) below which an answer says so: wrongly, with the gold passages given; and rightly,
 when they are withheld and the next best are shown, or when all passages of the subject are (topics of iKAT 2023 with
-the same first number share one). `--plot` draws it for every threshold.
+the same first number share one). `--plot` draws it for every threshold. Before it stand the simplest answer, the first
+words of the first gold passage, and with `--slow` free writing by the model, at every third turn: ROUGE F with the
+canonical reply, the share of sentences that a cited passage supports, words, and the share of answers that say the
+passages have none. What the default is worth, `convagent bench ikat` measures.
 """
 
 import argparse
@@ -212,9 +213,6 @@ def main() -> None:
     print(f"| {'answer':44} | ROUGE-1 | ROUGE-2 | ROUGE-L | supported | words | says none | seconds |")
     print("|---" * 8 + "|")
     print_row(bed, f"first {FIRST} words of the first passage", first_words(bed), 0.0)
-    none = open_model("none")
-    for name, embedder in (("--model none --embedder none", "none"), ("--model none", "minilm")):
-        print_row(bed, name, *_row(bed, tools_of(bed, none, embedder, plan)))
     tools = tools_of(bed, open_model(options.model), "minilm", plan)
     found, seconds = answer_all(bed, tools)
     print_row(bed, "default: sentences selected", read_cited(found), seconds)

@@ -11,16 +11,20 @@ sentences that people selected. nDCG@3: of the ranking of sentences. told: answe
 none, as the program does it, and by the same score where 6 % of the answerable may be told so wrongly.
 """
 
+import argparse
+import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import msgspec
 
+from agent.evaluation.answerability import area_under_curve, score_answerability, share_told
 from agent.evaluation.scores import ranking_measures
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
@@ -31,8 +35,6 @@ from agent.turn.answer_writing import Writer
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
-from benchmarks.answerability import area_under_curve, score_answerability, share_told
-from benchmarks.report import Asked, parse_options, report
 from indexes.ranking.vectors import Embed
 from schemas.records import Message, Passage, Plan, Query
 
@@ -40,6 +42,16 @@ SAME = 0.8
 WORD = re.compile(r"\w+")
 MEASURE = "nDCG@3"
 PLAN = Plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of the command line."""
+
+    data: Path
+    model: str = "none"
+    every: int = 1
+    json: Path | None = None
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -148,6 +160,26 @@ def run(asked: Asked) -> tuple[list[Answered], dict[str, float]]:
     answered = [answer(question, llm, embed) for question in questions]
     answerable = sum(question.answerable for question in questions)
     return answered, measure(answered[:answerable], answered[answerable:])
+
+
+def parse_options(description: str | None, data: str) -> Asked:
+    """The options of the command line; `data` names what is read."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar=data)
+    parser.add_argument("--model", default="none")
+    parser.add_argument("--every", type=int, default=1, help="every n-th question of each kind")
+    parser.add_argument("--json", type=Path, help="write figures and all answers to this file")
+    return Asked(**vars(parser.parse_args()))
+
+
+def report(asked: Asked, table: Mapping[str, float], answered: Sequence[Any], seconds: float) -> None:
+    """Print the table; write it with all answers (records) where that is wanted."""
+    print(f"{len(answered)} questions, --model {asked.model}, {seconds / len(answered):.2f} seconds each\n")
+    print(f"| {' | '.join(table)} |\n{'|---' * len(table)}|")
+    print(f"| {' | '.join(f'{value:.3f}'.ljust(len(name)) for name, value in table.items())} |")
+    if asked.json:
+        written = {"model": asked.model, "every": asked.every, "table": table, "answers": list(map(asdict, answered))}
+        asked.json.write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:

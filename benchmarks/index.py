@@ -1,6 +1,6 @@
 """How fast passages are indexed and searched, in how much memory, beside bm25s and rank_bm25, as a corpus grows.
 
-    python benchmarks/index.py [--sizes 10k,100k,1m] [--json FILE] [--plot FILE.png]
+    python benchmarks/index.py [--sizes 10k,100k,1m] [--systems convagent,bm25s] [--json FILE] [--plot FILE.png]
 
 The passages are made up, the same every time: words of a Zipf vocabulary, English function words first, some 80 to a
 passage, in JSON lines as the tracks have them. Every system reads that file in a process of its own. bm25s is used as
@@ -230,8 +230,8 @@ def sum_resident(pid: int | None) -> int:
     return total
 
 
-def measure_system(sizes: Sequence[int]) -> Iterator[Row]:
-    """All systems, the small corpora first. Each row is printed when it is there."""
+def measure_systems(systems: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
+    """The systems named, the small corpora first. Each row is printed when it is there."""
     made_up = MadeUp()
     queries = made_up.queries()
     print(
@@ -242,7 +242,7 @@ def measure_system(sizes: Sequence[int]) -> Iterator[Row]:
         with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
             passages = Path(place) / "passages.jsonl"
             made_up.write(passages, count)
-            for name in SYSTEMS:
+            for name in systems:
                 if count > LARGEST.get(name, count):
                     print(f"| {count:9,} | {name:9} | not measured above {LARGEST[name]:,} |", flush=True)
                 else:
@@ -307,19 +307,29 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _size(text: str) -> int:
+def parse_size(text: str) -> int:
+    """`10k` and `1m` as numbers."""
     number = text.strip().lower()
     return int(number.rstrip("km")) * {"k": 1000, "m": 1_000_000}.get(number[-1:], 1)
 
 
-def main() -> None:
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sizes", default="10k,100k,1m", type=lambda text: [_size(size) for size in text.split(",")])
+    parser.add_argument(
+        "--sizes", default="10k,100k,1m", type=lambda text: [parse_size(size) for size in text.split(",")]
+    )
+    parser.add_argument("--systems", default=",".join(SYSTEMS), type=lambda text: text.split(","))
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.png")
-    options = parser.parse_args()
-    rows = list(measure_system(sorted(options.sizes)))
-    print_ratios(rows)
+    return parser
+
+
+def main() -> None:
+    options = build_parser().parse_args()
+    rows = list(measure_systems(options.systems, sorted(options.sizes)))
+    if "convagent" in options.systems:
+        print_ratios(rows)
     print_growth(rows)
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")

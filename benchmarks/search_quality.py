@@ -1,4 +1,4 @@
-"""The ladder of search quality: the raw turn, each part of a query in turn, the default, the human rewrite.
+"""The parts of a query one by one: beside the utterance, and beside the default.
 
     python benchmarks/search_quality.py TOPICS INDEX [--model M] [--seeds 0,1,2] [--half]
 
@@ -6,7 +6,8 @@ Gold are the topics' own passages that are in the index; a row is a mean over th
 searches as `convagent answer` does, with the parts it names. What a row costs a turn are the tokens that the model read
 and wrote for its parts, and the seconds of model and search, on this machine; the conversation itself is read by the
 first step. An answer is sampled for each seed; a row with one is the mean over the
-seeds, with the standard deviation after it.
+seeds, with the standard deviation after it. What the default is worth beside `--model none`, words alone and the human
+rewrite, `convagent bench ikat` measures.
 """
 
 import argparse
@@ -139,11 +140,6 @@ def _needed_calls(calls: Iterable[Call], row: Row) -> Iterator[Call]:
             yield call
 
 
-def human(bed: Bed) -> dict[str, Asked]:
-    """The human rewrites, which is what a manual run searches with."""
-    return {id: Asked(Query(bed.topics.labels[id].human_rewrite)) for id in bed.gold}
-
-
 def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row, seeds: int = 1) -> None:
     """A line of the table: searched once for each seed's answer, unless they are fused or it has none."""
     numbers = [None] if row.fused or "hyde" not in row.steps else list(range(seeds))
@@ -170,7 +166,6 @@ def rows() -> list[Row]:
         Row("+ rewrite", replace(raw, query=("rewrite",)), meaning=True, steps=rewrite),
         Row("+ hypothetical answer", replace(raw, query=("hyde",)), meaning=True, steps=answer),
         Row("words, vector, previous reply: the default", DEFAULT, meaning=True),
-        Row("default, words alone", DEFAULT),
         Row("default and rewrite", replace(DEFAULT, query=(*DEFAULT.query, "rewrite")), meaning=True, steps=rewrite),
         Row(
             "default and hypothetical answer",
@@ -203,18 +198,10 @@ def main() -> None:
 
 def ladder(bed: Bed, model: str, seeds: list[int]) -> None:
     """Every row; the model is asked once, and the rows share what it said."""
-    unasked: list[Call] = []
     encode_turn = bed.embedder.encode_turn if bed.embedder else None
-    none = open_model("none", unasked.append)
-    without = ask(bed, none, unasked, ())
-    print_row(bed, none, without, Row("raw utterance, BM25", replace(DEFAULT, query=())))
-    print_row(bed, none, without, Row("--model none --embedder none", DEFAULT))
-    print_row(bed, none, without, Row("--model none, without the encoder", DEFAULT, meaning=True))
-    read = ask(bed, none, unasked, (), encode_turn)
-    print_row(bed, none, read, Row("--model none", DEFAULT, meaning=True))
-    human_rewrite = human(bed)
-    print_row(bed, none, human_rewrite, Row("human rewrite, BM25", replace(DEFAULT, query=())))
-    print_row(bed, none, human_rewrite, Row("human rewrite, with MiniLM", replace(DEFAULT, query=()), meaning=True))
+    unread: list[Call] = []
+    none = open_model("none", unread.append)
+    print_row(bed, none, ask(bed, none, unread, ()), Row("--model none, without the encoder", DEFAULT, meaning=True))
     calls: list[Call] = []
     llm = open_model(model, calls.append)
     asked = ask(bed, llm, calls, seeds, encode_turn)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex, check_whole, explain_damage, read_info
+from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.vectors import check_vectors
 from indexes.sharding.shard_files import list_shard_directories
 from indexes.sharding.shard_transport import open_shard
@@ -19,6 +20,7 @@ class Verification:
     bytes: int
     passages: int
     vectors: int  # 0 where the index has none
+    compressed: bool  # whether they are compressed, too
 
 
 def verify_index(directory: Path) -> Verification:
@@ -41,9 +43,12 @@ def _verify_passage_index(index: PassageIndex) -> Verification:
         _read_all_passages(index)
     if index.vector_info:
         check_vectors(index.directory, index.vector_info)
+    if index.compressed_info:
+        check_compressed_vectors(index.directory, index.compressed_info)
     records = manifest.files.values() if manifest else ()
     vectors = index.vector_info.passages if index.vector_info else 0
-    return Verification(len(records), sum(record.bytes for record in records), len(index), vectors)
+    size = sum(record.bytes for record in records)
+    return Verification(len(records), size, len(index), vectors, bool(index.compressed_info))
 
 
 def _read_all_passages(index: PassageIndex) -> None:

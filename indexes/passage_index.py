@@ -18,6 +18,13 @@ import numpy as np
 import tantivy
 
 from indexes.ranking.bm25 import CollectionSize, WeighedTerms, find_explained
+from indexes.ranking.compressed_vectors import (
+    CompressedInfo,
+    CompressedVectors,
+    NearestVectors,
+    open_compressed_vectors,
+    read_compressed_info,
+)
 from indexes.ranking.exact_ranking import DECIMALS, Collection, Frequencies, Numbers, RankedNumbers, Rows, Scores
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
@@ -27,12 +34,11 @@ from indexes.text.analysis import (
     ENGLISH,
     build_analyzer,
     build_splitter,
-    count_query_stems,
     describe_analyzer,
     extract_stems,
     list_languages,
 )
-from indexes.text.languages import find_question_language
+from indexes.text.query_weights import WeightedText, weight_foreign_stems, weight_stems
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
@@ -44,7 +50,6 @@ REBUILD = "Build it again with `convagent index build`."
 MAX_LISTED = 3  # damaged files in an error
 DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 
-WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
 READ_AT_ONCE = 1000  # passages whose texts are iterated over
 
 
@@ -89,6 +94,19 @@ class Index(ABC):
     @abstractmethod
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
+
+    @property
+    @abstractmethod
+    def compressed_info(self) -> CompressedInfo | None:
+        """How the vectors are compressed; None if they are not. Raises as `vector_info` does."""
+
+    @property
+    @abstractmethod
+    def compressed_vectors(self) -> NearestVectors | None:
+        """What finds the nearest passages where the vectors are compressed; None if they are not.
+
+        Raises `MissingError` where faiss, which they need, is not installed.
+        """
 
     @abstractmethod
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
@@ -144,10 +162,11 @@ class Index(ABC):
         """The id of a passage by its number."""
         return self.get_ids([number])[0]
 
-    def iterate_texts(self) -> Iterator[str]:
-        """The searchable text of every passage, by its number."""
-        for start in range(0, len(self), READ_AT_ONCE):
-            for passage in self.read(self.get_ids(range(start, min(start + READ_AT_ONCE, len(self))))):
+    def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
+        """The searchable text of these passages, or of every one, by its number."""
+        numbers = range(len(self)) if numbers is None else numbers
+        for start in range(0, len(numbers), READ_AT_ONCE):
+            for passage in self.read(self.get_ids(numbers[start : start + READ_AT_ONCE])):
                 yield build_searchable_text(passage)
 
 
@@ -189,6 +208,16 @@ class PassageIndex(Index):
     @cached_property
     def vectors(self) -> Vectors | None:
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
+
+    @cached_property
+    def compressed_info(self) -> CompressedInfo | None:
+        return read_compressed_info(self.directory, self.vector_info) if self.vector_info else None
+
+    @cached_property
+    def compressed_vectors(self) -> CompressedVectors | None:
+        if self.vector_info is None or self.compressed_info is None:
+            return None
+        return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
         size = self._size
@@ -254,24 +283,6 @@ class PassageIndex(Index):
             starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
             text = self._ids.data
             return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
-
-
-def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
-    """The weight of each stem of some texts. A stem that occurs twice counts twice."""
-    weights: dict[str, float] = {}
-    for text, weight in parts:
-        for stem in extract_stems(text):
-            weights[stem] = weights.get(stem, 0.0) + weight
-    return weights
-
-
-def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]) -> dict[str, float]:
-    """The weight of each stem that a word of some texts has in one of the languages."""
-    weights: dict[str, float] = {}
-    for text, weight in parts:
-        for stem, count in count_query_stems(text, languages, find_question_language(text, tuple(languages))).items():
-            weights[stem] = weights.get(stem, 0.0) + count * weight
-    return weights
 
 
 def _extract_passage_stems(passage: Passage) -> list[str]:

@@ -16,7 +16,8 @@ from schemas.errors import InvalidInputError, MissingError
 
 HERE = Path(__file__).parent
 OPENING = "=>"
-NO_RUN = frozenset({"documents", "judge", "tools", "result", "reword", "summarise"})  # steps that no run has
+# Steps that no run has.
+NO_RUN = frozenset({"assign", "documents", "grade", "judge", "tools", "result", "reword", "summarise"})
 
 
 @dataclass(frozen=True, slots=True)

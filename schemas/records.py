@@ -224,6 +224,8 @@ class Call:
     from_cache: bool = False  # whether the reply came from the cache
     cached_tokens_read: int = 0  # of a reply from the cache: those that were read when it was computed
     cached_tokens_written: int = 0
+    requests: int = 0  # that were sent to a server for it, those that were sent again included
+    prefix_tokens: int = 0  # of the prompt, that the server had in its own cache
 
 
 Mode = Literal["automatic", "manual", "only-response"]

@@ -12,10 +12,14 @@ from agent.models.embedding.registry import open_embedder
 from agent.models.hardware import THREADS
 from agent.models.protocol import Listener, ignore_call
 from agent.models.registry import find_gguf
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.evidence import EvidenceFiles
+from agent.terminal.progress import turn_progress
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
+from schemas.records import Mode, Plan
 from tests.hooks import jitter as jitter_hook
 
 ROOT = Path(__file__).parent.parent
@@ -76,6 +80,19 @@ def example_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
     directory = tmp_path_factory.mktemp("example") / "index"
     build_index(find_corpus([EXAMPLES / "passages.jsonl"]), directory, skip_problems=False, progress=lambda: None)
     return PassageIndex(directory)
+
+
+@pytest.fixture(scope="session")
+def example_runs(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Path:
+    """A folder with two runs over the bundled topics, each with its trace: `automatic.json` and `manual.json`."""
+    folder = tmp_path_factory.mktemp("runs")
+    origin, plan = EvidenceFiles(example_index.directory, embedder="none"), Plan(k=15)
+    modes: tuple[Mode, ...] = ("automatic", "manual")
+    for mode in modes:
+        outputs = Outputs.choose(EXAMPLES / "topics.json", folder / f"{mode}.json", None, resume=False, overwrite=False)
+        request = RunRequest(EXAMPLES / "topics.json", origin, "none", plan, mode, min_probability=0.0)
+        answer_file(request, outputs, turn_progress)
+    return folder
 
 
 def shared_file(*parts: str) -> Path:

@@ -21,15 +21,17 @@ def heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def start(*arguments: str | Path, before: Callable[[], None] | None = None, **more: str) -> subprocess.Popen[str]:
-    """The command, begun. `before` runs in the new process."""
+def start(
+    *arguments: str | Path, before: Callable[[], None] | None = None, script: str = "cli.py", **more: str
+) -> subprocess.Popen[str]:
+    """The command, begun. `before` runs in the new process; `script` begins the command line in another way."""
 
     def prepare() -> None:
         heed_ctrl_c()
         if before:
             before()
 
-    command = [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)]
+    command = [sys.executable, str(ROOT / script), *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment(**more), stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
 

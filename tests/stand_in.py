@@ -134,11 +134,11 @@ class StandIn(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def standing_in() -> Iterator[str]:
+def standing_in(kind: type[StandIn] = StandIn) -> Iterator[str]:
     """A stand-in that was asked nothing yet; its address."""
     StandIn.models, StandIn.replies, StandIn.asked, StandIn.headers_seen = (200, LISTED), [], [], []
     StandIn.write_parts, StandIn.takes_streams, StandIn.closed = staticmethod(write_usual), True, threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

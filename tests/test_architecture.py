@@ -15,6 +15,16 @@ def test_the_rule_holds(rule: str) -> None:
     assert list(RULES[rule](MODULES)) == []
 
 
+def test_ray_is_imported_in_one_place_alone() -> None:
+    def imports_ray(module: Module) -> bool:
+        imports = [node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
+        names += [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
+        return any(name.partition(".")[0] == "ray" for name in names)
+
+    assert [name for name, module in MODULES.items() if imports_ray(module)] == ["agent.runs.backends.ray_cluster"]
+
+
 def made_up(**sources: str) -> dict[str, Module]:
     names = {name.replace("__", "."): source for name, source in sources.items()}
     return {name: Module(name, Path(f"{name}.py"), ast.parse(source), 1) for name, source in names.items()}

@@ -140,7 +140,7 @@ ERRORS = [
     ("validate taken.json -t topics.json", 5, "taken.json: "),
     ("validate topics.json -t nowhere.json", 4, "nowhere.json: no such file"),
     ("show taken.json", 5, "taken.json:1: is no trace"),
-    ("prompts nonsense", 4, "there is no prompt 'nonsense' (available: context,"),
+    ("prompts nonsense", 4, "there is no prompt 'nonsense' (available: assign, context,"),
     ("nonsense", 2, "No such command"),
 ]
 

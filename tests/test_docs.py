@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cli
+from agent.evaluation.bench.recorded import fill_tables, read_recorded
 from agent.models import learned
 from agent.terminal.cli_reference import render_reference
 from agent.terminal.man_page import write_man_page
@@ -106,6 +107,16 @@ def test_every_command_that_is_shown_can_be_parsed(page: Path) -> None:
         section = reference.split(f"# convagent {known[0]}\n")[1].split("\n#")[0]
         flags = re.findall(r"(?<!\S)--[a-z][a-z-]*", line)
         assert [flag for flag in flags if flag not in section] == [], line
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "<!-- bench " in page.read_text()], ids=page_name)
+def test_the_tables_of_results_are_what_was_recorded_last(page: Path) -> None:
+    text = page.read_text()
+    assert fill_tables(text, read_recorded(ROOT / "docs" / "results.json")) == text, "run `make results`"
+
+
+def test_the_page_of_results_has_recorded_tables() -> None:
+    assert "<!-- bench " in (ROOT / "docs" / "results.md").read_text()
 
 
 def test_what_was_learned_has_cards_and_is_small() -> None:

@@ -151,7 +151,7 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
     assert embed_index(index.directory, minilm, no_progress, most=5) == 5
     embedded = PassageIndex(index.directory)
     vectors = own_vectors(embedded, minilm)
-    assert vectors is not None
+    assert isinstance(vectors, np.ndarray)
     assert vectors.shape == (5, 384)
     retriever = open_retriever(embedded, minilm)
     assert retriever.find([("xyzzy", 1.0)], [("brass instrument", 1.0)], 1)[0].id == "2"

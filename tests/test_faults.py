@@ -52,7 +52,7 @@ COMMANDS = {
     "build": Command(
         "index build {here}/birch.jsonl -o {out}/index --embedder none --overwrite", "index/convagent-index.json"
     ),
-    "embed": Command(f"index embed {{out}}/index --embedder {EMBEDDER}", "index/vectors.f16"),
+    "embed": Command(f"index embed {{out}}/index --embedder {EMBEDDER} --overwrite", "index/vectors.f16"),
     "spans": Command("spans {here}/dialogues.xml -o {out}/spans.tsv --overwrite", "spans.tsv"),
     "rank": Command(
         "rank {here}/dialogues.xml -i {here}/index --embedder none -o {out}/run.trec --overwrite", "run.trec"

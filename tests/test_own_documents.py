@@ -6,27 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.own_documents import (
-    MORE_DOCUMENTS,
-    SETS,
-    Conversation,
-    Question,
-    Verdict,
-    grade,
-    has,
-    join_cut_sentences,
-    plain,
-    read_answer,
-    read_conversations,
-)
+from agent.evaluation.bench.own.answer_parts import join_cut_sentences, plain, read_answer
+from agent.evaluation.bench.own.bench import SETS
+from agent.evaluation.bench.own.grading import Verdict, grade, has
+from agent.evaluation.bench.own.questions import Conversation, Half, Question, read_conversations
 from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences
 from schemas.records import Response, Sentence
+from tests.conftest import ROOT
 
-CONVERSATIONS = [one for _, questions in SETS.values() for one in read_conversations(questions=questions)]
+CONVERSATIONS = [one for each in SETS for one in read_conversations(ROOT / each.questions)]
 QUESTIONS = [question for conversation in CONVERSATIONS for question in conversation.turns]
 ANSWERABLE = [question for question in QUESTIONS if question.kind not in ("not-there", "small-talk", "listing")]
+HALVES: tuple[Half, Half] = ("open", "kept")
 CONCLUDED = ("sum", "count", "difference")  # what no document says in so many words
 
 
@@ -36,9 +29,8 @@ def files(question: Question) -> list[str]:
 
 def list_places(file: str) -> list[Path]:
     """Where a document may be: below its folder, or, of several folders, below what they stand in."""
-    return [
-        (folder if len(folders) == 1 else folder.parent) / file for folders, _ in SETS.values() for folder in folders
-    ]
+    folders = [(ROOT / folder, len(each.folders)) for each in SETS for folder in each.folders]
+    return [(folder if together == 1 else folder.parent) / file for folder, together in folders]
 
 
 @cache
@@ -58,9 +50,10 @@ def count_kinds(conversations: tuple[Conversation, ...]) -> Counter[str]:
     return Counter(question.kind for conversation in conversations for question in conversation.turns)
 
 
-@pytest.mark.parametrize("name", ["first", "more"])
+@pytest.mark.parametrize("name", ["household", "formats"])
 def test_both_halves_have_as_many_questions_of_each_kind(name: str) -> None:
-    opened, kept = (count_kinds(read_conversations(half, questions=SETS[name][1])) for half in ("open", "kept"))
+    questions = next(ROOT / each.questions for each in SETS if each.name == name)
+    opened, kept = (count_kinds(read_conversations(questions, half)) for half in HALVES)
     assert opened.total() == kept.total()
     assert {kind: abs(opened[kind] - kept[kind]) <= 2 for kind in opened | kept} == dict.fromkeys(opened | kept, True)
 
@@ -85,7 +78,8 @@ def test_the_source_has_what_an_answer_must_have(question: Question) -> None:
 
 @pytest.mark.parametrize("question", [one for one in QUESTIONS if one.kind == "listing"], ids=lambda one: one.id)
 def test_a_listing_names_documents_that_are_there(question: Question) -> None:
-    names = [path.relative_to(MORE_DOCUMENTS).as_posix() for path in MORE_DOCUMENTS.rglob("*.*")]
+    documents = ROOT / "benchmarks/own_documents/more_documents"
+    names = [path.relative_to(documents).as_posix() for path in documents.rglob("*.*")]
     assert question.wanted
     assert [one for one in (*question.wanted, *question.wrong) if not any(has(one, name) for name in names)] == []
 

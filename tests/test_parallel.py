@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.runs.worker_pool import run_in_workers
+from agent.runs.backends.local import run_in_workers
 
 
 def count_to(worker: str, part: int) -> Iterator[tuple[str, int, int]]:

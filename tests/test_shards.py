@@ -17,12 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.models.embedding.index_vectors import embed_index
 from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.index_builder import build_index
 from indexes.index_verification import verify_index
 from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vectors import Vectors, write_vectors
+from indexes.ranking.vectors import Vectors
 from indexes.sharding.shard_builder import build_shard, build_sharded_index
 from indexes.sharding.shard_files import ShardPlace
 from indexes.sharding.shard_transport import ShardProcesses, ShardsInProcess
@@ -32,6 +33,7 @@ from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunE
 from schemas.records import Passage
 from tests.conftest import EXAMPLES
 from tests.processes import run, signalled
+from tests.test_index_integrity import NoProgress
 
 COUNTS = (1, 2, 4, 8)
 WORDS = [
@@ -172,9 +174,8 @@ def test_vectors_have_their_places(built: tuple[PassageIndex, list[ShardedIndex]
     shutil.copytree(sharded[2].directory, copy)
     assert ShardedIndex(copy, in_process).vectors is None
     for directory in ShardedIndex(copy, in_process).part_directories:
-        shard = PassageIndex(directory)
         assert ShardedIndex(copy, in_process).vectors is None, "not all shards have some"
-        write_vectors(directory, shard.info.contents, list(shard.iterate_texts()), LengthEmbedder(), lambda _: None)
+        embed_index(directory, LengthEmbedder(), lambda *_: NoProgress())
     vectors = ShardedIndex(copy, in_process).vectors
     expected = LengthEmbedder().embed(list(single.iterate_texts()))
     assert vectors is not None

@@ -5,6 +5,7 @@
 
 import json
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,37 +19,77 @@ import msgspec
 import pytest
 
 from agent.chat.store import VERSION, ChatTurn, Store
-from indexes.index_verification import verify_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vectors import VECTORS_FILE
-from tests.conftest import ROOT, needs_embedder
-from tests.processes import environment, killed_after, names, run, write_passages
+from indexes.ranking.vector_writing import JOURNAL_FILE, PART_FILE
+from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
+from tests.conftest import PATIENCE, ROOT, needs_embedder
+from tests.processes import environment, killed_after, names, run, start, write_passages
 from tests.test_store import TURN_OF_VERSION_1, VERSION_1
 
 FEW_OR_MANY = [2, pytest.param(20, marks=pytest.mark.soak)]
+IN_SMALL_BLOCKS = "tests/small_blocks.py"
 QUESTIONS = tuple(f"Which plants number {number} are safe for cats on a balcony?" for number in range(20))
 
 
 @needs_embedder
 @pytest.mark.parametrize("kills", FEW_OR_MANY)
-def test_a_killed_embedding_leaves_an_index_without_vectors_or_with_all(kills: int, tmp_path: Path) -> None:
-    place = tmp_path / "place"
-    corpus = write_passages(tmp_path / "passages.jsonl", "alder", 100)
-    assert run("index", "build", corpus, "-o", place / "index", "--embedder", "none").returncode == 0
-    embed = ("index", "embed", place / "index", "--embedder", "minilm")
-    started = time.perf_counter()
-    assert run(*embed).returncode == 0
-    took = time.perf_counter() - started
-    whole = (place / "index" / VECTORS_FILE).read_bytes()
-    before = names(place / "index")
-    random, killed = Random(kills), 0  # noqa: S311
-    while killed < kills:
-        killed += killed_after(random.uniform(0.3, 1.05) * took, *embed)
-        found = verify_index(place / "index")
-        assert (found.passages, found.vectors in (0, 100)) == (100, True)
-    assert run(*embed).returncode == 0
-    assert (place / "index" / VECTORS_FILE).read_bytes() == whole
+def test_a_killed_embedding_goes_on_to_the_same_bytes(kills: int, tmp_path: Path) -> None:
+    """Meanwhile the index has the vectors that it had, whole."""
+    place, passages = tmp_path / "place", 96 if kills < 20 else 480
+    corpus = write_passages(tmp_path / "passages.jsonl", "alder", passages)
+    assert run("index", "build", corpus, "-o", place / "index", "--embedder", "minilm").returncode == 0
+    embed = ("index", "embed", place / "index", "--embedder", "minilm", "--overwrite")
+    assert run(*embed, script=IN_SMALL_BLOCKS).returncode == 0
+    whole, before = contents(place / "index"), names(place / "index")
+    random, journal = Random(kills), place / "index" / JOURNAL_FILE  # noqa: S311
+    for number in range(1, kills + 1):
+        with start(*embed, script=IN_SMALL_BLOCKS) as process:
+            wait_for_blocks(journal, max(1, number * (passages // 8 - 2) // kills), process)
+            time.sleep(random.uniform(0, 0.05))
+            process.kill()
+        assert contents(place / "index") == whole, "the old vectors are not what they were"
+        with journal.open("ab") as torn, (place / "index" / PART_FILE).open("ab") as half:
+            torn.write(b"0123")
+            half.write(b"half a block")
+    done = run(*embed, script=IN_SMALL_BLOCKS)
+    assert done.returncode == 0
+    assert f"of {passages} passages" in done.stderr
+    assert contents(place / "index") == whole
     assert names(place / "index") == before
+
+
+def contents(index: Path) -> Sequence[bytes]:
+    """An index's vectors, as they are on the disk."""
+    return [(index / name).read_bytes() for name in (VECTORS_FILE, VECTOR_INFO_FILE)]
+
+
+def wait_for_blocks(journal: Path, blocks: int, process: "subprocess.Popen[str]") -> None:
+    while not journal.exists() or journal.read_bytes().count(b"\n") <= blocks:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.001)
+
+
+@needs_embedder
+def test_an_interrupted_embedding_says_how_to_go_on(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    corpus = write_passages(tmp_path / "passages.jsonl", "alder", 96)
+    assert run("index", "build", corpus, "-o", index, "--embedder", "none").returncode == 0
+    embed = ("index", "embed", index, "--embedder", "minilm")
+    with start(*embed, script=IN_SMALL_BLOCKS) as process:
+        wait_for_blocks(index / JOURNAL_FILE, 2, process)
+        process.send_signal(signal.SIGSTOP)  # it holds the journal for as long as is needed
+        other = run(*embed)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert other.returncode == 2
+    assert "another process is embedding this index\n  Wait for it" in other.stderr
+    assert process.returncode == 130
+    assert "passages are embedded and kept; `convagent index embed` goes on after them" in told
+    assert run("search", index, "alder", "--embedder", "none").returncode == 0
+    assert "goes on after" in run(*embed, script=IN_SMALL_BLOCKS).stderr
+    assert "96 vectors are whole" in run("index", "verify", index, script=IN_SMALL_BLOCKS).stdout
+    assert "96 passages embedded" in run(*embed, script=IN_SMALL_BLOCKS).stderr
 
 
 def talk(index: Path, data: Path) -> "subprocess.Popen[str]":

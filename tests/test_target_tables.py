@@ -1,14 +1,9 @@
-"""The benchmarks on other people's questions: what counts as the same sentence, and each on a few of them."""
-
-import json
-from itertools import islice
-from pathlib import Path
+"""ClapNQ's questions: what counts as the same sentence, what is told to have no answer, and a few of them answered."""
 
 import pytest
 
-from benchmarks import clapnq, mtrag
-from benchmarks.answerability import area_under_curve, share_told
-from benchmarks.report import Asked
+from agent.evaluation.answerability import area_under_curve, share_told
+from benchmarks import clapnq
 from tests.conftest import needs_embedder, shared_file
 
 SENTENCES = ("It is a cat .", "Mr. Smith 's cat , which is black , sleeps .", "Dogs bark at the moon all night .")
@@ -42,26 +37,7 @@ def test_the_area_is_the_share_of_pairs_in_order() -> None:
 
 @needs_embedder
 def test_clapnq_runs() -> None:
-    answered, table = clapnq.run(Asked(shared_file("clapnq", "questions.jsonl"), every=100))
+    answered, table = clapnq.run(clapnq.Asked(shared_file("clapnq", "questions.jsonl"), every=100))
     assert len(answered) == 6
     assert all(one.quoted and one.ranked for one in answered)
     assert 0 < table["nDCG@3"] <= 1
-
-
-@needs_embedder
-def test_mtrag_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks = [json.loads(line) for line in shared_file("mtrag_un", "tasks_dev.jsonl").read_text().splitlines()]
-    few = [
-        task for kind in ("ANSWERABLE", "UNANSWERABLE") for task in islice((t for t in tasks if t["kind"] == kind), 3)
-    ]
-    gold = {id for task in few for id in task["gold"]}
-    lines = shared_file("mtrag_un", "passages.jsonl").read_text().splitlines()
-    passages = [line for line in lines if json.loads(line)["id"] in gold]
-    (tmp_path / "passages.jsonl").write_text("\n".join(passages))
-    (tmp_path / "tasks_dev.jsonl").write_text("\n".join(map(json.dumps, few)))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    answered, table = mtrag.run(Asked(tmp_path))
-    assert len(answered) == len(few)
-    assert table["nDCG@5"] > 0.5
-    assert table["ROUGE-1"] > 0.1
-    assert len(list(tmp_path.glob("convagent-mtrag-*"))) == 1

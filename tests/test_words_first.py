@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pexpect
 import pytest
 
@@ -23,7 +24,7 @@ from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.protocol import LanguageModel, Listener
 from agent.models.registry import open_model
 from agent.terminal.progress import stage_progress
-from indexes.passage_index import PassageIndex
+from indexes.passage_index import Index
 from indexes.ranking.hybrid import CosineStage
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
@@ -77,7 +78,8 @@ def open_by_words(folder: Path, embedder: Embedder) -> CurrentCollection:
 def count_vectors(current: CurrentCollection) -> int:
     """How many vectors it is searched by."""
     stages = [stage for stage in current.searchable.retriever.stages if isinstance(stage, CosineStage)]
-    return len(stages[0].vectors) if stages and stages[0].vectors is not None else 0
+    vectors = stages[0].vectors if stages else None
+    return len(vectors) if isinstance(vectors, np.ndarray) else 0
 
 
 def test_the_first_question_does_not_wait_for_vectors(tmp_path: Path, counting: CountingEmbedder) -> None:
@@ -191,7 +193,7 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
         is_open.set()
         return opened
 
-    def read_when_open(source: Path, embedder: Embedder | None, seconds: float, **options: bool) -> PassageIndex:
+    def read_when_open(source: Path, embedder: Embedder | None, seconds: float, **options: bool) -> Index:
         assert is_open.wait(PATIENCE)
         return open_source(source, embedder, seconds, **options)
 

@@ -13,8 +13,8 @@ from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, collect_texts
 from agent.runs.given_ranking import GivenRanking
-from agent.tracks.registry import load_edition
 from agent.tracks.response_length import count_whitespace_words
+from agent.tracks.run_files import find_limits
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
@@ -49,13 +49,17 @@ def evaluate_answers(
 def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, judge: LanguageModel | None) -> Scores:
     edition, found = read_run_file(path)
     turns = {turn.turn_id: turn for turn in found}
-    texts = _read_texts(found, given, path) if load_edition(edition).limits.cites else None
+    texts = _read_texts(found, given, path) if find_limits(edition).cites else None
     measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
 
 def measure_turn(
-    turn: RunTurn | None, reply: str, texts: PassageTexts | None, judge: LanguageModel | None = None
+    turn: RunTurn | None,
+    reply: str,
+    texts: PassageTexts | None,
+    judge: LanguageModel | None = None,
+    rouge: Sequence[str] = tuple(ROUGE),
 ) -> dict[str, float]:
     """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
 
@@ -64,7 +68,7 @@ def measure_turn(
     """
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
-    close = rouge_f1(reply, strip_not_found(text)) if reply.strip() else {}
+    close = rouge_f1(reply, strip_not_found(text), rouge) if reply.strip() else {}
     answered = float(bool(text.strip()) and not starts_with_not_found(text))
     if not text.strip():
         return {**close, "answered": answered}
@@ -75,9 +79,9 @@ def measure_turn(
     return {**close, "words": float(count_whitespace_words(text)), **support, "answered": answered, **extra}
 
 
-def rouge_f1(reply: str, text: str) -> dict[str, float]:
-    """F of ROUGE-1, -2 and -L without stemming, by `rouge-score`."""
-    return {ROUGE[name]: float(score.fmeasure) for name, score in rouge_scorer(*ROUGE).score(reply, text).items()}
+def rouge_f1(reply: str, text: str, measures: Sequence[str] = tuple(ROUGE)) -> dict[str, float]:
+    """F of ROUGE-1, -2 and -L, or of some of them, without stemming, by `rouge-score`."""
+    return {ROUGE[name]: float(score.fmeasure) for name, score in rouge_scorer(*measures).score(reply, text).items()}
 
 
 def supported_share(text: str, cited: Sequence[Passage]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import MODEL_CHOICES, open_model
+from indexes.storage.cache import Cache
 from schemas.errors import ModelReplyError, UsageError
 from schemas.records import Message, Passage
 
@@ -21,9 +22,9 @@ class Verdict(Struct):
     verdict: Literal["yes", "partly", "no"]
 
 
-def open_judge(name: str) -> LanguageModel:
+def open_judge(name: str, cache: Cache | None = None) -> LanguageModel:
     """The model of that name. Raises what `open_model` does, and `UsageError` for none at all."""
-    judge = open_model(name)
+    judge = open_model(name, cache=cache)
     if not judge.generates_text:
         raise UsageError("a judge has to be a model", remedy=f"Models: {MODEL_CHOICES}.")
     return judge

@@ -15,7 +15,7 @@ from agent.evaluation.scores import (
     read_run_file,
     turns_with_relevant,
 )
-from agent.tracks.registry import load_edition
+from agent.tracks.run_files import find_limits
 from agent.tracks.run_records import RunStatement, RunTurn
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
@@ -35,7 +35,7 @@ def evaluate_ptkb(runs: Sequence[Path], qrels: Path | None, topics: Path | None)
     turn and statement that the topics (without them, the runs) have; where some are not, a warning says how many.
     """
     known = read_topics(topics) if topics else None
-    judged = read_statement_labels(qrels) if qrels else _gold_of_topics(known)
+    judged = read_statement_labels(qrels) if qrels else labels_of_topics(known)
     if not judged:
         raise InvalidInputError("holds no judged turn", where=str(qrels or topics))
     chosen = {run: _chosen_ids(run, known) for run in runs}
@@ -114,7 +114,8 @@ def set_measures(chosen: Mapping[str, float] | None, judged: Mapping[str, int]) 
     return {"P": precision, "R": recall, "F1": 2 * precision * recall / (precision + recall)}
 
 
-def _gold_of_topics(topics: Topics | None) -> Qrels:
+def labels_of_topics(topics: Topics | None) -> Qrels:
+    """The topics' own choice of statements, by turn id; empty where they were published without labels."""
     if topics is None:
         raise UsageError("--qrels or --topics is needed", remedy="Topics are judged by their own choice of statements.")
     own = {turn_id: dict.fromkeys(labels.statement_ids, 1) for turn_id, labels in topics.labels.items()}
@@ -124,8 +125,16 @@ def _gold_of_topics(topics: Topics | None) -> Qrels:
 def _chosen_ids(path: Path, topics: Topics | None) -> RankedScores:
     """The first response's statements by turn id, scored by their place: the order is all that editions share."""
     edition, turns = read_run_file(path)
-    if not load_edition(edition).limits.statements:
+    if not find_limits(edition).statements:
         raise UsageError(f"{path}: {edition} has no personal statements")
+    return rank_chosen(turns, topics)
+
+
+def rank_chosen(turns: Iterable[RunTurn], topics: Topics | None) -> RankedScores:
+    """The ids of the first response's statements by turn id, scored by their place.
+
+    Raises `UsageError` for a run of iKAT 2025, which gives texts, without topics.
+    """
     ids = _statement_ids(topics)
     return {turn.turn_id: _rank_statements(turn, ids) for turn in turns}
 

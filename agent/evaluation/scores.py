@@ -37,6 +37,11 @@ class Scores:
         return sum(values) / len(values) if values else 0.0
 
 
+def conversation_of(turn_id: str) -> str:
+    """The topic that a turn is of: what stands before the last "_" of its id."""
+    return turn_id.rpartition("_")[0]
+
+
 def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrels) -> dict[str, dict[str, float]]:
     """Measures of a ranking by score, by `ir_measures`, for every turn that has a label: those of `trec_eval -c`.
 

@@ -35,7 +35,7 @@ def evaluate_search(runs: Sequence[Path], qrels: Path | None, topics: Path | Non
 
     Raises `InvalidInputError` where nothing is relevant, and for a run that has none of the judged turns.
     """
-    judged = _read_judgements(qrels, topics, rel_level)
+    judged = read_judgements(qrels, topics, rel_level)
     ranked = {run: read_scores(run) for run in runs}
     for run, found in ranked.items():
         check_turns_shared(run, found, judged)
@@ -53,7 +53,11 @@ def read_scores(run: Path) -> RankedScores:
     return read_ranking(run).scores
 
 
-def _read_judgements(qrels: Path | None, topics: Path | None, rel_level: int) -> Qrels:
+def read_judgements(qrels: Path | None, topics: Path | None, rel_level: int = 1) -> Qrels:
+    """Labels of passages by turn id: those of a file, or else the topics' own passages, each of level 1.
+
+    Raises `UsageError` unless one of the two is given, `InvalidInputError` where nothing is relevant.
+    """
     if (qrels is None) == (topics is None):
         raise UsageError("either --qrels or --topics is needed", remedy="Topics are judged by their own passage lists.")
     if qrels is not None:

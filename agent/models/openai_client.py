@@ -8,17 +8,20 @@ key, where the server wants one, comes from `CONVAGENT_API_KEY`, and is never re
 import logging
 import math
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 
+from agent.models.concurrency import ConcurrencyLimit
 from agent.models.protocol import Reply, TextListener
 from agent.models.reply_limits import PackingError, ReplyLimits, TooLargeError
+from agent.models.resending import Resending, TransientError, read_retry_after
 from indexes.text.control_characters import strip_control_characters
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError
@@ -28,12 +31,12 @@ if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI
 
 CONNECT_SECONDS, REPLY_SECONDS = 10.0, 600.0
-MAX_RETRIES = 2  # further attempts, for what may pass: no connection, no reply in time, HTTP 408, 409, 429 and 5xx
 SENT_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
 RAW_RESPONSE_HEADER = "x-stainless-raw-response"  # by which the client knows that bytes are wanted
 MAX_QUOTED = 200  # characters of a server's own words in an error
 ADDRESS_FORM = "A server's model is named http://host:port/v1#name."
 log = logging.getLogger("convagent")
+T = TypeVar("T")
 
 
 class RefusedError(ModelError):
@@ -99,23 +102,23 @@ class _Chunk(Struct):
 class Server:
     """A server and OpenAI's client for it, with its errors in our words.
 
-    Both requests raise `UsageError` where a key is wanted, `MissingError` where there is no such path or model,
-    `RefusedError` where the request is not taken, `ModelReplyError` for a reply of another form, and `ModelError` where
-    every attempt failed.
+    A request waits until there is room for it, and is sent again where its failure may pass. Both raise `UsageError`
+    where a key is wanted, `MissingError` where there is no such path or model, `RefusedError` where the request is not
+    taken, `ModelReplyError` for a reply of another form, and `ModelError` where every attempt failed.
     """
 
     base: str
     client: "OpenAI"
     limits: ReplyLimits
+    concurrency: ConcurrencyLimit
 
     def close(self) -> None:
         self.limits.end()
         self.client.close()
 
     def list_models(self) -> list[ModelInfo]:
-        with self._explain_errors():
-            reply = self.client.models.with_raw_response.list()
-        return _decode_reply(reply.content, _ModelList, self.base).data
+        with self._send(self.client.models.with_raw_response.list) as reply:
+            return _decode_reply(reply.content, _ModelList, self.base).data
 
     def complete(self, body: Mapping[str, Any], on_text: TextListener | None = None) -> Completion:
         """The reply to a request; with `on_text` it is asked for as a stream, and handed over as far as it is there."""
@@ -124,18 +127,15 @@ class Server:
                 return self._stream(body, on_text)
             except RefusedError as error:  # perhaps only the stream is
                 log.debug("%s; asked for the whole reply instead", error.what)
-        with self._explain_errors():
-            reply = self.client.chat.completions.with_raw_response.create(**body)
-        return _hide_keys_in(_decode_reply(reply.content, Completion, self.base))
+        with self._send(lambda: self.client.chat.completions.with_raw_response.create(**body)) as reply:
+            return _hide_keys_in(_decode_reply(reply.content, Completion, self.base))
 
     def _stream(self, body: Mapping[str, Any], on_text: TextListener) -> Completion:
         """The same, read as it comes. A server that knows no streams gives it whole."""
         streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
         text, finish_reason, usage = "", None, None
-        with ExitStack() as stack:
-            with self._explain_errors():
-                opened = self.client.chat.completions.with_streaming_response.create(**streamed)
-                reply = stack.enter_context(opened)
+        create = self.client.chat.completions.with_streaming_response.create
+        with ExitStack() as stack, self._send(lambda: stack.enter_context(create(**streamed))) as reply:
             if "event-stream" not in reply.headers.get("content-type", ""):
                 whole = "\n".join(self._read_lines(reply)).encode()
                 return _hide_keys_in(_decode_reply(whole, Completion, self.base))
@@ -148,6 +148,25 @@ class Server:
         if not finish_reason:
             raise ModelReplyError("the server's reply ends in the middle", where=self.base)
         return Completion([Choice(MessageText(hide_keys(text)), finish_reason)], usage)
+
+    @contextmanager
+    def _send(self, request: Callable[[], T]) -> Iterator[T]:
+        """What a request brings, which is under way as long as it is read; then it is not sent again."""
+        resending = Resending(self.limits.seconds)
+        while True:
+            with self.concurrency.admit() as admitted:
+                try:
+                    with self._explain_errors():
+                        reply = request()
+                except TransientError as error:
+                    pause = resending.choose_pause(error)
+                    self.concurrency.decrease(admitted, error.retry_after or 0)
+                    log.debug("%s; sent again in %.1f s", error.what, pause)
+                else:
+                    yield reply
+                    self.concurrency.increase()
+                    return
+            time.sleep(pause)
 
     def _read_chunks(self, reply: Any) -> Iterator[_Chunk]:
         """The events of a stream up to its end. Comments and the names of events are left out."""
@@ -186,11 +205,13 @@ class Server:
             return self._timeout_error()
         why = strip_control_characters(str(cause)) or type(cause).__name__
         remedy = "Is the server running, and the address right?"
-        return ModelError(f"the server cannot be reached ({why})", where=self.base, remedy=remedy)
+        return TransientError(f"the server cannot be reached ({why})", where=self.base, remedy=remedy)
 
     def _timeout_error(self) -> ModelError:
+        """Whoever began to reply and took too long would again."""
         remedy = "Set CONVAGENT_TIMEOUT to more seconds."
-        return ModelError(f"no reply within {self.limits.seconds:g} s", where=self.base, remedy=remedy)
+        error = ModelError if self.limits.reply_began else TransientError
+        return error(f"no reply within {self.limits.seconds:g} s", where=self.base, remedy=remedy)
 
     def _status_error(self, error: "APIStatusError") -> ModelError | MissingError | UsageError:
         """What a status means to a person."""
@@ -208,12 +229,13 @@ class Server:
             return RefusedError(f"the server refuses the request ({quoted})", where=self.base, remedy=remedy)
         if status in (408, 409, 429) or status >= 500:
             remedy = "Its log may say why. What was answered is kept: `answer --resume` goes on."
-            return ModelError(f"the server failed ({quoted})", where=self.base, remedy=remedy)
+            after = read_retry_after(error.response.headers)
+            return TransientError(f"the server failed ({quoted})", where=self.base, remedy=remedy, retry_after=after)
         return ModelError(f"the server gives something else ({quoted})", where=self.base, remedy=ADDRESS_FORM)
 
 
-def open_server(base: str) -> Server:
-    """A server with OpenAI's client for it, not connected yet.
+def open_server(base: str, concurrency: ConcurrencyLimit | None = None) -> Server:
+    """A server with OpenAI's client for it, not connected yet. Who shares a limit is counted together.
 
     The client sends what we give it and nothing of its own settings, to no other address.
     Of itself it would send the person's OPENAI_API_KEY, OPENAI_ORG_ID and OPENAI_CUSTOM_HEADERS, follow redirections,
@@ -244,10 +266,8 @@ def open_server(base: str) -> Server:
         raise UsageError("the proxy that the environment names cannot be used", remedy=remedy) from None
     try:
         # The key is put in by `reduce_headers`; without one here, the client would take OPENAI_API_KEY.
-        client = OpenAI(
-            api_key="unused", base_url=base, timeout=timeout, max_retries=MAX_RETRIES, http_client=connections
-        )
-        return Server(base, client, limits)
+        client = OpenAI(api_key="unused", base_url=base, timeout=timeout, max_retries=0, http_client=connections)
+        return Server(base, client, limits, concurrency or ConcurrencyLimit(1))
     except Exception:
         connections.close()
         raise UsageError("the model's address is none", remedy=ADDRESS_FORM) from None

@@ -9,10 +9,11 @@ import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from agent.models.concurrency import ConcurrencyLimit
 from agent.models.context_window import drop_oldest_exchanges, no_room_error
 from agent.models.no_model import NoModel
 from agent.models.openai_client import ADDRESS_FORM, Completion, ModelInfo, RefusedError, Server, Usage, open_server
@@ -69,13 +70,17 @@ class ServerModel:
         body = {"model": self._model, "messages": messages, "max_tokens": task.max_tokens, **sampling}
         schema = None if reply is str else reply_schema(reply)
         forms: Sequence[Mapping[str, Any]] = ({},) if schema is None else self._json_forms(schema, task.name)
-        completion = self._complete(body, forms, on_text)
-        choice, usage = completion.choices[0], completion.usage or Usage()
-        text = choice.message.content or ""
         prompt = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-        seconds = round(time.perf_counter() - started, 4)
-        read, written = _uncached_tokens(usage), usage.completion_tokens
-        self.listen(Call(task.name, "ask", prompt, text, (), (), read, written, seconds, omitted))
+        text, usage, sent_before = "", Usage(), self._server.limits.requests
+        try:
+            completion = self._complete(body, forms, on_text)
+            choice, usage = completion.choices[0], completion.usage or Usage()
+            text = choice.message.content or ""
+        finally:
+            call = Call(
+                task.name, "ask", prompt, text, seconds=round(time.perf_counter() - started, 4), omitted=omitted
+            )
+            self.listen(_count_tokens(call, usage, self._server.limits.requests - sent_before))
         if reply is str:
             return cast("Reply", clean_text_reply(text, task))
         if choice.finish_reason == "length":
@@ -112,14 +117,14 @@ class ServerModel:
         return completion
 
 
-def open_server_model(name: str, listen: Listener) -> ServerModel:
+def open_server_model(name: str, listen: Listener, concurrency: ConcurrencyLimit | None = None) -> ServerModel:
     """The model of an address, or the first that the server has. The server is only asked which models it has.
 
     Raises `UsageError` for an address that is none or holds a password, a setting that is none, or a key that is not
     accepted, `MissingError` where the server is not there or does not have the model.
     """
     base, model = _parse_address(name)
-    server = open_server(base)
+    server = open_server(base, concurrency)
     try:
         info = _find_model(server, model)
     except Exception:
@@ -182,7 +187,9 @@ def _estimate_tokens(messages: Sequence[Mapping[str, str]]) -> int:
     return sum(MESSAGE_TOKENS + math.ceil(len(message["content"]) / TOKEN_CHARACTERS) for message in messages)
 
 
-def _uncached_tokens(usage: Usage) -> int:
-    """Tokens of the prompt that were not in the server's cache."""
-    cached = usage.prompt_tokens_details
-    return usage.prompt_tokens - ((cached.cached_tokens or 0) if cached else 0)
+def _count_tokens(call: Call, usage: Usage, requests: int) -> Call:
+    """The call with what it took of the server, as that tells it."""
+    details = usage.prompt_tokens_details
+    prefix = (details.cached_tokens or 0) if details else 0
+    read, written = usage.prompt_tokens - prefix, usage.completion_tokens
+    return replace(call, tokens_read=read, tokens_written=written, prefix_tokens=prefix, requests=requests)

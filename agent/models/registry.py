@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from agent.models.concurrency import ConcurrencyLimit
 from agent.models.hardware import stop_spinning_threads, threads_to_use
 from agent.models.hub import PREFIX, fetch
 from agent.models.protocol import LanguageModel, Listener, ignore_call
@@ -29,9 +30,16 @@ class ModelSource:
 
 
 def open_model(
-    name: str, listen: Listener = ignore_call, *, threads: int | None = None, cache: Cache | None = None
+    name: str,
+    listen: Listener = ignore_call,
+    *,
+    threads: int | None = None,
+    cache: Cache | None = None,
+    concurrency: ConcurrencyLimit | None = None,
 ) -> LanguageModel:
     """The model of that name. `listen` is given every call that it takes; its replies are kept in `cache`.
+
+    Models of one server that are handed the same `concurrency` share its limit.
 
     Raises `UsageError` for an unknown name, `MissingError` for a file, package or server that is not there,
     `InvalidInputError` for a file that is not a GGUF.
@@ -47,7 +55,7 @@ def open_model(
     from agent.models.reply_cache import CachingModel
     from agent.models.retry import RetryingModel
 
-    source = _find_server(name) if is_server_address(name) else find_gguf(name, threads)
+    source = _find_server(name, concurrency) if is_server_address(name) else find_gguf(name, threads)
     replies = cache or Cache(None, MEMORY_CACHE_BYTES)
     return RetryingModel(CachingModel(source.open, listen, replies, source.settings))
 
@@ -97,10 +105,10 @@ def check_gguf(path: Path) -> Path:
     return path
 
 
-def _find_server(name: str) -> ModelSource:
+def _find_server(name: str, concurrency: ConcurrencyLimit | None) -> ModelSource:
     from agent.models.openai_server import open_server_model
 
-    return ModelSource(partial(open_server_model, name), settings="")
+    return ModelSource(partial(open_server_model, name, concurrency=concurrency), settings="")
 
 
 def _open_gguf(

@@ -93,6 +93,8 @@ def _tell_from_cache(call: Call) -> Call:
         tokens_read=0,
         tokens_written=0,
         seconds=0.0,
+        requests=0,
+        prefix_tokens=0,
         from_cache=True,
         cached_tokens_read=call.tokens_read,
         cached_tokens_written=call.tokens_written,

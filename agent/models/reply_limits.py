@@ -32,14 +32,16 @@ class ReplyLimits:
     """The limits of one client's replies, of which there is one at a time."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.expired = seconds, False
+        self.seconds, self.expired, self.reply_began = seconds, False, False
+        self.requests = 0  # that were begun
         self._socket: socket.socket | None = None
         self._timer: threading.Timer | None = None
 
     def begin(self, request: Any) -> None:
         """A hook for requests: from now on so many seconds."""
         self.end()
-        self.expired = False
+        self.expired = self.reply_began = False
+        self.requests += 1
         request.headers["Accept-Encoding"] = ACCEPTED_ENCODINGS
         request.extensions["trace"] = self._follow_connection
         self._timer = threading.Timer(self.seconds, self._expire)
@@ -48,6 +50,7 @@ class ReplyLimits:
 
     def bound_reply(self, response: Any) -> None:
         """A hook for responses: what is read of this one is bounded, and unpacked as it is read."""
+        self.reply_began = True
         encoding = response.headers.pop("content-encoding", "identity").strip().lower()
         response.stream = _make_bounded(response.stream, encoding, self)
 

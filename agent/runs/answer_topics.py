@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import get_args
 
 from agent.models.hardware import threads_to_use
-from agent.models.scripted import ScriptedModel
+from agent.models.registry import is_server_address
+from agent.runs.backends.protocol import Workforce
+from agent.runs.backends.registry import LOCAL, open_backend
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.ir_metadata import metadata_path, write_metadata
 from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
+from agent.runs.server_usage import ServerUsage, sum_server_usage
 from agent.runs.trace import new_trace, resume_trace
-from agent.runs.worker import Worker, WorkerSpecification
+from agent.runs.worker import WorkerSpecification
 from agent.tracks.registry import load_edition
 from agent.tracks.run_files import check_expressible
 from agent.tracks.topic_files import read_topics
@@ -36,8 +39,10 @@ class RunRequest:
     run_name: str = "convagent"
     team: str = "convagent"
     min_probability: float | None = None  # `Plan.sure`; None: as is usual for the edition of the topics
-    jobs: int = 1  # topics at a time
+    jobs: int | None = None  # topics at a time; None: as many as `concurrency`, else one
     cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
+    on: str = LOCAL  # where: `local`, `ray`, `ray://HOST:PORT`
+    concurrency: int | None = None  # requests at a server at a time, of all workers; None: one for each job
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class RunReport:
     resumed: int
     problems: tuple[Problem, ...]
     without_model: Mapping[str, str]  # why, by turn id, where the model failed
+    usage: ServerUsage  # of turns that were answered earlier, too
 
 
 def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -> RunReport:
@@ -91,29 +97,37 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     tokens = load_edition(edition).limits.response_tokens(request.plan.responses)
     plan = replace(request.plan, min_probability=min_probability, response_tokens=tokens)
     evidence = open_evidence(request.origin, topics, plan)
-    workers = open_workers(request, topics, plan, evidence)
-    job = prepare_run(topics, evidence, workers[0], mode, plan)
-    info = describe_run(job.settings, request.run_name, request.team)
-    before = resume_trace(outputs.trace, job.settings) if outputs.resume else new_trace(outputs.trace, job.settings)
-    if isinstance(workers[0].llm, ScriptedModel) and before.replies:
-        workers[0].llm.go_on_after(call for line in before.lines(before.replies) for call in line.calls)
-    with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
-        trace = answer_remaining(job, workers, before, on_turn)
+    with open_backend(request.on, plan_workforce(request, topics, plan, evidence)) as backend:
+        job = prepare_run(topics, evidence.ranking, backend.description, mode, plan)
+        info = describe_run(job.settings, request.run_name, request.team)
+        before = resume_trace(outputs.trace, job.settings) if outputs.resume else new_trace(outputs.trace, job.settings)
+        with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
+            trace = answer_remaining(job, backend, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)
     if str(outputs.run) != "-":
         write_metadata(metadata_path(outputs.run), request.topics, request.origin, trace, info)
     done, failed = len(before.replies), trace.without_model
-    return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
+    usage = sum_server_usage(trace.lines() if is_server_address(request.model) else ())
+    return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed, usage)
 
 
-def open_workers(request: RunRequest, topics: Topics, plan: Plan, evidence: Evidence) -> list[Worker]:
-    """One for each job, sharing the cores and the cache of replies."""
-    if request.jobs > 1 and request.model.startswith("scripted:"):
-        raise UsageError("a script is played from the top: it cannot answer several topics at a time")
+def plan_workforce(request: RunRequest, topics: Topics, plan: Plan, evidence: Evidence) -> Workforce:
+    """A worker for each job, sharing the cores of this machine, the cache of replies, and what a server is asked."""
+    jobs = request.jobs or request.concurrency or 1
+    if request.model.startswith("scripted:") and (jobs > 1 or request.on != LOCAL):
+        raise UsageError("a script is played from the top, by one worker: it takes neither --jobs nor --on")
+    if request.concurrency and not is_server_address(request.model):
+        raise UsageError("--concurrency is of a server's model", remedy="Name one: --model http://host:port/v1#name.")
     needs_vectors = bool(plan.retrieval_depth or plan.reading_depth or any(topic.ptkb for topic in topics.topics))
-    threads = max(1, threads_to_use() // request.jobs)
+    threads = max(1, threads_to_use() // jobs)
     specification = WorkerSpecification(request.model, request.origin, plan, needs_vectors, threads, request.cache)
-    return [specification.open(evidence) for _ in range(max(1, min(request.jobs, len(topics.topics))))]
+    return Workforce(
+        specification,
+        request.topics,
+        evidence,
+        count=max(1, min(jobs, len(topics.topics))),
+        concurrency=request.concurrency or jobs,
+    )
 
 
 def parse_query_parts(named: str) -> tuple[QueryPart, ...]:

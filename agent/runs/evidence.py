@@ -59,7 +59,8 @@ def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence
     if origin.ranking is not None:
         return _from_ranking(read_ranking(origin.ranking), origin, topics, plan)
     index = open_index(origin.index or DEFAULT_INDEX)
-    digest = _digest_parts([msgspec.json.encode(index.info), msgspec.json.encode(index.vector_info)])
+    described = [index.info, index.vector_info, *([index.compressed_info] if index.compressed_info else [])]
+    digest = _digest_parts(map(msgspec.json.encode, described))
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
 

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.runs.given_ranking import format_trec_lines
+from agent.exchange.registry import EXCHANGE_NAMES, encode_turns
+from agent.exchange.trec import format_trec_lines
 from agent.runs.run import describe_run
 from agent.runs.trace import read_trace
 from agent.tracks.oddities import Oddities, report_oddities
@@ -17,10 +18,10 @@ from schemas.wire import Data
 log = logging.getLogger("convagent")
 
 
-def export_trace(path: Path, edition: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
-    """Write the run of a trace in the form of an edition (its own by default). Returns the number of turns.
+def export_trace(path: Path, form: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
+    """Write the run of a trace in the form of an edition (its own by default) or of another tool.
 
-    No model is asked. Raises `InvalidInputError` naming the turn that the edition cannot express.
+    No model is asked. Returns the number of turns. Raises `InvalidInputError` naming the turn that cannot be expressed.
     """
     check_writable(out, overwrite)
     trace = read_trace(path)
@@ -28,7 +29,9 @@ def export_trace(path: Path, edition: str | None, out: Path, name: str, team: st
     if len(trace.places) < settings.turns:
         log.warning("%s: %d of %d turns; the run is incomplete", path, len(trace.places), settings.turns)
     answered = (line.answered for line in trace.lines())
-    write_atomically(out, encode_run(edition or settings.edition, answered, describe_run(settings, name, team)))
+    info, form = describe_run(settings, name, team), form or settings.edition
+    encode = encode_turns if form in EXCHANGE_NAMES else encode_run
+    write_atomically(out, encode(form, answered, info))
     return len(trace.places)
 
 

@@ -1,22 +1,20 @@
 """A given ranking, from whichever file it comes in.
 
-Read are: TREC runs (`qid Q0 docid rank score tag`, sorted by score), runs of every edition, JSON lines of a query with
-its candidates, and topics with a ranking of their own: that of an only-response run, or else the labels' passage lists:
-
-    {"query": {"qid": "9-1_1", "text": "..."},
-     "candidates": [{"docid": "a:1", "score": 9.5, "doc": {"segment": "..."}}]}
+Read are: TREC runs (`agent/exchange/trec.py`), runs of every edition, JSON lines of a query with its candidates
+(`agent/exchange/candidates.py`), and topics with a ranking of their own: that of an only-response run, or else the
+labels' passage lists.
 """
 
 import hashlib
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from ctypes import c_float
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from agent.exchange.candidates import decode_candidates
+from agent.exchange.trec import decode_rankings, sort_by_score
 from agent.tracks.duplicates import find_duplicates
 from agent.tracks.lenient_reading import decode_spelling
 from agent.tracks.oddities import Oddities, report_oddities
@@ -27,9 +25,6 @@ from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
-from schemas.wire import decode
-
-TEXT_FIELDS = ("segment", "contents", "text", "passage", "body", "passage_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +67,7 @@ def _parse(data: bytes, oddities: Oddities) -> tuple[RankedIds, dict[str, Passag
         return *_read_candidates(data), False
     if first in (b"{", b"["):
         return *_read_run_ranking(data, oddities), False
-    return _read_trec_run(data), {}, False
+    return decode_rankings(data), {}, False
 
 
 def _decode_list(data: bytes) -> Any:
@@ -103,84 +98,13 @@ def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[RankedIds, dict[
     return found, texts
 
 
-class _Query(msgspec.Struct):
-    qid: str | int
-
-
-class _Candidate(msgspec.Struct):
-    docid: str | int
-    score: float
-    doc: dict[str, Any] | str = ""
-
-
-class _Candidates(msgspec.Struct):
-    query: _Query
-    candidates: list[_Candidate]
-
-
 def _read_candidates(data: bytes) -> tuple[RankedIds, dict[str, Passage]]:
     found: RankedIds = {}
     texts: dict[str, Passage] = {}
-    for number, line in enumerate(data.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            read = decode(line, _Candidates)
-        except msgspec.DecodeError as error:
-            raise InvalidInputError(f"line {number}: {error}") from error
-        found[str(read.query.qid)] = sort_by_score([(str(c.docid), c.score) for c in read.candidates])
-        texts |= {p.id: p for c in read.candidates if (p := _to_passage(c)).text}
+    for query in decode_candidates(data):
+        found[query.qid] = sort_by_score([(hit.id, hit.score) for hit in query.hits])
+        texts |= {passage.id: passage for passage in query.passages if passage.text}
     return found, texts
-
-
-def _to_passage(candidate: _Candidate) -> Passage:
-    doc = candidate.doc if isinstance(candidate.doc, dict) else {"text": candidate.doc}
-    text = next((value for name in TEXT_FIELDS if isinstance(value := doc.get(name), str) and value.strip()), "")
-    title, url = (value if isinstance(value := doc.get(name), str) else "" for name in ("title", "url"))
-    return Passage(str(candidate.docid), text.strip(), title, url)
-
-
-def _read_trec_run(data: bytes) -> RankedIds:
-    found: RankedIds = {}
-    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
-        columns = line.split()
-        if not columns or columns[0].startswith("#"):
-            continue
-        try:
-            qid, _, id, _, score, _ = columns
-            found.setdefault(qid, []).append((id, _parse_score(score)))
-        except ValueError:
-            what = f"line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
-            remedy = "A ranking is a TREC run, a run file, query and candidates as JSON lines, or a topics file."
-            raise InvalidInputError(what, remedy=remedy) from None
-    return {qid: sort_by_score(ranked) for qid, ranked in found.items()}
-
-
-def _parse_score(text: str) -> float:
-    if not math.isfinite(score := float(text)):
-        raise ValueError("a score that orders nothing")
-    return score
-
-
-def sort_by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The ranking as trec_eval orders it: by score, as a 32-bit float; among equal ones the greater id is first."""
-    return sorted(ranked, key=lambda pair: (c_float(pair[1]).value, pair[0]), reverse=True)
-
-
-def format_trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:
-    """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`.
-
-    Raises `InvalidInputError` for what a TREC run cannot say: an id that is no single word, a passage twice.
-    """
-    hits = tuple(hits)
-    ids = [hit.id for hit in hits]
-    if len(set(ids)) < len(ids):
-        raise InvalidInputError("lists a passage twice", where=f"turn {qid}")
-    for id in (qid, *ids):
-        if id.split() != [id]:
-            raise InvalidInputError(f"a TREC run cannot name {id!r}: an id there is one word", where=f"turn {qid}")
-    tag = "_".join(name.split()) or "run"
-    return "".join(f"{qid} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))
 
 
 def restrict_to_topics(ranking: GivenRanking, topics: Topics, k: int) -> tuple[GivenRanking, list[Problem]]:

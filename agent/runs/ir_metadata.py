@@ -8,6 +8,7 @@ import platform
 import shlex
 import sys
 from collections import defaultdict
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import prompts
 from agent.models.registry import is_server_address
 from agent.runs.evidence import EvidenceFiles
+from agent.runs.server_usage import sum_server_usage
 from agent.runs.trace import RunSettings, Trace
 from indexes.storage.files import write_atomically
 from schemas.records import RunInfo
@@ -183,8 +185,11 @@ def _describe_resources(trace: Trace) -> dict[str, Any]:
             read += call.tokens_read
             written += call.tokens_written
     spent = seconds | {"reading and choosing sentences": total - sum(seconds.values()), "all turns": total}
+    usage = sum_server_usage(trace.lines())
+    server = {**asdict(usage), "repeated": usage.repeated, "seconds": round(usage.seconds, 2)}
     return {
         "wall time in seconds": {step: round(taken, 2) for step, taken in spent.items()},
         "tokens": {"read": read, "written": written},
+        **({"server": {name.replace("_", " "): value for name, value in server.items()}} if usage.calls else {}),
         "turns answered without the model, which failed": len(trace.without_model),
     }

@@ -2,28 +2,24 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
-import prompts
 from agent.flow import NOTHING
-from agent.models.learned import QUERY_ENCODER, hash_learned
-from agent.runs.evidence import Evidence
+from agent.runs.backends.protocol import Backend, TopicTask
+from agent.runs.given_ranking import GivenRanking
 from agent.runs.oracle_labels import provide_labels
-from agent.runs.source_digests import hash_sources
-from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
-from agent.runs.worker import Worker
-from agent.runs.worker_pool import run_in_workers
+from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace
+from agent.runs.worker import WorkerDescription
 from agent.tracks.rules import STRICT
 from agent.tracks.run_files import encode_run, make_checker
 from indexes.storage.files import write_atomically
 from schemas.records import Mode, Plan, Problem, Provided, RunInfo, Topic, Topics, TurnResult
 
-OnTurn = Callable[[TurnResult, float], None]
+OnTurn = Callable[[TurnResult, float, int], None]  # is handed a turn, its seconds, and how many are in flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +28,14 @@ class PreparedRun:
 
     topics: Topics
     given: Mapping[str, Provided]  # by turn id
-    sources: Evidence
     settings: RunSettings
 
 
-def prepare_run(topics: Topics, sources: Evidence, worker: Worker, mode: Mode, plan: Plan) -> PreparedRun:
+def prepare_run(
+    topics: Topics, ranking: GivenRanking | None, made_by: WorkerDescription, mode: Mode, plan: Plan
+) -> PreparedRun:
     """What the flow will see of the topics in this mode, and all that decides the run."""
     shown, given = provide_labels(topics) if mode == "manual" else (topics, {})
-    ranking = sources.ranking
     if ranking is not None:
         given = {id: replace(given.get(id, NOTHING), hits=ranking.hits[id]) for id in topics.turn_ids()}
     settings = RunSettings(
@@ -51,45 +47,41 @@ def prepare_run(topics: Topics, sources: Evidence, worker: Worker, mode: Mode, p
         labels=_sha256(topics.labels) if mode == "manual" else "",
         ranking=ranking.digest if ranking else "",
         ranking_of_labels=bool(ranking and ranking.labels),
-        passages=sources.digest,
-        model=worker.llm.name,
-        model_digest=worker.llm.digest,
-        model_settings=worker.llm.settings,
-        embedder=worker.embedder.name if worker.embedder else "",
-        embedder_digest=worker.embedder.digest if worker.embedder else "",
-        encoder_digest=hash_learned(QUERY_ENCODER) if worker.embedder and worker.embedder.encode_turn else "",
-        prompts=prompts.digest(),
         plan=plan,
-        convagent=version("convagent"),
-        sources=hash_sources(),
-        processor=_describe_processor(worker),
+        passages=made_by.passages,
+        model=made_by.model,
+        model_digest=made_by.model_digest,
+        model_settings=made_by.model_settings,
+        embedder=made_by.embedder,
+        embedder_digest=made_by.embedder_digest,
+        encoder_digest=made_by.encoder_digest,
+        prompts=made_by.prompts,
+        convagent=made_by.convagent,
+        sources=made_by.sources,
+        processor=made_by.processor,
     )
-    return PreparedRun(shown, given, sources, settings)
-
-
-def _describe_processor(worker: Worker) -> str:
-    if not (worker.llm.runs_here or worker.embedder):
-        return ""
-    from agent.models.weights import describe_processor
-
-    return describe_processor()
+    return PreparedRun(shown, given, settings)
 
 
 def _sha256(record: object) -> str:
     return hashlib.sha256(msgspec.json.encode(record)).hexdigest()
 
 
-def answer_remaining(job: PreparedRun, workers: Sequence[Worker], before: Trace, on_turn: OnTurn) -> Trace:
-    """Answer what `before` has not, each turn traced at once, as many topics at a time as there are workers."""
-
-    def answer(worker: Worker, topic: Topic) -> Iterator[TraceLine]:
-        return worker.answer(topic, job.given, before.replies)
-
+def answer_remaining(job: PreparedRun, backend: Backend, before: Trace, on_turn: OnTurn) -> Trace:
+    """Answer what `before` has not, each turn traced at once, as many topics at a time as the backend has workers."""
+    if before.replies:
+        backend.continue_script(before.lines(before.replies))
     with open_for_append(before) as file:
-        for line in run_in_workers(answer, workers, job.topics.topics):
+        for line in backend.answer([_make_task(topic, job, before) for topic in job.topics.topics]):
             append_line(file, line)
-            on_turn(line.answered, line.seconds)
+            on_turn(line.answered, line.seconds, backend.in_flight)
     return read_trace(before.path)
+
+
+def _make_task(topic: Topic, job: PreparedRun, before: Trace) -> TopicTask:
+    ids = [turn.id for turn in topic.turns]
+    given = {id: job.given[id] for id in ids if id in job.given}
+    return TopicTask(topic, given, {id: before.replies[id] for id in ids if id in before.replies})
 
 
 def describe_run(settings: RunSettings, name: str, team: str) -> RunInfo:

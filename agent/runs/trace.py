@@ -5,7 +5,6 @@ costs at most the turn in hand: a torn last line is cut off on resuming.
 """
 
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -14,12 +13,14 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from indexes.storage.atomic_files import lock_descriptor, sync_to_disk
-from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
+from indexes.storage import line_files
+from indexes.storage.atomic_files import sync_to_disk
+from indexes.storage.line_files import open_to_append
+from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
-VERSION = 7  # raised whenever a field of a trace changes
+VERSION = 8  # raised whenever a field of a trace changes
 T = TypeVar("T")
 log = logging.getLogger("convagent")
 
@@ -210,13 +211,8 @@ def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
 @contextmanager
 def open_for_append(trace: Trace) -> Iterator[IO[bytes]]:
     """The trace file opened to go on after what `trace` holds. Only one process at a time may write it."""
-    try:
-        file = trace.path.open("ab", buffering=0)  # what a full disk did not take is not tried again on closing
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(trace.path)) from error
-    with file:
-        _lock_file(file, trace.path)
-        file.truncate(trace.size)
+    remedy = "Wait for it, or give another name with --trace."
+    with open_to_append(trace.path, trace.size, "trace", remedy) as file:
         if not trace.size:
             append_line(file, trace.settings)
             sync_to_disk(trace.path.parent)
@@ -225,21 +221,5 @@ def open_for_append(trace: Trace) -> Iterator[IO[bytes]]:
 
 def append_line(file: IO[bytes], line: TraceLine | RunSettings) -> None:
     """Write one line and hand it to the disk."""
-    data = memoryview(msgspec.json.encode(line) + b"\n")
-    try:
-        while data:
-            data = data[file.write(data) :]
-        os.fsync(file.fileno())
-    except OSError as error:
-        remedy = "What was answered is kept. Make room, and the same command with --resume goes on."
-        raise RunError(f"could not be written ({error.strerror})", where=str(file.name), remedy=remedy) from error
-
-
-def _lock_file(file: IO[bytes], path: Path) -> None:
-    try:
-        if lock_descriptor(file.fileno(), wait=False):
-            return
-    except OSError:  # no such locks here
-        return
-    remedy = "Wait for it, or give another name with --trace."
-    raise UsageError("another process is writing this trace", where=str(path), remedy=remedy)
+    remedy = "What was answered is kept. Make room, and the same command with --resume goes on."
+    line_files.append_line(file, msgspec.json.encode(line), remedy)

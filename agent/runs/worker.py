@@ -3,14 +3,19 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 
+import prompts
 from agent.flow import Tools, answer_topic
+from agent.models.concurrency import ConcurrencyLimit
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
+from agent.models.learned import QUERY_ENCODER, hash_learned
 from agent.models.no_model import NoModel
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.runs.evidence import Evidence, EvidenceFiles
+from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
@@ -32,11 +37,11 @@ class WorkerSpecification:
     threads: int | None = None  # of each model; None: one a physical core
     cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
 
-    def open(self, evidence: Evidence) -> "Worker":
-        """Load the models. Raises what `open_model` and `open_embedder` do."""
+    def open(self, evidence: Evidence, concurrency: ConcurrencyLimit | None = None) -> "Worker":
+        """Load the models. Raises what `open_model` and `open_embedder` do. Workers of one server share a limit."""
         calls = CallRecorder()
         replies = Cache(find_cache_directory() / "replies.sqlite") if self.cache else None
-        llm = open_model(self.model, calls.record, threads=self.threads, cache=replies)
+        llm = open_model(self.model, calls.record, threads=self.threads, cache=replies, concurrency=concurrency)
         embedder = open_embedder(self.files.embedder, threads=self.threads) if self.needs_vectors else None
         if embedder and self.cache:
             embedder = cache_vectors(embedder)
@@ -75,3 +80,46 @@ class Worker:
         for result in answer_topic(topic, self.tools, given, replies):
             yield TraceLine(result, self.calls.take(), round(time.perf_counter() - started, 3))
             started = time.perf_counter()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDescription:
+    """What of a worker decides the bytes of a run; the fields are those of `RunSettings`."""
+
+    passages: str
+    model: str
+    model_digest: str
+    model_settings: str
+    embedder: str
+    embedder_digest: str
+    encoder_digest: str
+    prompts: str
+    convagent: str
+    sources: Mapping[str, str]
+    processor: str
+
+
+def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
+    """What a worker is made of, over the evidence that it was opened with."""
+    llm, embedder = worker.llm, worker.embedder
+    return WorkerDescription(
+        passages=evidence.digest,
+        model=llm.name,
+        model_digest=llm.digest,
+        model_settings=llm.settings,
+        embedder=embedder.name if embedder else "",
+        embedder_digest=embedder.digest if embedder else "",
+        encoder_digest=hash_learned(QUERY_ENCODER) if embedder and embedder.encode_turn else "",
+        prompts=prompts.digest(),
+        convagent=version("convagent"),
+        sources=hash_sources(),
+        processor=_describe_processor(worker),
+    )
+
+
+def _describe_processor(worker: Worker) -> str:
+    if not (worker.llm.runs_here or worker.embedder):
+        return ""
+    from agent.models.weights import describe_processor
+
+    return describe_processor()

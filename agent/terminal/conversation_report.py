@@ -4,17 +4,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.chat.escaping import defuse_citations
+from agent.runs.trace import read_trace
 from agent.terminal.output import open_stdout, to_one_line, to_plain_text
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
-    from agent.runs.trace import Trace
+    from collections.abc import Sequence
+
     from schemas.records import TurnResult
 
 
-def show_conversation(trace: "Trace", topic: str | None, path: Path) -> None:
+def choose_trace(traces: "Sequence[Path]") -> Path:
+    """The one trace whose conversation is shown. Raises `UsageError` where there are several."""
+    if len(traces) > 1:
+        remedy = "Give --turn too, such as --turn 9-1_3; `convagent report` compares whole runs."
+        raise UsageError("several runs are shown one turn at a time", remedy=remedy)
+    return traces[0]
+
+
+def show_conversation(path: Path, topic: str | None) -> None:
     """One conversation of a trace, by default its first. Raises `InvalidInputError` where it holds no such topic."""
+    trace = read_trace(path)
     topics = list(dict.fromkeys(_topic_of(turn_id) for turn_id in trace.places))
     if not topics:
         raise InvalidInputError("holds no answered turn", where=str(path))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from agent.terminal.index_reports import show_index_built
 from agent.terminal.output import open_stdout, to_plain_text
 from agent.terminal.settings import is_quiet, log
 from indexes.text.control_characters import strip_control_characters
@@ -15,17 +16,16 @@ if TYPE_CHECKING:
 
     from agent.chat.document_index import ReadingReport
     from agent.chat.store import ChatSummary
+    from agent.evaluation.bench.run import Outcome
     from agent.evaluation.scores import Scores
+    from agent.judging.evaluation import JudgedRuns
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
+    from agent.runs.server_usage import ServerUsage
     from agent.runs.validation import Verdict
     from agent.serve.listening import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
-    from indexes.corpora.corpus import Corpus
-    from indexes.index_builder import BuildReport
-    from indexes.index_verification import Verification
-    from indexes.passage_index import Index
-    from schemas.records import Hit, IndexInfo, Passage, Problem
+    from schemas.records import Hit, Passage, Problem
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
@@ -38,18 +38,6 @@ def show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"convagent {version('convagent')}")
         raise typer.Exit
-
-
-def show_shards_merged(info: "IndexInfo", path: Path) -> None:
-    """What the shards of an index hold together."""
-    count = len(info.sharding.shards) if info.sharding else 1
-    log.info("%s: %s in %s", path, format_count(info.passages, "passage"), format_count(count, "shard"))
-
-
-def show_embedding_done(passages: int, path: Path) -> None:
-    """How many passages of an index were embedded; nothing where none were."""
-    if passages:
-        log.info("%s: %d passages embedded", path, passages)
 
 
 def show_documents(report: "ReadingReport") -> None:
@@ -70,6 +58,8 @@ def show_run(report: "RunReport") -> None:
         turn_id, why = next(iter(report.without_model.items()))
         what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
         log.warning("%s; `--resume` asks it again", what)
+    if report.usage.calls:
+        log.info("server %s", describe_server_usage(report.usage))
     verdict = format_count(len(report.problems), "problem") if report.problems else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
     if report.problems:
@@ -77,18 +67,15 @@ def show_run(report: "RunReport") -> None:
         raise InvalidInputError(f"the run breaks rules of its edition:\n{listed}", where=str(report.run))
 
 
-def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None:
-    """What was indexed, how fast, and what was left out."""
-    for problem in built.problems:
-        log.warning("%s", problem)
-    for file in corpus.skipped_files:
-        log.warning("%s: not a kind of passage file, left out", file)
-    info = built.info
-    skipped = f", {info.skipped} skipped" if info.skipped else ""
-    pace = f" ({info.passages / info.seconds:,.0f} passages/s)" if info.seconds >= 1 else ""
-    log.info("%s: %s%s in %.1f s%s", path, format_count(info.passages, "passage"), skipped, info.seconds, pace)
-    if info.segmentation:
-        log.info("documents were cut into %s", info.segmentation)
+def describe_server_usage(usage: "ServerUsage") -> str:
+    """What was sent to a server and came back, in a line."""
+    again = f" ({usage.repeated:,} of them again)" if usage.repeated else ""
+    cached = f" ({usage.cached_tokens:,} of them cached there)" if usage.cached_tokens else ""
+    each = usage.seconds / usage.calls
+    return (
+        f"{format_count(usage.requests, 'request')}{again}, {each:.1f} s each, "
+        f"tokens: {usage.prompt_tokens:,} of prompts{cached}, {usage.completion_tokens:,} of replies"
+    )
 
 
 def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) -> None:
@@ -100,50 +87,6 @@ def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) ->
         if not hits:
             log.warning("topic %s: nothing found, it is not in the run", number)
     log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
-
-
-def show_index(index: "Index", path: Path, *, as_json: bool) -> None:
-    """What an index holds and how it was made."""
-    info, vectors = index.info, index.vector_info
-    if as_json:
-        import msgspec
-
-        shown = {"model": vectors.model, "digest": vectors.digest, "size": vectors.size} if vectors else None
-        typer.echo(msgspec.json.encode(msgspec.to_builtins(info) | {"vectors": shown}).decode())
-        return
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    rows = {
-        "index": str(path),
-        "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
-        "size": f"{size / 1e6:.1f} MB",
-        "shards": _describe_shards(info),
-        "analyzer": info.analyzer,
-        "segments": info.segmentation or "none: the passages are as they came",
-        "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
-        "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
-        "made by": f"{info.made_by} in {info.seconds} s",
-    }
-    for name, value in rows.items():
-        typer.echo(f"{name:10}{value}")
-
-
-def _describe_shards(info: "IndexInfo") -> str:
-    """How many passages the shards of an index have; "none" where it has no shards."""
-    if info.sharding is None:
-        return "none"
-    sizes = [shard.passages for shard in info.sharding.shards]
-    return f"{len(sizes)}, of {min(sizes)} to {max(sizes)} passages"
-
-
-def show_verification(found: "Verification", path: Path) -> None:
-    """What of an index was found to be as it was built."""
-    if found.files:
-        typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
-    else:
-        what = f"{path}: no checksums, as it was built by an earlier version; all {found.passages} passages can be read"
-        typer.echo(f"{what} (`convagent index build` makes an index with checksums)")
-    if found.vectors:
-        typer.echo(f"{path}: {found.vectors} vectors are whole")
 
 
 def show_fetched_model(path: Path, new: bool) -> None:
@@ -243,8 +186,44 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     log.info("%d turns judged%s", len(runs[0].turns), missing)
 
 
+def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
+    """The scores of judged runs, and how far their judge agrees with people; in JSON on a line of its own."""
+    import msgspec
+
+    show_measures(judged.scores, measures, per_turn=per_turn, as_json=as_json)
+    if judged.output:
+        log.info("the verdicts are in %s; --judge %s takes them from there", judged.output, judged.output)
+    if not (agreement := judged.agreement):
+        return
+    if as_json:
+        typer.echo(msgspec.json.encode({"agreement": agreement}).decode())
+        return
+    taus = "".join(f", Kendall's tau of {measure} {tau:.3f}" for measure, tau in agreement.tau.items())
+    verdicts = format_count(agreement.verdicts, "verdict")
+    typer.echo(f"{verdicts} of people: {agreement.equal:.1%} equal, Cohen's kappa {agreement.kappa:.3f}{taus}")
+
+
 def _format_value(value: float | None) -> str:
     return "   -  " if value is None else f"{value:.4f}"
+
+
+def show_bench(outcome: "Outcome", *, as_json: bool) -> None:
+    """The tables of a benchmark, in Markdown or as JSON; where its files are."""
+    from agent.evaluation.bench.tables import format_results
+
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(outcome.results).decode())
+    else:
+        typer.echo(format_results(outcome.results), nl=False)
+    for file in outcome.files:
+        log.info("%s", file)
+
+
+def show_report(path: Path) -> None:
+    """Where a report is, and how large."""
+    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:

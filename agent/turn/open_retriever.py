@@ -7,6 +7,7 @@ from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from indexes.open_index import open_index
 from indexes.passage_index import Index
+from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever, RescoringStage, Stage
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.ranking.vectors import Embedder, Vectors
@@ -40,12 +41,12 @@ def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan())
     return HybridRetriever(index, tuple(stages))
 
 
-def own_vectors(index: Index, embedder: Embedder) -> Vectors | None:
-    """The vectors that an index has of this embedding model; None where it has none."""
+def own_vectors(index: Index, embedder: Embedder) -> Vectors | NearestVectors | None:
+    """The vectors that an index has of this embedding model, compressed if they are so; None where it has none."""
     info = index.vector_info
     if info is None:
         return None
     if info.digest != embedder.digest:
         log.info("%s has vectors of %s; those of %s are made as needed", index.directory, info.model, embedder.name)
         return None
-    return index.vectors
+    return index.vectors if index.compressed_info is None else index.compressed_vectors

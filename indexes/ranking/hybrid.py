@@ -9,16 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.passage_index import (
-    Index,
-    WeightedText,
-    build_searchable_text,
-    weight_stems,
-)
+from indexes.passage_index import Index, build_searchable_text
+from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.exact_ranking import DECIMALS, RankedNumbers, Rows
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
+from indexes.text.query_weights import WeightedText, weight_stems
 from schemas.records import Hit, Passage
 
 
@@ -91,12 +88,13 @@ class RescoringStage:
 class CosineStage:
     """Fusion of words and meaning: the share of the best word score, plus the weighted cosine.
 
-    Of every passage where the index has vectors, else of the first `rerank_depth`; the rest stay behind them.
+    Of every passage where the index has vectors; where these are compressed, of the passages found by words and of as
+    many that are nearest in meaning; else of the first `rerank_depth`, with the rest behind them.
     """
 
     index: Index
     embed: Embed
-    vectors: Vectors | None  # a row a passage, by its number
+    vectors: Vectors | NearestVectors | None  # a row a passage, by its number
     weight: float  # of the cosine; the best passage by words has 1
     rerank_depth: int
     encode_turn: EncodeTurn | None = None
@@ -109,19 +107,31 @@ class CosineStage:
         if request.turn and self.encode_turn:
             query = (1 - self.turn_share) * query + self.turn_share * self.encode_turn(request.turn).vector
         shares = _normalise_scores(ranked)
-        return (
-            self._score_all(shares, query, request.rows)
-            if self.vectors is not None
-            else self._rerank_top(shares, query)
-        )
+        if self.vectors is None:
+            return self._rerank_top(shares, query)
+        if not isinstance(self.vectors, np.ndarray):
+            return self._score_nearest(self.vectors, shares, query, request)
+        return self._score_all(self.vectors, shares, query, request.rows)
 
-    def _score_all(self, shares: RankedNumbers, query: Vectors, rows: Rows | None) -> RankedNumbers:
-        assert self.vectors is not None
-        scores = self.weight * (self.vectors @ query).astype(np.float64)
+    def _score_all(self, vectors: Vectors, shares: RankedNumbers, query: Vectors, rows: Rows | None) -> RankedNumbers:
+        scores = self.weight * (vectors @ query).astype(np.float64)
         for number, share in shares:
             scores[number] += share
         numbers = range(len(scores)) if rows is None else np.flatnonzero(rows).tolist()
         return sort_best_first((number, float(scores[number])) for number in numbers)
+
+    def _score_nearest(
+        self, vectors: NearestVectors, shares: RankedNumbers, query: Vectors, request: SearchRequest
+    ) -> RankedNumbers:
+        """The first `k` are those of `_score_all`, as far as the nearest are found: all others have a cosine alone."""
+        numbers, cosines = vectors.find_nearest(query, request.k, request.rows)
+        cosine_of = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
+        others = np.array([number for number, _ in shares if number not in cosine_of], dtype=np.int64)
+        cosine_of |= zip(others.tolist(), vectors.score(others, query).tolist(), strict=True)
+        share_of = dict(shares)
+        return sort_best_first(
+            (number, share_of.get(number, 0.0) + self.weight * cosine) for number, cosine in cosine_of.items()
+        )
 
     def _rerank_top(self, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
         top, rest = shares[: self.rerank_depth], shares[self.rerank_depth :]

@@ -14,17 +14,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from indexes.storage.atomic_files import sync_to_disk, write_file_atomically
 from indexes.storage.cache import Cache
-from schemas.errors import InvalidInputError, RunError
+from schemas.errors import InvalidInputError
 from schemas.wire import decode
 
 Vectors = npt.NDArray[np.float32]  # one row for each text
+StoredVectors = npt.NDArray[np.float16]  # as they are on disk
 Embed = Callable[[Sequence[str]], Vectors]
 VECTORS_FILE, VECTOR_INFO_FILE = "vectors.f16", "vectors.json"
 VALUE_BYTES = 2
 BLOCK_ROWS = 4096  # of the file, that have a checksum of their own
-BATCH_TEXTS = 64  # embedded between two calls of `progress`
 
 
 def combine_vectors(embed: Embed, weighted_texts: Sequence[tuple[str, float]]) -> Vectors:
@@ -92,39 +91,17 @@ class VectorInfo:
     @property
     def is_sealed(self) -> bool:
         """Whether the checksums are there and say that this is as it was written."""
-        return bool(self.blocks) and self.seal == _make_seal(self)
+        return bool(self.blocks) and self.seal == make_seal(self)
 
 
-def _make_seal(info: VectorInfo) -> str:
-    return _hash(msgspec.json.encode(replace(info, seal="")))
+def split_rows(passages: int) -> Sequence[range]:
+    """The blocks of a file of vectors, by the numbers of their passages."""
+    return [range(first, min(first + BLOCK_ROWS, passages)) for first in range(0, passages, BLOCK_ROWS)]
 
 
-def write_vectors(
-    directory: Path, contents: str, texts: Sequence[str], embedder: Embedder, progress: Callable[[int], None]
-) -> None:
-    """Embed the texts of an index, in the order of their numbers. The file is written whole or not at all.
-
-    `contents` is the digest of its passages; `progress` is called with the number of texts that are done. Raises
-    `RunError` where the file cannot be written.
-    """
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            for start in range(0, len(texts), BATCH_TEXTS):
-                file.write(embedder.embed(texts[start : start + BATCH_TEXTS]).astype(np.float16).tobytes())
-                progress(min(start + BATCH_TEXTS, len(texts)))
-        sync_to_disk(temporary)
-        (directory / VECTOR_INFO_FILE).unlink(missing_ok=True)  # it describes the old vectors
-
-    info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(texts), contents)
-    try:
-        write_file_atomically(directory / VECTORS_FILE, write)
-        info = replace(info, blocks=tuple(map(_hash, _read_blocks(directory, info))))
-        info = replace(info, seal=_make_seal(info))
-        described = msgspec.json.format(msgspec.json.encode(info))
-        write_file_atomically(directory / VECTOR_INFO_FILE, lambda temporary: temporary.write_bytes(described))
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
+def make_seal(info: VectorInfo) -> str:
+    """The BLAKE2 of what describes vectors, its seal left out."""
+    return hash_block(msgspec.json.encode(replace(info, seal="")))
 
 
 def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInfo | None:
@@ -151,26 +128,26 @@ def read_vectors(directory: Path, info: VectorInfo) -> Vectors:
     Raises `InvalidInputError` if some are missing, are not what was written, or are no numbers.
     """
     vectors = np.empty((info.passages, max(info.size, 0)), dtype=np.float32)
-    for first, rows in _read_checked_rows(directory, info):
+    for first, rows in read_checked_rows(directory, info):
         vectors[first : first + len(rows)] = rows
     return vectors
 
 
 def check_vectors(directory: Path, info: VectorInfo) -> None:
     """Read all vectors of an index, a few at a time. Raises as `read_vectors` does."""
-    for _ in _read_checked_rows(directory, info):
+    for _ in read_checked_rows(directory, info):
         pass
 
 
-def _read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, npt.NDArray[np.float16]]]:
-    """The rows, block by block, each with the number of its first."""
+def read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, StoredVectors]]:
+    """The rows, block by block, each with the number of its first. Raises as `read_vectors` does."""
     try:
         expected, found = info.passages * info.size * VALUE_BYTES, (directory / VECTORS_FILE).stat().st_size
         if found != expected or info.size <= 0:
             raise _make_damage_error(directory, f"their number is wrong: {found} bytes, not {expected}")
         for number, block in enumerate(_read_blocks(directory, info)):
             first = number * BLOCK_ROWS
-            if info.blocks and _hash(block) != info.blocks[number]:
+            if info.blocks and hash_block(block) != info.blocks[number]:
                 raise _make_damage_error(directory, f"those from passage {first} on are not what was written")
             rows = np.frombuffer(block, dtype=np.float16).reshape(-1, info.size)
             if not np.isfinite(rows).all():
@@ -186,7 +163,8 @@ def _read_blocks(directory: Path, info: VectorInfo) -> Iterator[bytes]:
             yield block
 
 
-def _hash(data: bytes) -> str:
+def hash_block(data: bytes) -> str:
+    """The BLAKE2 of some rows, of 128 bits."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

@@ -1,6 +1,7 @@
 """An index in shards, searched as one: its scores and rankings are those of a single index of the same passages."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter, methodcaller
 from pathlib import Path
@@ -10,10 +11,12 @@ import numpy as np
 
 from indexes.passage_index import Index, PassageIndex, check_compatible, read_info
 from indexes.ranking.bm25 import CollectionSize
+from indexes.ranking.compressed_vectors import CompressedInfo
 from indexes.ranking.exact_ranking import Collection, Question, RankedNumbers, Rows
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vectors
 from indexes.sharding.shard_files import identify_shard, is_sealed, list_shard_directories, read_shard_record
 from indexes.sharding.shard_transport import Connect, connect_shards
+from indexes.sharding.sharded_vectors import ShardedVectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import list_languages
 from schemas.errors import InvalidInputError
@@ -87,6 +90,22 @@ class ShardedIndex(Index):
             assert info is not None
             vectors[shard :: len(self.part_directories)] = read_vectors(self.part_directories[shard], info)
         return vectors
+
+    @cached_property
+    def compressed_info(self) -> CompressedInfo | None:
+        found: list[CompressedInfo] = list(filter(None, self._ask_all(attrgetter("compressed_info"))))
+        if self.vector_info is None or len(found) < len(self.part_directories):
+            return None
+        seals, checksums = "".join(info.vectors for info in found), "".join(info.blake2b for info in found)
+        size = sum(info.bytes for info in found)
+        return replace(found[0], vectors=seals, passages=len(self), bytes=size, blake2b=checksums)
+
+    @cached_property
+    def compressed_vectors(self) -> ShardedVectors | None:
+        if self.compressed_info is None:
+            return None
+        opened = [PassageIndex(directory).compressed_vectors for directory in self.part_directories]
+        return ShardedVectors(tuple(vectors for vectors in opened if vectors))
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
         return self._collection.rank(weights, k, rows)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.runs.given_ranking import format_trec_lines
+from agent.exchange.trec import format_trec_lines
 from agent.tasks.rcd.spans import Score, find_spans, read_spans
 from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
 from indexes.ranking.hybrid import HybridRetriever

@@ -7,6 +7,7 @@ they err on the side of avoiding.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from agent.turn.attribution import content_words
@@ -47,8 +48,8 @@ class PersonalNeeds:
 
 _ALLERGY = r"(?:allergic|hypersensitive|allerg(?:y|ies)|allergic reactions?|anaphyla\w+)"
 _INTOLERANCE = r"(?:intolerant|intolerances?)"
-_BEFORE = (
-    r"(?:.*\b(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)\s+)?"
+_BEFORE = (  # from the beginning of a line: tried at every place, it would take the square of the length
+    r"^\W*(?:.*\b(?:a|an|the|my|with|have|has|had|got|is|am|are|m|was|been|severe|mild|bad|serious|strong|\w+'s)\s+)?"
     r"(?P<things>\w.*?)[ -]"
 )
 _MUST = r"(?:can't|cannot|can not|may not|mustn't|must not|shouldn't|should not|(?:not|n't) (?:able|allowed) to)"
@@ -70,7 +71,7 @@ _SEVERITIES: tuple[tuple[str, Severity], ...] = (
     (rf"\b(?:hates?|dislikes?|avoids? (?=\w+ing\b)|can't stand|(?:can't|cannot) (?:use|wear)){_THINGS}", "dislike"),
     (rf"\b{_NEVER} (?:like|enjoy|want|use|wear){_THINGS}", "dislike"),
 )
-_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), severity) for pattern, severity in _SEVERITIES)
+_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE | re.MULTILINE), severity) for pattern, severity in _SEVERITIES)
 # "No alcohol.", "my meals are gluten-free": of well-known foods alone.
 _FOODS_LEFT_OUT = re.compile(r"^no (?P<no>[^.]*)|(?P<free>\w+)[ -]free\b", re.IGNORECASE)
 _DIET = re.compile(rf"\b(?P<diet>{'|'.join(DIETS)})s?\b", re.IGNORECASE)
@@ -122,18 +123,24 @@ def find_needs(
     """What all of a person's statements and their own utterances say they must heed; dislikes only where selected."""
     chosen = [scored.statement for scored in selected_statements]
     own_words = [Statement("", text) for utterance in utterances for text in split_told(utterance)[0]]
-    told = dict.fromkeys((*ptkb, *chosen, *own_words))
-    avoidances = (each for statement in told for each in _read_statement(statement))
+    needs = [_read_statement(statement) for statement in dict.fromkeys((*ptkb, *chosen, *own_words))]
+    avoidances = (avoidance for need in needs for avoidance in need.avoidances)
     heeded = tuple(each for each in avoidances if each.is_must or each.statement in chosen)
-    return PersonalNeeds(heeded, tuple(condition for statement in told for condition in find_conditions(statement)))
+    return PersonalNeeds(heeded, tuple(condition for need in needs for condition in need.conditions))
 
 
 def read_avoided_things(statement: str) -> list[Thing]:
     """All that a statement speaks against, whether it must be heeded or may."""
-    return [thing for avoidance in _read_statement(Statement("", statement)) for thing in avoidance.things]
+    return [thing for avoidance in _read_avoidances(Statement("", statement)) for thing in avoidance.things]
 
 
-def _read_statement(statement: Statement) -> Iterator[Avoidance]:
+@lru_cache(maxsize=1000)
+def _read_statement(statement: Statement) -> PersonalNeeds:
+    """All that a statement says. It is kept: a topic's statements are read at each of its turns."""
+    return PersonalNeeds(tuple(_read_avoidances(statement)), tuple(find_conditions(statement)))
+
+
+def _read_avoidances(statement: Statement) -> Iterator[Avoidance]:
     """What a statement speaks against, by severity."""
     clauses = [clause.strip() for clause in _CLAUSES.split(statement.text.replace("’", "'")) if clause]
     found = [pair for clause in clauses for piece in _cut_clause(clause) for pair in _read_clause(piece)]
@@ -202,7 +209,7 @@ def split_told(utterance: str) -> tuple[list[str], str]:
     told, rest = list[str](), list[str]()
     for sentence in split_sentences(utterance.replace("’", "'")):
         said = _OPENING.sub("", _QUESTION.sub("", sentence).strip(" ,;:?!."))
-        if _SELF.search(said) and any(_read_statement(Statement("", said))):
+        if _SELF.search(said) and any(_read_avoidances(Statement("", said))):
             told.append(f"{said[0].upper()}{said[1:]}.")
             rest.extend(found[0] for found in _QUESTION.finditer(sentence))
         else:

@@ -1,0 +1,195 @@
+"""`convagent bench own`: questions over documents, asked as in a chat and graded by patterns."""
+
+import hashlib
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.chat.document_index import open_documents
+from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.store import Store
+from agent.evaluation.bench.answering import BenchRequest, Progress, choose_systems
+from agent.evaluation.bench.bed import choose_evenly, prepare_folder
+from agent.evaluation.bench.own.answer_parts import read_answer
+from agent.evaluation.bench.own.grading import Verdict, count_verdicts, grade
+from agent.evaluation.bench.own.kept_answers import (
+    AnsweredConversation,
+    AnswerSettings,
+    append_line,
+    keep_answers,
+    read_answers,
+)
+from agent.evaluation.bench.own.questions import Conversation, Halves, read_conversations
+from agent.evaluation.bench.systems import DEFAULT, NO_MODEL, WORDS_ONLY, System
+from agent.evaluation.bench.tables import Row, Table
+from agent.evaluation.bench.wanted_files import WantedFile, check_files
+from agent.models.embedding.registry import open_embedder
+from agent.runs.source_digests import hash_sources
+from indexes.storage.files import hash_file
+
+log = logging.getLogger("convagent")
+BENCHMARK = "benchmarks/own_documents"
+ORIGIN = "convagent's source repository"
+SYSTEMS_OF_OWN = (DEFAULT, NO_MODEL, WORDS_ONLY)
+COLUMNS = ("questions", "first", "right", "partly", "wrong", "honest", "false", "words")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Documents, and questions over them."""
+
+    name: str
+    about: str
+    folders: tuple[str, ...]  # below the folder of `--data`
+    questions: str
+
+
+SETS = (
+    QuestionSet(
+        "household",
+        "150 questions over the documents of a household",
+        (f"{BENCHMARK}/documents",),
+        f"{BENCHMARK}/questions.json",
+    ),
+    QuestionSet(
+        "further",
+        "107 others over the same, by somebody who had not seen these",
+        (f"{BENCHMARK}/documents",),
+        f"{BENCHMARK}/further_questions.json",
+    ),
+    QuestionSet(
+        "formats",
+        "80 over files of every format in six languages",
+        (f"{BENCHMARK}/more_documents",),
+        f"{BENCHMARK}/more_questions.json",
+    ),
+    QuestionSet(
+        "examples",
+        "30 over the examples, written before the program was asked",
+        ("examples/documents", "examples/scans"),
+        f"{BENCHMARK}/newest_questions.json",
+    ),
+)
+WANTED = tuple(
+    WantedFile(path, purpose, ORIGIN)
+    for path, purpose in {
+        **{each.questions: f"{each.about}, with what answers must have" for each in SETS},
+        **{folder: "documents that the questions are over" for each in SETS for folder in each.folders},
+    }.items()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """The verdict on the answer to one question."""
+
+    kind: str
+    verdict: Verdict
+
+
+def run_own(request: BenchRequest, progress: Progress, half: Halves = "open") -> tuple[Table, ...]:
+    """Every system over every set, and the tables. Raises `MissingError` naming all files that are not there."""
+    check_files(request.data, WANTED)
+    systems = choose_systems(SYSTEMS_OF_OWN, request)
+    prepare_folder(request.folder, resume=request.resume, overwrite=request.overwrite)
+    found = {(system, each): run_set(each, system, request, progress, half) for system in systems for each in SETS}
+    return _tabulate_sets(found, half), _tabulate_kinds(found, half)
+
+
+def run_set(each: QuestionSet, system: System, request: BenchRequest, progress: Progress, half: Halves) -> list[Graded]:
+    """The verdicts on one set's answers, those that are kept already and those that are asked for now."""
+    chosen = choose_evenly(read_conversations(request.data / each.questions, half), request.limit)
+    log.info("%s: %s", system.name, each.name)
+    path = request.folder / f"{system.slug}-{each.name}-{half}.jsonl"
+    with tempfile.TemporaryDirectory() as home:
+        assistant = _open_assistant(each, system, request, Path(home))
+        settings = _describe_settings(each, assistant, request)
+        kept = read_answers(path, settings) if request.resume else {}
+        left = [conversation for conversation in chosen if conversation.id not in kept]
+        with keep_answers(path, settings, kept) as file, progress.stages("conversations", len(chosen)) as show:
+            for number, answered in enumerate(ask_all(left, assistant), start=1 + len(chosen) - len(left)):
+                append_line(file, answered)
+                kept[answered.conversation] = answered
+                show(number)
+    return [graded for conversation in chosen for graded in grade_conversation(conversation, kept[conversation.id])]
+
+
+def ask_all(conversations: Sequence[Conversation], assistant: Assistant) -> Iterator[AnsweredConversation]:
+    """Each conversation with a person of its own; nothing of it is kept among a user's."""
+    for conversation in conversations:
+        session = Session(assistant, Store(None))
+        for statement in conversation.about:
+            session.store.add_statement(statement)
+        responses = tuple(session.ask(question.ask).response for question in conversation.turns)
+        yield AnsweredConversation(conversation.id, responses)
+
+
+def grade_conversation(conversation: Conversation, answered: AnsweredConversation) -> Iterator[Graded]:
+    """The verdicts on its answers."""
+    for question, response in zip(conversation.turns, answered.responses, strict=True):
+        yield Graded(question.kind, grade(question, read_answer(response)))
+
+
+def _open_assistant(each: QuestionSet, system: System, request: BenchRequest, home: Path) -> Assistant:
+    folders = [request.data / folder for folder in each.folders]
+    documents = folders[0] if len(folders) == 1 else _gather(folders, home / "gathered")
+    embedder = open_embedder(system.embedder)
+    index = open_documents(documents, home, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
+    return open_assistant(str(documents), index, request.model if system.asks_model else "none", embedder)
+
+
+def _gather(folders: Sequence[Path], home: Path) -> Path:
+    """A folder with a copy of each under its own name."""
+    for folder in folders:
+        shutil.copytree(folder, home / folder.name)
+    return home
+
+
+def _describe_settings(each: QuestionSet, assistant: Assistant, request: BenchRequest) -> AnswerSettings:
+    files = sorted(path for name in each.folders for path in (request.data / name).rglob("*") if path.is_file())
+    documents = hashlib.sha256("".join(map(hash_file, files)).encode()).hexdigest()
+    tools = assistant.tools
+    return AnswerSettings(
+        hash_file(request.data / each.questions),
+        documents,
+        tools.llm.digest,
+        tools.embedder.digest if tools.embedder else "",
+        hash_sources(),
+    )
+
+
+GradedSets = Mapping[tuple[System, QuestionSet], Sequence[Graded]]
+
+
+def _tabulate_sets(found: GradedSets, half: Halves) -> Table:
+    rows = (
+        Row(f"{system.name}: {each.name}", _format_command(system, half), _count(graded))
+        for (system, each), graded in found.items()
+    )
+    listed = "; ".join(f"{each.name}: {each.about}" for each in SETS)
+    return Table("sets", f"Own documents, {half} half ({listed}).", COLUMNS, tuple(rows))
+
+
+def _tabulate_kinds(found: GradedSets, half: Halves) -> Table:
+    kinds = dict.fromkeys(one.kind for graded in found.values() for one in graded)
+    systems = dict.fromkeys(system for system, _ in found)
+    rows = [
+        Row(f"{system.name}: {kind}", _format_command(system, half), _count(of_kind))
+        for system in systems
+        for kind in kinds
+        if (of_kind := [one for (by, _), graded in found.items() if by == system for one in graded if one.kind == kind])
+    ]
+    return Table("kinds", f"Own documents by kind of question, all sets together, {half} half.", COLUMNS, tuple(rows))
+
+
+def _count(graded: Sequence[Graded]) -> tuple[float | int, ...]:
+    counts = count_verdicts([one.verdict for one in graded])
+    return tuple(counts[column] for column in COLUMNS)
+
+
+def _format_command(system: System, half: Halves) -> str:
+    return f"convagent bench own --half {half} --only '{system.name}'"

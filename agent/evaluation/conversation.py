@@ -1,0 +1,191 @@
+"""What no track measures: how a run changes in the course of a conversation, and how much of it is said again.
+
+Search by depth; sentences, phrases and sources of earlier answers that come again; statements chosen again and again.
+The topics' own replies, passages and statements are measured beside it, as far as there are any: people repeat, too.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from statistics import mean
+
+from agent.evaluation.ptkb import rank_chosen
+from agent.evaluation.report.turn_kinds import group_by_depth
+from agent.evaluation.scores import Qrels, Scores, read_run_file
+from agent.evaluation.search import measure_search, read_judgements, read_scores
+from agent.evaluation.significance import Interval, bootstrap_interval
+from agent.tracks.registry import load_edition
+from agent.tracks.topic_files import read_topics
+from indexes.text.sentences import split_sentences
+from schemas.errors import InvalidInputError
+from schemas.records import Topics
+
+PHRASE = 4  # words of a phrase that may come again
+OFTEN = 3  # turns at which a statement is chosen often
+SEARCH = "nDCG@5"
+LATER = f"{SEARCH}, 2nd less 1st half"
+REPEATS = ("repeated sentences", "repeated phrases", "repeated sources")
+CONCENTRATION, CHOSEN_OFTEN = "statement concentration", f"statements in {OFTEN}+ turns"
+CANONICAL = "topics' own"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one turn of a conversation came to."""
+
+    turn_id: str
+    text: str
+    sources: tuple[str, ...] = ()  # passages that it cites
+    statements: tuple[str, ...] = ()  # that were chosen for it
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A mean with its interval by conversations, over so many turns or conversations."""
+
+    interval: Interval
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationMeasures:
+    """The measures of one run; those of turns and those of conversations, each by id, and their means."""
+
+    name: str
+    depths: Mapping[str, Measured]  # of search, by depth: "1", "4–5"
+    means: Mapping[str, Measured]
+    values: Mapping[str, Mapping[str, float]]  # by measure, then by turn, or by conversation with "_" at its end
+
+
+def evaluate_conversation(runs: Sequence[Path], topics: Path, qrels: Path | None) -> list[ConversationMeasures]:
+    """The measures of each run, in the order given, and of the topics' own labels where there are any."""
+    known = read_topics(topics)
+    judged = read_judgements(qrels, None if qrels else topics) if qrels or _have_passages(known) else {}
+    measured = [_measure_file(run, known, judged) for run in runs]
+    own = list(_read_canonical(known))
+    return [*measured, measure_conversations(CANONICAL, known, own)] if own else measured
+
+
+def _have_passages(topics: Topics) -> bool:
+    return any(labels.passage_ids for labels in topics.labels.values())
+
+
+def _measure_file(run: Path, topics: Topics, judged: Qrels) -> ConversationMeasures:
+    search = measure_search(run.name, read_scores(run), judged) if judged else None
+    return measure_conversations(run.name, topics, list(_read_said(run, topics)), search)
+
+
+def _read_said(run: Path, topics: Topics) -> Iterator[Said]:
+    edition, turns = read_run_file(run)
+    limits = load_edition(edition).limits
+    chosen = rank_chosen(turns, topics) if limits.statements else {}
+    for turn in turns:
+        first = turn.responses[0] if turn.responses else None
+        sources = tuple(hit.id for hit in first.used) if first else ()
+        text = (first.text or "") if first else ""
+        yield Said(turn.turn_id, text, sources, tuple(chosen.get(turn.turn_id, ())))
+
+
+def _read_canonical(topics: Topics) -> Iterator[Said]:
+    for turn_id, labels in topics.labels.items():
+        if labels.reply or labels.statement_ids:
+            yield Said(turn_id, labels.reply, labels.passage_ids, labels.statement_ids)
+
+
+def measure_conversations(
+    name: str, topics: Topics, said: Sequence[Said], search: Scores | None = None
+) -> ConversationMeasures:
+    """All measures. Raises `InvalidInputError` for a run that has none of the topics' turns."""
+    by_turn = {each.turn_id: each for each in said}
+    conversations = {
+        topic.id: [by_turn[turn.id] for turn in topic.turns if turn.id in by_turn] for topic in topics.topics
+    }
+    if not any(conversations.values()):
+        raise InvalidInputError("has none of the turns of the topics", where=name)
+    values: dict[str, dict[str, float]] = {}
+    for topic_id, answers in conversations.items():
+        for measure, found in _measure_one(topic_id, answers):
+            values.setdefault(measure, {}).update(found)
+    found = search.by_turn(SEARCH) if search else {}
+    if found:
+        values |= {SEARCH: found, LATER: compare_halves(topics, found)}
+    means = {measure: _summarise(each) for measure, each in values.items() if each}
+    return ConversationMeasures(name, _measure_depths(topics, found), means, values)
+
+
+def _measure_one(topic_id: str, answers: Sequence[Said]) -> Iterator[tuple[str, dict[str, float]]]:
+    """The measures of one conversation: those of its turns after the first, those of the whole."""
+    for place, answer in enumerate(answers[1:], start=1):
+        for measure, value in measure_repeats(answer, answers[:place]).items():
+            yield measure, {answer.turn_id: value}
+    for measure, value in measure_choices([answer.statements for answer in answers]).items():
+        yield measure, {f"{topic_id}_": value}
+
+
+def measure_repeats(answer: Said, earlier: Sequence[Said]) -> dict[str, float]:
+    """The shares of an answer's sentences, phrases of four words and sources that earlier answers have, too."""
+    before = [each.text for each in earlier]
+    parts = (
+        (_list_sentences(answer.text), {part for text in before for part in _list_sentences(text)}),
+        (_list_phrases(answer.text), {part for text in before for part in _list_phrases(text)}),
+        (list(answer.sources), {source for each in earlier for source in each.sources}),
+    )
+    return {
+        name: sum(part in known for part in mine) / len(mine)
+        for name, (mine, known) in zip(REPEATS, parts, strict=True)
+        if mine
+    }
+
+
+def _list_sentences(text: str) -> list[str]:
+    return [" ".join(_list_words(sentence)) for sentence in split_sentences(text)]
+
+
+def _list_phrases(text: str) -> list[str]:
+    words = _list_words(text)
+    return [" ".join(words[start : start + PHRASE]) for start in range(len(words) - PHRASE + 1)]
+
+
+def _list_words(text: str) -> list[str]:
+    """The words in small letters, without punctuation around them."""
+    stripped = ("".join(character for character in word if character.isalnum()) for word in text.lower().split())
+    return [word for word in stripped if word]
+
+
+def measure_choices(chosen: Sequence[Iterable[str]]) -> dict[str, float]:
+    """How the statements chosen at the turns of a conversation gather on a few.
+
+    Concentration: how likely two choices made at different turns name the same statement. And of the statements that
+    were chosen at all, the share chosen at `OFTEN` turns or more. Nothing where there are no choices to compare.
+    """
+    turns = [set(each) for each in chosen]
+    counts = Counter(statement for turn in turns for statement in turn)
+    if not counts:
+        return {}
+    often = {CHOSEN_OFTEN: sum(count >= OFTEN for count in counts.values()) / len(counts)}
+    pairs = sum(len(one) * len(other) for one, other in combinations(turns, 2))
+    same = sum(count * (count - 1) // 2 for count in counts.values())
+    return often | ({CONCENTRATION: same / pairs} if pairs else {})
+
+
+def compare_halves(topics: Topics, values: Mapping[str, float]) -> dict[str, float]:
+    """By how much the mean of each conversation's later half is above that of its earlier half."""
+    differences = {}
+    for topic in topics.topics:
+        half = len(topic.turns) // 2
+        halves = topic.turns[:half], topic.turns[len(topic.turns) - half :]  # a turn between them is in neither
+        earlier, later = ([values[turn.id] for turn in turns if turn.id in values] for turns in halves)
+        if earlier and later:
+            differences[f"{topic.id}_"] = mean(later) - mean(earlier)
+    return differences
+
+
+def _measure_depths(topics: Topics, values: Mapping[str, float]) -> dict[str, Measured]:
+    groups = {depth: {id: values[id] for id in ids if id in values} for depth, ids in group_by_depth(topics).items()}
+    return {depth: _summarise(found) for depth, found in groups.items() if found}
+
+
+def _summarise(values: Mapping[str, float]) -> Measured:
+    return Measured(bootstrap_interval(values), len(values))

@@ -1,0 +1,92 @@
+"""Queries with candidate passages: what the Nuggetizer makes nuggets from, and Ragnarök and RankLLM read.
+
+    {"query": {"qid": "9-1_1", "text": "How long does rice bread keep?"},
+     "candidates": [{"docid": "bread:1", "score": 9.5, "doc": {"segment": "Rice bread keeps ..."}}]}
+
+The text of a passage is read from any of its usual fields, or is the `doc` itself.
+
+source: `ragnarok.data.Request` of pyragnarok 0.0.1, README of nuggetizer 0.0.5.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from schemas.errors import InvalidInputError
+from schemas.records import Hit, Passage, RunInfo, TurnResult
+from schemas.wire import decode
+
+TEXT_FIELDS = ("segment", "contents", "text", "passage", "body", "passage_text")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The passages found for one query, as they stand in the file; some may come without a text."""
+
+    qid: str
+    text: str
+    hits: tuple[Hit, ...]
+    passages: tuple[Passage, ...]  # in the same order; without a text where the file has none
+
+
+class _Query(msgspec.Struct):
+    qid: str | int
+    text: str = ""
+
+
+class _Candidate(msgspec.Struct):
+    docid: str | int
+    score: float
+    doc: dict[str, Any] | str = ""
+
+
+class _Line(msgspec.Struct):
+    query: _Query
+    candidates: list[_Candidate]
+
+
+def decode_candidates(data: bytes) -> Iterator[Candidates]:
+    """The queries of a file. Raises `InvalidInputError` with the number of a line that is none."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            read = decode(line, _Line)
+        except msgspec.DecodeError as error:
+            raise InvalidInputError(f"line {number}: {error}") from error
+        hits = tuple(Hit(str(candidate.docid), candidate.score) for candidate in read.candidates)
+        yield Candidates(str(read.query.qid), read.query.text, hits, tuple(map(_to_passage, read.candidates)))
+
+
+def _to_passage(candidate: _Candidate) -> Passage:
+    doc = candidate.doc if isinstance(candidate.doc, dict) else {"text": candidate.doc}
+    text = next((value for name in TEXT_FIELDS if isinstance(value := doc.get(name), str) and value.strip()), "")
+    title, url = (value if isinstance(value := doc.get(name), str) else "" for name in ("title", "url"))
+    return Passage(str(candidate.docid), text.strip(), title, url)
+
+
+def encode_turns(answered: Iterable[TurnResult], _info: RunInfo) -> Iterator[bytes]:
+    """The lines of a run's passages, those whose text was read."""
+    return (encode(find_candidates(turn)) for turn in answered)
+
+
+def find_candidates(turn: TurnResult) -> Candidates:
+    """The passages of a turn whose text was read."""
+    scores = {hit.id: hit.score for hit in turn.hits}
+    hits = tuple(Hit(passage.id, scores.get(passage.id, 0.0)) for passage in turn.passages)
+    return Candidates(turn.turn_id, turn.query.standalone, hits, turn.passages)
+
+
+def encode(found: Candidates) -> bytes:
+    """One line."""
+    candidates = [
+        _Candidate(hit.id, hit.score, _to_doc(passage)) for hit, passage in zip(found.hits, found.passages, strict=True)
+    ]
+    return msgspec.json.encode(_Line(_Query(found.qid, found.text), candidates)) + b"\n"
+
+
+def _to_doc(passage: Passage) -> dict[str, Any]:
+    more = {"title": passage.title, "url": passage.url}
+    return {"segment": passage.text} | {name: value for name, value in more.items() if value}

@@ -1,0 +1,62 @@
+"""Rankings as trec_eval reads them: lines of a query, a passage and its score, best first.
+
+    9-1_1 Q0 bread:1 1 9.5 ours
+
+source: README of trec_eval (usnistgov/trec_eval), "qid iter docno rank sim run_id"; `iter` and `rank` do not count.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from ctypes import c_float
+
+from schemas.errors import InvalidInputError
+from schemas.records import Hit, RunInfo, TurnResult
+
+
+def encode_turns(answered: Iterable[TurnResult], info: RunInfo) -> Iterator[bytes]:
+    """The lines of a run's rankings."""
+    return (format_trec_lines(turn.turn_id, turn.hits, info.name).encode() for turn in answered)
+
+
+def decode_rankings(data: bytes) -> dict[str, list[tuple[str, float]]]:
+    """The rankings of a file. Raises `InvalidInputError` with the line that is of another form."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+        columns = line.split()
+        if not columns or columns[0].startswith("#"):
+            continue
+        try:
+            qid, _, id, _, score, _ = columns
+            found.setdefault(qid, []).append((id, _parse_score(score)))
+        except ValueError:
+            what = f"line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
+            remedy = "A ranking is a TREC run, a run file, query and candidates as JSON lines, or a topics file."
+            raise InvalidInputError(what, remedy=remedy) from None
+    return {qid: sort_by_score(ranked) for qid, ranked in found.items()}
+
+
+def _parse_score(text: str) -> float:
+    if not math.isfinite(score := float(text)):
+        raise ValueError("a score that orders nothing")
+    return score
+
+
+def sort_by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The ranking as trec_eval orders it: by score, as a 32-bit float; among equal ones the greater id is first."""
+    return sorted(ranked, key=lambda pair: (c_float(pair[1]).value, pair[0]), reverse=True)
+
+
+def format_trec_lines(qid: str, hits: Iterable[Hit], name: str) -> str:
+    """A ranking as lines of a TREC run, best first; scores keep all their digits, white space in `name` becomes `_`.
+
+    Raises `InvalidInputError` for what a TREC run cannot say: an id that is no single word, a passage twice.
+    """
+    hits = tuple(hits)
+    ids = [hit.id for hit in hits]
+    if len(set(ids)) < len(ids):
+        raise InvalidInputError("lists a passage twice", where=f"turn {qid}")
+    for id in (qid, *ids):
+        if id.split() != [id]:
+            raise InvalidInputError(f"a TREC run cannot name {id!r}: an id there is one word", where=f"turn {qid}")
+    tag = "_".join(name.split()) or "run"
+    return "".join(f"{qid} Q0 {hit.id} {rank} {hit.score!r} {tag}\n" for rank, hit in enumerate(hits, start=1))

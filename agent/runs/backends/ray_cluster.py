@@ -1,0 +1,195 @@
+"""A Ray cluster: one of this machine alone, started here and gone afterwards, or one that is there and is joined.
+
+    with open_cluster(None, workers=2) as cluster:  # "HOST:PORT" joins the cluster whose head listens there
+        actor = cluster.start_actor(Embedder, path)  # Embedder(path), in a process of its own
+        vectors = cluster.ray.get(actor.embed.remote(texts))
+
+What goes wrong with Ray's defaults is put right here, and nowhere else: it counts its users, listens on every network,
+shows its workers' logs as its own, takes RAY_ADDRESS for a wish to join, gives workers threads by their number of
+processors and next to none of the time of those, asks which cloud it is in, puts its sockets where their path may be
+too long for the system, and takes the SIGTERM handler. Arguments of actors are copied to each of them: hand over paths,
+not what the files hold.
+"""
+
+import logging
+import os
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from agent.models.hardware import threads_to_use
+from indexes.storage.atomic_files import scratch_directory
+from schemas.errors import RunError, UsageError
+
+EXTRA = "ray"
+SCHEME = "ray://"
+OBJECT_STORE_BYTES = 128 << 20  # of a cluster of our own; the results of turns and blocks of vectors are small
+LONGEST_SOCKET_PATH = 107  # bytes that a Unix socket's path may have
+LONGEST_SUFFIX = len("/.ray.0123abcd.tmp/session_2026-01-01_00-00-00_000000_4194304/sockets/plasma_store")
+LOOPBACK = ("127.", "localhost:")
+ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0"}
+OWN_DEFAULTS = {
+    "RAY_AUTH_MODE": "token",  # no other user of this machine may have it run something
+    "RAY_worker_niceness": "0",  # it is 15: beside any other program, workers would stand still
+}
+LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
+PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that this process has joined, and how many workers of how many threads are wanted on it."""
+
+    ray: Any  # the module
+    workers: int
+    threads: int  # of each worker
+
+    def start_actor(self, cls: type, *arguments: object) -> Any:
+        """An actor that is an object of the class, as a process of its own. Once lost it stays lost.
+
+        It takes as many of its node's processors as it has threads. It waits for them where they are taken.
+        """
+        threads = {"OMP_NUM_THREADS": str(self.threads)}  # the same on every node: sums differ by it in the last bits
+        options = {"num_cpus": self.threads, "max_restarts": 0, "max_task_retries": 0}
+        actor_class = self.ray.remote(cls).options(**options, runtime_env={"env_vars": threads})
+        return actor_class.remote(*arguments)
+
+
+def is_cluster(name: str) -> bool:
+    """Whether `--on` names a cluster: `ray`, or `ray://HOST:PORT`."""
+    return name == EXTRA or name.startswith(SCHEME)
+
+
+def parse_cluster_address(name: str) -> str | None:
+    """The address in `ray://HOST:PORT`, None for `ray`. Raises `UsageError` for anything else."""
+    host, _, port = name.removeprefix(SCHEME).rpartition(":")
+    if name == EXTRA:
+        return None
+    if not (name.startswith(SCHEME) and host and port.isdecimal()):
+        remedy = (
+            "`ray` starts a cluster here; `ray://HOST:PORT` joins the one whose head listens there (6379 as a rule)."
+        )
+        raise UsageError(f"{name} names no cluster", remedy=remedy)
+    return f"{host}:{port}"
+
+
+@contextmanager
+def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
+    """A cluster for so many workers: at the address, or without one a cluster of this process's own.
+
+    One that this process has joined before is used whatever the address, and left open. Raises `UsageError` where Ray
+    is not installed, `RunError` where no cluster is there or none can be started.
+    """
+    os.environ.update(ALWAYS)
+    if address is None:
+        for name, value in (OWN_DEFAULTS | {"RAY_AUTH_TOKEN": token_hex(32)}).items():
+            os.environ.setdefault(name, value)
+    if address is None or address.startswith(LOOPBACK):
+        os.environ.update(LOOPBACK_ALONE)
+    ray = _import_ray()
+    if ray.is_initialized():
+        yield Cluster(ray, workers, _share_processors(ray, workers))
+    elif address is None:
+        with _start_own(ray, workers) as cluster:
+            yield cluster
+    else:
+        with _join(ray, address, workers) as cluster:
+            yield cluster
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise UsageError("Ray is not installed", remedy=f"pip install 'convagent[{EXTRA}]'.") from error
+    return ray
+
+
+@contextmanager
+def _start_own(ray: Any, workers: int) -> Iterator[Cluster]:
+    threads = max(1, threads_to_use() // workers)
+    size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
+    with scratch_directory(find_socket_home() / "ray") as place, _no_dashboard(ray):
+        place.chmod(0o700)
+        failed = "no cluster could be started here"
+        with _connect(ray, failed, address="local", include_dashboard=False, _temp_dir=str(place), **size):
+            yield Cluster(ray, workers, threads)
+
+
+@contextmanager
+def _no_dashboard(ray: Any) -> Iterator[None]:
+    """Leave its process out altogether: even without a dashboard and statistics it asks which cloud it is in.
+
+    It asks 169.254.169.254 and metadata.google.internal, to report what then is not reported.
+    """
+    services = ray._private.services
+    start, services.start_api_server = services.start_api_server, lambda *_, **__: (None, None)
+    try:
+        yield
+    finally:
+        services.start_api_server = start
+
+
+@contextmanager
+def _join(ray: Any, address: str, workers: int) -> Iterator[Cluster]:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE_SECONDS).close()
+    except OSError as error:
+        remedy = f"Start one with `ray start --head --port={port}`, or let --on ray start one here."
+        raise RunError(f"no cluster answers ({error.strerror or error})", where=address, remedy=remedy) from error
+    with _connect(ray, f"the cluster at {address} cannot be joined", address=address):
+        yield Cluster(ray, workers, _share_processors(ray, workers))
+
+
+@contextmanager
+def _connect(ray: Any, failed: str, **settings: Any) -> Iterator[None]:
+    try:
+        with _own_signal_handlers():
+            ray.init(log_to_driver=False, logging_level=logging.CRITICAL, **settings)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        ray.shutdown()
+        remedy = "Is this machine one of its nodes (`ray start --address=HOST:PORT`), with the same Ray and Python?"
+        raise RunError(f"{failed}: {error}", remedy=remedy if "joined" in failed else "") from error
+    try:
+        yield
+    finally:
+        with _own_signal_handlers():
+            ray.shutdown()
+
+
+@contextmanager
+def _own_signal_handlers() -> Iterator[None]:
+    """Put back at the end the handlers that were there before."""
+    signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def find_socket_home() -> Path:
+    """The directory for temporary files, or where its path is too long for a Unix socket below it, `/tmp`."""
+    home = Path(tempfile.gettempdir())
+    fits = len(os.fsencode(home)) + LONGEST_SUFFIX <= LONGEST_SOCKET_PATH
+    return home if fits or os.name == "nt" else Path("/tmp")  # noqa: S108  the directory in it is made for this user
+
+
+def _share_processors(ray: Any, workers: int) -> int:
+    """How many threads each worker may have: no more than fit on the smallest node, or than a model would have here."""
+    nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+    computing = [processors for processors in nodes if processors]
+    if not computing:
+        raise RunError("no node of the cluster has a processor to give")
+    return max(1, min(sum(computing) // workers, *computing, threads_to_use()))

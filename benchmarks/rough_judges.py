@@ -1,0 +1,120 @@
+"""How rough a judge without a server is: its verdicts on what people selected and wrote for ClapNQ's questions.
+
+    python -m benchmarks.rough_judges ../shared/data/clapnq/questions.jsonl [--judge minilm] [--limit N]
+
+Nuggets are the sentences of a passage, the answer is what somebody wrote from those of them that they selected: those
+are in it, the others are not. Questions are answered by what was written, and not by the sentences that were not
+selected, nor by the passages of unanswerable questions. Every second question chose MiniLM's cut-offs (`--fit` prints
+what is best on them); the figures are of the others.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.evaluation.nuggets import AssignedAnswer, Nugget
+from agent.evaluation.rubric import MIN_GRADE, GradedAnswer, Question
+from agent.judging.agreement import cohen_kappa
+from agent.judging.judges import open_nugget_judge, open_question_judge
+from agent.judging.rough_judges import similarity
+from agent.models.embedding.index_vectors import cache_vectors
+from agent.models.embedding.registry import open_embedder
+
+STEPS = [step / 100 for step in range(30, 96, 5)]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An answer, what it is judged by, and what of that it holds."""
+
+    query: str
+    answer: str
+    texts: tuple[str, ...]
+    held: tuple[bool, ...]
+
+
+def make_nugget_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
+    """Sentences of five words and more, against the first answer."""
+    cases = []
+    for row in rows:
+        if row["answerable"]:
+            texts = tuple(sentence for sentence in row["sentences"] if len(sentence.split()) >= 5)
+            held = tuple(text in row["selected"][0] for text in texts)
+            cases.append(Case(row["question"], row["answers"][0], texts, held))
+    return cases
+
+
+def make_question_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
+    """Questions, against what answers them and what does not."""
+    cases = []
+    for row in rows:
+        selected = {sentence for chosen in row.get("selected", ()) for sentence in chosen}
+        rest = " ".join(sentence for sentence in row["sentences"] if sentence not in selected)
+        answers = [(row["answers"][0], True)] if row["answerable"] else []
+        answers += [(rest, False)] if rest else []
+        cases += [Case("", answer, (row["question"],), (held,)) for answer, held in answers]
+    return cases
+
+
+def judge_nuggets(name: str, cases: Sequence[Case]) -> list[Any]:
+    """The verdicts on all nuggets."""
+    judge = open_nugget_judge(name).judge
+    answers = [AssignedAnswer("", c.query, "", c.answer, tuple(map(Nugget, c.texts))) for c in cases]
+    return [nugget.assignment for answer in answers for nugget in judge(answer).nuggets]
+
+
+def judge_questions(name: str, cases: Sequence[Case]) -> list[Any]:
+    """The grades of all questions."""
+    judge = open_question_judge(name).judge
+    answers = [GradedAnswer("", c.query, "", c.answer, tuple(map(Question, c.texts))) for c in cases]
+    return [question.grade for answer in answers for question in judge(answer).questions]
+
+
+def report(kind: str, verdicts: Sequence[Any], held: Sequence[bool], good: set[Any]) -> None:
+    """Agreement, and which verdicts what is held and what is not got."""
+    kappa = cohen_kappa([(verdict in good, truth) for verdict, truth in zip(verdicts, held, strict=True)])
+    print(f"{kind}: {len(held)} judged, {sum(held)} held, kappa {kappa:.3f}")
+    for truth in (True, False):
+        found = Counter(str(verdict) for verdict, other in zip(verdicts, held, strict=True) if other is truth)
+        shares = "  ".join(f"{verdict} {count / found.total():.0%}" for verdict, count in sorted(found.items()))
+        print(f"  {'held' if truth else 'not held':9}{shares}")
+
+
+def fit(kind: str, cases: Sequence[Case]) -> None:
+    """How well MiniLM's cosine tells what is held from what is not, and the cut-off of the greatest kappa."""
+    from sklearn.metrics import roc_auc_score
+
+    embedder = open_embedder("minilm")
+    assert embedder is not None
+    measure = similarity(cache_vectors(embedder).embed)
+    pairs = [(s, h) for case in cases for s, h in zip(measure(case.answer, case.texts), case.held, strict=True)]
+    best = max(STEPS, key=lambda step: cohen_kappa([(strength >= step, held) for strength, held in pairs]))
+    area = roc_auc_score([held for _, held in pairs], [strength for strength, _ in pairs])
+    print(f"{kind}: AUC {area:.3f}, best cut-off {best}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("--judge", default="minilm")
+    parser.add_argument("--limit", type=int, help="cases of each kind")
+    parser.add_argument("--fit", action="store_true")
+    given = parser.parse_args()
+    rows = [json.loads(line) for line in given.questions.read_text(encoding="utf-8").splitlines()]
+    kinds = (
+        ("nuggets", make_nugget_cases, judge_nuggets, {"support"}),
+        ("questions", make_question_cases, judge_questions, set(range(MIN_GRADE, 6))),
+    )
+    for kind, make_cases, judge, good in kinds:
+        if given.fit:
+            fit(kind, make_cases(rows[::2])[: given.limit])
+        cases = make_cases(rows[1::2])[: given.limit]
+        report(kind, judge(given.judge, cases), [held for case in cases for held in case.held], good)
+
+
+if __name__ == "__main__":
+    main()

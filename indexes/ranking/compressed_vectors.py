@@ -1,0 +1,217 @@
+"""Compressed vectors: search by meaning over all passages of an index whose vectors do not fit in memory.
+
+`vectors.faiss` holds a bit for each number of a vector, in lists by the centre that is nearest to the vector. A
+search goes through the codes of the lists nearest to the question, and scores what seems best again with the 16-bit
+vectors, which stay in their file. `compressed.json` says which vectors they are the codes of. Sums on one thread alone
+make the same bytes everywhere. faiss (extra `faiss`) is imported here and nowhere else, when it is used.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from indexes.ranking.vectors import (
+    VECTORS_FILE,
+    StoredVectors,
+    VectorInfo,
+    Vectors,
+    read_checked_rows,
+)
+from indexes.storage.atomic_files import write_file_atomically
+from indexes.storage.manifest import hash_contents
+from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
+from schemas.wire import decode
+
+COMPRESSED_FILE, COMPRESSED_INFO_FILE = "vectors.faiss", "compressed.json"
+CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0029-compressed-vectors.md)
+MIN_PASSAGES = 256  # below, there is nothing to gain
+LIST_SHARE = 4  # one in so many lists is searched
+MIN_LISTS_SEARCHED = 64
+LEARNED_ROWS = 40  # vectors that each centre is learned from
+ITERATIONS = 8  # of learning
+CANDIDATES, CANDIDATES_PER_HIT = 1000, 2  # scored again: so many at least, and for each that is wanted
+SCORED_ROWS = 16_384  # where no more passages are searched, all are scored by their own vectors
+SEED = 1
+Numbers = npt.NDArray[np.int64]  # of passages
+Rows = npt.NDArray[np.bool_]
+log = logging.getLogger("convagent")
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedInfo:
+    """The contents of `compressed.json`, which describes the file beside it."""
+
+    recipe: str  # what faiss calls it
+    vectors: str  # the seal of the vectors that are compressed
+    passages: int
+    bytes: int
+    blake2b: str  # of the file
+    made_by: str
+
+
+def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callable[[int], None]) -> CompressedInfo:
+    """Compress an index's vectors. The file is written whole or not at all.
+
+    Memory: the codes, the vectors that they are learned from, and a block of rows. `progress` is called with the number
+    of vectors that are done. Raises `UsageError` for too few, `MissingError` without faiss, `InvalidInputError` for
+    damaged vectors, `RunError` where the file cannot be written.
+    """
+    if info.passages < MIN_PASSAGES:
+        what = f"has {info.passages} passages: vectors are compressed from {MIN_PASSAGES} on, and needed for millions"
+        raise UsageError(what, where=str(directory), remedy="Leave --compress out.")
+    faiss = _import_faiss(directory)
+    recipe = f"IVF{count_lists(info.passages)},{CODES}"
+    index = _learn(faiss, recipe, directory, info)
+    for first, rows in read_checked_rows(directory, info):
+        index.add(rows.astype(np.float32))
+        progress(first + len(rows))
+    remove_compressed_vectors(directory)
+    try:
+        write_file_atomically(directory / COMPRESSED_FILE, lambda path: faiss.write_index(index, str(path)))
+        path = directory / COMPRESSED_FILE
+        made_by = f"faiss {faiss.__version__}"
+        size, checksum = path.stat().st_size, hash_contents(path)
+        compressed = CompressedInfo(recipe, info.seal, info.passages, size, checksum, made_by)
+        described = msgspec.json.format(msgspec.json.encode(compressed))
+        write_file_atomically(directory / COMPRESSED_INFO_FILE, lambda path: path.write_bytes(described))
+    except OSError as error:
+        raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
+    except RuntimeError as error:  # faiss's
+        raise RunError(f"could not be written ({error})", where=str(directory), remedy="Is the disk full?") from error
+    return compressed
+
+
+def remove_compressed_vectors(directory: Path) -> None:
+    """Remove them, what describes them first."""
+    for name in (COMPRESSED_INFO_FILE, COMPRESSED_FILE):
+        (directory / name).unlink(missing_ok=True)
+
+
+def read_compressed_info(directory: Path, info: VectorInfo) -> CompressedInfo | None:
+    """How an index's vectors are compressed; None if they are not.
+
+    Raises `InvalidInputError` where that is damaged, or other vectors were compressed.
+    """
+    try:
+        compressed: CompressedInfo = decode((directory / COMPRESSED_INFO_FILE).read_bytes(), CompressedInfo)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise _make_damage_error(directory, str(error)) from error
+    if (compressed.vectors, compressed.passages) != (info.seal, info.passages):
+        raise _make_damage_error(directory, "they are those of other vectors")
+    return compressed
+
+
+def check_compressed_vectors(directory: Path, compressed: CompressedInfo) -> None:
+    """Compare the file with its checksum. Raises `InvalidInputError`."""
+    path = directory / COMPRESSED_FILE
+    try:
+        if (path.stat().st_size, hash_contents(path)) != (compressed.bytes, compressed.blake2b):
+            raise _make_damage_error(directory, f"{COMPRESSED_FILE} has other contents than it was given")
+    except OSError as error:
+        raise _make_damage_error(directory, f"{COMPRESSED_FILE}: {error.strerror}") from error
+
+
+def open_compressed_vectors(directory: Path, info: VectorInfo, compressed: CompressedInfo) -> "CompressedVectors":
+    """The codes, read into memory, over the vectors in their file.
+
+    Raises `InvalidInputError` where the codes are not what was written, or vectors are missing; `MissingError` without
+    faiss.
+    """
+    faiss = _import_faiss(directory)
+    check_compressed_vectors(directory, compressed)  # faiss may crash on what it did not write
+    index = faiss.read_index(str(directory / COMPRESSED_FILE))
+    try:
+        vectors = np.memmap(directory / VECTORS_FILE, dtype=np.float16, mode="r").reshape(-1, info.size)
+    except (OSError, ValueError) as error:
+        raise _make_damage_error(directory, str(error)) from error
+    if len(vectors) != info.passages:
+        raise _make_damage_error(directory, f"there are {len(vectors)} vectors, not {info.passages}")
+    return CompressedVectors(directory, index, vectors)
+
+
+class NearestVectors(Protocol):
+    """Vectors that tell which are nearest, without all of them in memory: of one index, or of one in shards."""
+
+    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
+        """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
+
+    def score(self, numbers: Numbers, query: Vectors) -> Vectors:
+        """The cosines of passages with a vector, by their own 16-bit vectors. Raises `InvalidInputError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedVectors:
+    """An index's codes and its vectors. For any number of threads."""
+
+    directory: Path
+    codes: Any  # faiss's index
+    vectors: StoredVectors  # a row a passage, by its number, in a file
+
+    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
+        if rows is not None and np.count_nonzero(rows) <= SCORED_ROWS:
+            candidates = np.flatnonzero(rows)
+        else:
+            candidates = self._find_candidates(query, max(CANDIDATES, CANDIDATES_PER_HIT * count), rows)
+        cosines = self.score(candidates, query)
+        best = np.lexsort((candidates, -cosines))[:count]
+        return candidates[best], cosines[best]
+
+    def score(self, numbers: Numbers, query: Vectors) -> Vectors:
+        cosines = self.vectors[numbers].astype(np.float32) @ query
+        if not np.isfinite(cosines).all():
+            raise _make_damage_error(self.directory, "vectors hold what is no number")
+        return np.asarray(cosines)
+
+    def _find_candidates(self, query: Vectors, count: int, rows: Rows | None) -> Numbers:
+        import faiss
+
+        searched = max(MIN_LISTS_SEARCHED, self.codes.nlist // LIST_SHARE)
+        selector = None if rows is None else faiss.IDSelectorBitmap(np.packbits(rows, bitorder="little"))
+        parameters = faiss.IVFRaBitQSearchParameters(nprobe=searched, sel=selector)
+        question = np.ascontiguousarray(query[None], dtype=np.float32)
+        found = self.codes.search(question, min(count, len(self.vectors)), params=parameters)[1][0]
+        return np.sort(found[found >= 0])  # in the order of the file
+
+
+def _learn(faiss: Any, recipe: str, directory: Path, info: VectorInfo) -> Any:
+    """The lists and the codes, learned from a sample and as yet empty."""
+    faiss.omp_set_num_threads(1)  # sums on several threads differ in their last bits
+    index = faiss.index_factory(info.size, recipe, faiss.METRIC_INNER_PRODUCT)
+    index.cp.niter = ITERATIONS
+    index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, LEARNED_ROWS  # it warns below the first
+    index.train(_draw_rows(directory, info, LEARNED_ROWS * index.nlist))
+    return index
+
+
+def _draw_rows(directory: Path, info: VectorInfo, count: int) -> Vectors:
+    drawn = np.random.default_rng(SEED).choice(info.passages, min(count, info.passages), replace=False)
+    rows = np.memmap(directory / VECTORS_FILE, dtype=np.float16, mode="r").reshape(-1, info.size)
+    return np.asarray(rows[np.sort(drawn)].astype(np.float32))
+
+
+def count_lists(passages: int) -> int:
+    """A power of two near the root of the number of passages."""
+    return int(2 ** round(math.log2(passages) / 2))
+
+
+def _import_faiss(directory: Path) -> Any:
+    try:
+        import faiss
+    except ModuleNotFoundError as error:
+        remedy = "pip install 'convagent[faiss]'"
+        raise MissingError("compressed vectors need faiss", where=str(directory), remedy=remedy) from error
+    return faiss
+
+
+def _make_damage_error(directory: Path, what: str) -> InvalidInputError:
+    remedy = "Make them again with `convagent index embed --compress`."
+    return InvalidInputError(f"has damaged compressed vectors ({what})", where=str(directory), remedy=remedy)

@@ -1,0 +1,260 @@
+"""`convagent bench` over tiny beds made from the examples: its tables, its commands, what it goes on with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.evaluation.bench.bed import choose_evenly
+from agent.evaluation.bench.recorded import fill_tables, record_results
+from agent.evaluation.bench.tables import Results, Row, Table, format_figure, format_table
+from cli import app
+from schemas.errors import InvalidInputError
+from tests.conftest import EXAMPLES
+
+TURNS = 2  # of each conversation
+SYSTEM = "no model, words only"
+LEASE = "The lease ends in June.\n\nDogs are not allowed in the flat.\n"
+
+
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def read_conversations() -> list[Any]:
+    """Three conversations of the examples, the beginning of each."""
+    topics = json.loads((EXAMPLES / "topics.json").read_text())[:3]
+    return [topic | {"turns": topic["turns"][:TURNS]} for topic in topics]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in the layout that the benchmarks want."""
+    folder = tmp_path_factory.mktemp("data")
+    write_ikat(folder / "ikat")
+    write_mtrag(folder / "mtrag_un")
+    write_own(folder)
+    return folder
+
+
+def write_ikat(folder: Path) -> None:
+    folder.mkdir()
+    topics = read_conversations()
+    (folder / "2023_dev_topics.json").write_text(json.dumps(topics))
+    lines = read_gold_passages(topics)
+    for name, part in (("train", lines[::2]), ("test", lines[1::2])):
+        (folder / f"2023_{name}_passages.jsonl").write_text("".join(part))
+    labels = [
+        f"{topic['number']}_{turn['turn_id']} 0 {statement} 1\n"
+        for topic in topics
+        for turn in topic["turns"]
+        for statement in turn["ptkb_provenance"]
+    ]
+    assert labels
+    for name in ("nist", "org"):
+        (folder / f"ptkb_rel_{name}.dev.qrels").write_text("".join(labels))
+
+
+def read_gold_passages(topics: list[Any]) -> list[str]:
+    gold = {id for topic in topics for turn in topic["turns"] for id in turn["response_provenance"]}
+    lines = (EXAMPLES / "passages.jsonl").read_text().splitlines(keepends=True)
+    return [line for line in lines if json.loads(line)["id"] in gold]
+
+
+def write_mtrag(folder: Path) -> None:
+    folder.mkdir()
+    topics = read_conversations()
+    (folder / "passages.jsonl").write_text("".join(read_gold_passages(topics)))
+    kinds = ("ANSWERABLE", "UNANSWERABLE", "UNDERSPECIFIED")
+    tasks = [make_task(topic["turns"], kind) for topic, kind in zip(topics, kinds, strict=True)]
+    (folder / "tasks_dev.jsonl").write_text("".join(f"{json.dumps(task)}\n" for task in tasks))
+
+
+def make_task(turns: list[Any], kind: str) -> dict[str, Any]:
+    first, last = turns
+    messages = [("user", first["utterance"]), ("assistant", first["response"]), ("user", last["utterance"])]
+    return {
+        "id": kind,
+        "kind": kind,
+        "messages": [{"role": role, "content": content} for role, content in messages],
+        "target": last["response"],
+        "gold": last["response_provenance"] if kind == "ANSWERABLE" else [],
+    }
+
+
+def write_own(folder: Path) -> None:
+    home = folder / "benchmarks" / "own_documents"
+    for documents in (
+        home / "documents",
+        home / "more_documents",
+        *(folder / "examples" / n for n in ("documents", "scans")),
+    ):
+        documents.mkdir(parents=True)
+        (documents / "lease.txt").write_text(LEASE)
+    for name in ("questions", "further_questions", "more_questions", "newest_questions"):
+        asked = [
+            {"id": "1", "kind": "fact", "ask": "When does the lease end?", "first": ["June"]},
+            {"id": "2", "kind": "fact", "ask": "Are dogs allowed?", "first": ["not allowed"]},
+        ]
+        conversations = [{"id": str(n), "half": "open", "about": [], "turns": [turn]} for n, turn in enumerate(asked)]
+        (home / f"{name}.json").write_text(json.dumps({"note": "", "conversations": conversations}))
+
+
+@pytest.fixture(scope="module")
+def ikat(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished benchmark."""
+    folder = tmp_path_factory.mktemp("made") / "bench"
+    done = invoke("bench", "ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", folder)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == (folder / "results.md").read_text()
+    return folder
+
+
+def read_tables(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """Figures by table, row and column."""
+    tables = json.loads((folder / "results.json").read_text())["tables"]
+    return {
+        table["name"]: {
+            row["system"]: dict(zip(table["columns"], row["figures"], strict=True)) for row in table["rows"]
+        }
+        for table in tables
+    }
+
+
+@pytest.mark.parametrize(("bench", "files"), [("ikat", 5), ("mtrag", 2), ("own", 8)])
+def test_all_missing_files_are_named_with_their_origin(bench: str, files: int, tmp_path: Path) -> None:
+    refused = invoke("bench", bench, "--data", tmp_path, "-m", "none", "-o", tmp_path / "out")
+    assert refused.exit_code == 4
+    assert f"{files} files of {files} not there" in refused.stderr
+    assert refused.stderr.count("    from ") == files
+    assert not (tmp_path / "out").exists()
+
+
+def test_figures_are_those_of_the_command_beside_them(
+    ikat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command makes the same run, and `eval search` with the labels of the benchmark the same figure."""
+    rows = json.loads((ikat / "results.json").read_text())["tables"][0]["rows"]
+    command = rows[0]["command"].split()
+    assert command[:2] == ["convagent", "answer"]
+    monkeypatch.chdir(ikat)
+    made = invoke(*command[1:-1], tmp_path / "run.json")
+    assert made.exit_code == 0, made.output
+    assert (tmp_path / "run.json").read_bytes() == (ikat / command[-1]).read_bytes()
+    measured = invoke("eval", "search", tmp_path / "run.json", "--qrels", ikat / "gold.qrels", "--json")
+    assert read_tables(ikat)["search"][SYSTEM]["nDCG@5"] == json.loads(measured.stdout)[0]["mean"]["nDCG@5"]
+
+
+def test_all_that_is_measured_of_ikat_is_there(ikat: Path) -> None:
+    tables = read_tables(ikat)
+    assert list(tables) == ["search", "statements", "answers", "given"]
+    assert 0 < tables["search"][SYSTEM]["nDCG@5"] <= 1
+    assert 0 < tables["statements"][SYSTEM]["NIST F1"] <= 1
+    assert 0 < tables["given"][SYSTEM]["ROUGE-1"] <= 1
+    assert (ikat / "report.html").exists()
+
+
+def test_a_benchmark_goes_on_where_it_was_killed(data: Path, ikat: Path) -> None:
+    [trace] = ikat.glob("no-model-words-only.run.trace.jsonl")
+    results, whole = (ikat / "results.json").read_bytes(), trace.read_bytes()
+    kept, lost = whole.splitlines(keepends=True)[:3], whole.splitlines(keepends=True)[3]
+    trace.write_bytes(b"".join(kept) + lost[:40])
+    refused = invoke("bench", "ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", ikat)
+    assert refused.exit_code == 2
+    assert "--resume" in refused.stderr
+    done = invoke("bench", "ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", ikat, "--resume")
+    assert done.exit_code == 0, done.output
+    assert trace.read_bytes().startswith(b"".join(kept))
+    assert (ikat / "results.json").read_bytes() == results
+
+
+def test_mtrag_has_figures_for_each_kind(data: Path, tmp_path: Path) -> None:
+    done = invoke("bench", "mtrag", "--data", data, "-m", "none", "--only", SYSTEM, "-o", tmp_path / "bench")
+    assert done.exit_code == 0, done.output
+    tables = read_tables(tmp_path / "bench")
+    assert tables["search"][SYSTEM]["nDCG@5"] > 0
+    assert tables["given"][SYSTEM]["ROUGE-1"] > 0
+    kinds = tables["kinds"]
+    assert [
+        kinds[f"{SYSTEM}: {kind}"]["conversations"] for kind in ("ANSWERABLE", "UNANSWERABLE", "UNDERSPECIFIED")
+    ] == [
+        1,
+        1,
+        1,
+    ]
+    assert kinds[f"{SYSTEM}: UNANSWERABLE"]["nDCG@5"] is None
+    assert set(tables["unanswerable"][SYSTEM]) == {"told", "wrongly"}  # without an embedding model there is no score
+
+
+def test_own_documents_go_on_with_the_conversations_that_are_left(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bench"
+    command = "bench", "own", "--data", data, "-m", "none", "--only", SYSTEM, "-o", folder
+    done = invoke(*command)
+    assert done.exit_code == 0, done.output
+    figures = read_tables(folder)["sets"][f"{SYSTEM}: household"]
+    assert (figures["questions"], figures["right"]) == (2, 1.0)
+    answers = folder / "no-model-words-only-household-open.jsonl"
+    whole = answers.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    answers.write_bytes(lines[0] + lines[1].replace(b"June", b"July") + lines[2][:20])
+    assert invoke(*command, "--resume").exit_code == 0
+    assert read_tables(folder)["sets"][f"{SYSTEM}: household"]["right"] == 0.5  # the kept answer was not asked again
+    assert answers.read_bytes() == whole.replace(b"June", b"July")
+
+
+def test_a_system_that_is_none_is_refused_with_those_there_are(data: Path, tmp_path: Path) -> None:
+    refused = invoke("bench", "ikat", "--data", data, "--only", "magic", "-o", tmp_path / "bench", "-m", "none")
+    assert refused.exit_code == 2
+    assert "human rewrite" in refused.stderr
+
+
+def test_a_part_is_not_recorded(data: Path, tmp_path: Path) -> None:
+    record = "--record", tmp_path / "results.json"
+    refused = invoke("bench", "mtrag", "--data", data, "--limit", "1", *record, "-o", tmp_path / "bench")
+    assert refused.exit_code == 2
+    assert not (tmp_path / "bench").exists()
+
+
+@pytest.mark.parametrize(
+    ("items", "limit", "expected"),
+    [("abcdef", 2, "ad"), ("abcdef", 3, "ace"), ("abc", None, "abc"), ("abc", 5, "abc"), ("abcde", 1, "a")],
+)
+def test_a_part_is_spread_over_the_whole(items: str, limit: int | None, expected: str) -> None:
+    assert choose_evenly(items, limit) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [(0.4849, ".485"), (1.0, "1.000"), (0.0, ".000"), (-0.05, "-.050"), (None, "-"), (1488, "1,488"), (0, "0")],
+)
+def test_figures_are_written_as_the_pages_write_them(figure: float | None, expected: str) -> None:
+    assert format_figure(figure) == expected
+
+
+TABLE = Table(
+    "search", "Search.", ("nDCG@5",), (Row("default", "convagent a", (0.5,)), Row("none", "convagent b", (None,)))
+)
+PAGE = "# Results\n\n<!-- bench ikat search -->\nold\n<!-- end bench -->\n\nEnd.\n"
+
+
+def test_a_page_gets_the_tables_that_were_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    record_results(path, Results("ikat", "convagent bench ikat", "1", (TABLE,)))
+    record_results(path, Results("own", "convagent bench own", "1", ()))
+    assert list(json.loads(path.read_text())) == ["ikat", "own"]
+    recorded = {"ikat": Results("ikat", "", "1", (TABLE,))}
+    filled = fill_tables(PAGE, recorded)
+    assert format_table(TABLE) in filled
+    assert "old" not in filled
+    assert fill_tables(filled, recorded) == filled
+    part = fill_tables(PAGE.replace("ikat search -->", "ikat search: none -->"), recorded)
+    assert "convagent b" in part
+    assert "convagent a" not in part
+
+
+@pytest.mark.parametrize("place", ["mtrag search", "ikat answers", "ikat search: magic"])
+def test_a_table_that_was_not_recorded_is_an_error(place: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"not recorded|no row"):
+        fill_tables(PAGE.replace("ikat search", place), {"ikat": Results("ikat", "", "1", (TABLE,))})

@@ -1,0 +1,393 @@
+"""Answers judged by nuggets and by questions: what is asked, kept, scored and compared with people's verdicts."""
+
+import json
+import random
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agent.evaluation.nuggets import AssignedAnswer, Nugget, NuggetList, score_nuggets
+from agent.evaluation.rubric import GradedAnswer, Question, score_questions
+from agent.exchange.nugget_files import read_assignments, read_nuggets
+from agent.exchange.nuggetizer import encode_assignment, encode_nuggets
+from agent.exchange.question_banks import decode_questions, encode_questions
+from agent.judging.agreement import cohen_kappa, kendall_tau
+from agent.tracks.oddities import Oddities
+from cli import app
+from schemas.errors import InvalidInputError
+from tests import processes
+from tests.conftest import PATIENCE, needs_embedder, needs_model
+from tests.stand_in import WORKING, StandIn, fault, said, standing_in
+from tests.test_exchange import AUTOJUDGE, in_python, needs
+from tests.test_topics import write
+
+ANSWERS = {
+    "1_1": "Rice bread keeps for two days in a tin.",
+    "1_2": "Two days; frozen, a month.",
+    "1_3": "",
+}
+NUGGETS = """\
+{"query": "How long does rice bread keep?", "qid": "1_1", "nuggets": [\
+{"text": "Rice bread keeps for two days", "importance": "vital"}, {"text": "It keeps in a tin", "importance": "okay"}]}
+{"query": "And frozen?", "qid": "1_2", "nuggets": [\
+{"text": "Frozen rice bread keeps for a month", "importance": "vital"}, \
+{"text": "It is thawed in an oven", "importance": "okay"}, {"text": "It turns dry", "importance": "okay"}]}
+{"query": "Is rye free of gluten?", "qid": "1_3", "nuggets": [{"text": "Rye has gluten", "importance": "vital"}]}
+"""
+BANKS = """\
+{"query_id": "1_1", "title_query": "How long does rice bread keep?", "format_version": "v3", "nugget_bank": {\
+"How many days?": {"question": "How many days?", "question_id": "a"}, "Where?": {"question": "Where?"}}}
+{"metadata": {"topic_id": "1_2", "team_id": "us"}, "nugget_bank": [{"question": "How long frozen?"}]}
+"""
+LABELS = [["support", "support"], ["partial_support", "not_support", "not_support"]]
+SCRIPT = {"ask": {"assign": [{"labels": labels} for labels in LABELS], "grade": [{"labels": [5, 4]}, {"labels": [3]}]}}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a run in Ragnarök's form, its criteria, and a script for a judge."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "ours.jsonl", ANSWERS)
+    write(tmp_path / "nuggets.jsonl", NUGGETS)
+    write(tmp_path / "bank.jsonl", BANKS)
+    write(tmp_path / "judge.json", json.dumps(SCRIPT))
+    return tmp_path
+
+
+def write_run(path: Path, answers: dict[str, str]) -> Path:
+    lines = (
+        {"run_id": "x", "topic_id": id, "topic": "", "references": [], "answer": [{"text": text, "citations": []}]}
+        for id, text in answers.items()
+    )
+    return write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def evaluate(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["eval", *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def means(*arguments: str) -> dict[str, float]:
+    found: dict[str, float] = json.loads(evaluate(*arguments, "--json").stdout.splitlines()[0])[0]["mean"]
+    return found
+
+
+# Scores
+
+
+def test_scores_by_hand() -> None:
+    vital, okay = Nugget("a", "vital", "support"), Nugget("b", "okay", "partial_support")
+    assert score_nuggets([vital, okay, replace(okay, assignment="not_support")]) == {
+        "vital": 1.0,
+        "strict vital": 1.0,
+        "weighted": 1.25 / 2,
+        "strict weighted": 1 / 2,
+        "all": 1.5 / 3,
+        "strict all": 1 / 3,
+    }
+    assert score_nuggets([Nugget("a", None, "support"), Nugget("b")]) == {"all": 0.5, "strict all": 0.5}
+    grades = [Question("a", grade=5), Question("b", grade=3), Question("c")]
+    assert score_questions(grades) == {"cover": 1 / 3, "grade": 8 / 3}
+    assert score_questions(grades, min_grade=3)["cover"] == 2 / 3
+    assert score_questions([]) == {"cover": 0.0, "grade": 0.0}
+
+
+@needs["nuggetizer"]
+def test_scores_are_the_nuggetizers_to_the_digit() -> None:
+    from nuggetizer.core.metrics import calculate_nugget_scores
+
+    kinds = list(product(("vital", "okay"), ("support", "partial_support", "not_support", None)))
+    checked = 0
+    for size in range(1, 5):
+        for nuggets in product(kinds, repeat=size):
+            theirs = calculate_nugget_scores("1", [{"importance": i, "assignment": a} for i, a in nuggets])
+            ours = score_nuggets([Nugget("a", importance, assignment) for importance, assignment in nuggets])  # type: ignore[arg-type]
+            assert ours["strict vital"] == theirs.strict_vital_score
+            assert ours["strict all"] == theirs.strict_all_score
+            assert (ours["vital"], ours["all"]) == (theirs.vital_score, theirs.all_score)
+            checked += 1
+    assert checked == 8 + 8**2 + 8**3 + 8**4
+
+
+@needs["nuggetizer"]
+def test_means_over_a_run_are_the_nuggetizers(place: Path) -> None:
+    from nuggetizer.core.metrics import calculate_global_metrics
+
+    ours = means("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "scripted:judge.json")
+    records = [json.loads(line) for line in (place / "ours.nuggets.jsonl").read_text().splitlines()]
+    theirs = calculate_global_metrics(records)
+    for measure in ("vital", "strict vital", "all", "strict all"):
+        assert ours[measure] == pytest.approx(theirs[f"{measure.replace(' ', '_')}_score"], rel=1e-15), measure
+
+
+def test_agreement_by_hand_and_by_scikit_learn() -> None:
+    """20 verdicts, 15 of them equal: by chance 0.5 would be."""
+    pairs = [("y", "y")] * 8 + [("n", "n")] * 7 + [("y", "n")] * 2 + [("n", "y")] * 3
+    chance = (10 * 11 + 10 * 9) / 400
+    assert cohen_kappa(pairs) == pytest.approx((0.75 - chance) / (1 - chance)) == pytest.approx(0.5)
+    assert (cohen_kappa([]), cohen_kappa([("y", "y")])) == (0.0, 1.0)
+    from sklearn.metrics import cohen_kappa_score
+
+    draw = random.Random(1)  # noqa: S311
+    drawn = [(draw.choice("abc"), draw.choice("abb")) for _ in range(200)]
+    assert cohen_kappa(drawn) == pytest.approx(cohen_kappa_score(*zip(*drawn, strict=True)))
+    assert kendall_tau([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(4 / 6)  # 5 pairs agree, 1 does not
+    assert kendall_tau([1, 1], [1, 2]) is None
+
+
+# Files
+
+
+def test_nuggets_are_read_as_they_were_written(tmp_path: Path) -> None:
+    lists = {
+        "1_1": NuggetList("1_1", "bread?", (Nugget("Two days", "vital"), Nugget("In a tin", "okay"), Nugget("Dry"))),
+        "1_2": NuggetList("1_2", "", ()),
+    }
+    assert read_nuggets(write(tmp_path / "n", b"".join(encode_nuggets(lists.values())).decode())) == lists
+    assigned = AssignedAnswer(
+        "1_1", "bread?", "ours", "Two days.", (Nugget("Two days", "vital", "support"), Nugget("Dry", None, None))
+    )
+    assert read_assignments(write(tmp_path / "a", encode_assignment(assigned).decode())) == (assigned,)
+
+
+def test_questions_are_read_as_they_were_written() -> None:
+    questions = (Question("How many days?", "a", 5), Question("Where?", "", 0), Question("Why?"))
+    graded = GradedAnswer("1_1", "bread?", "ours", "Two days.", questions)
+    asked = GradedAnswer("1_2", "", "", "", (Question("Where?", "b"),))
+    assert decode_questions(encode_questions(graded) + encode_questions(asked), Oddities()) == (graded, asked)
+    pretty = json.dumps(json.loads(encode_questions(graded)), indent=2).encode()
+    assert decode_questions(pretty, Oddities()) == (graded,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"1_1": {"1": "Two days", "2": "In a tin"}}',
+        '{"1_1": {"1": {"text": "Two days", "passage": "p"}, "2": {"text": "In a tin"}}}',
+        '{"1_1": ["Two days", {"text": "In a tin"}]}',
+    ],
+)
+def test_nuggets_of_ikat_are_read(text: str, tmp_path: Path) -> None:
+    nuggets = (Nugget("Two days"), Nugget("In a tin"))
+    assert read_nuggets(write(tmp_path / "n.json", text)) == {"1_1": NuggetList("1_1", "", nuggets)}
+
+
+def test_labels_of_other_tools_are_read(tmp_path: Path) -> None:
+    line = '{"query": "q", "qid": 7, "nuggets": [{"text": "a", "importance": "Vital", "assignment": "failed"}]}'
+    [answer] = read_assignments(write(tmp_path / "a", line))
+    assert (answer.turn_id, answer.nuggets) == ("7", (Nugget("a", "vital", None),))
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[1]", "is no line of nuggets"),
+        ('{"1_1": 7}', "is no list of nuggets"),
+        ('{"1_1": {"1": {"nugget": "a"}}}', "has no text"),
+        ("", "holds no nuggets"),
+        ('{"qid": "1", "nuggets": [{"text": "a", "importance": "high"}]}', r"no such label: 'high' \(known: vital"),
+        ('{"qid": "1", "nuggets": []}\n{"qid": "1", "nuggets": []}', "for one turn twice"),
+    ],
+)
+def test_what_is_no_file_of_nuggets_is_an_error(text: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=what):
+        read_nuggets(write(tmp_path / "n.json", text))
+
+
+@needs["autojudge"]
+def test_auto_judge_takes_nuggets_questions_and_grades(place: Path) -> None:
+    """By its own loaders: nuggets in the Nuggetizer's form, and banks of questions."""
+    evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "scripted:judge.json")
+    evaluate("rubric", "ours.jsonl", "--rubric", "bank.jsonl", "--judge", "scripted:judge.json")
+    code = """
+from autojudge_base.nugget_data import load_nugget_banks_from_file
+from autojudge_base.nugget_data.nuggetizer import load_nuggetizer_banks_from_file
+assigned = load_nuggetizer_banks_from_file(Path(sys.argv[1])).banks
+graded = load_nugget_banks_from_file(Path(sys.argv[2])).banks
+print(json.dumps([
+    {id: [[n.importance, n.assignment] for n in bank.nuggets] for id, bank in assigned.items()},
+    {id: [[q.question, q.metadata] for q in bank.nuggets_as_list()] for id, bank in graded.items()},
+]))
+"""
+    assigned, graded = in_python(AUTOJUDGE + code, place / "ours.nuggets.jsonl", place / "ours.rubric.jsonl")
+    assert assigned["1_1"] == [["vital", "support"], ["okay", "support"]]
+    assert graded == {
+        "1_1": [["How many days?", {"grade": 5}], ["Where?", {"grade": 4}]],
+        "1_2": [["How long frozen?", {"grade": 3}]],
+    }
+
+
+# Stories
+
+
+def test_a_judge_is_asked_and_its_verdicts_are_kept(place: Path) -> None:
+    command = ("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl")
+    found = means(*command, "--judge", "scripted:judge.json")
+    assert found["vital"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert found["strict all"] == pytest.approx((1 + 0 + 0) / 3)
+    kept = place / "ours.nuggets.jsonl"
+    assert [answer.text for answer in read_assignments(kept)] == list(ANSWERS.values())
+    assert [nugget.assignment for nugget in read_assignments(kept)[2].nuggets] == ["not_support"]  # nobody was asked
+    assert not (place / "ours.nuggets.jsonl.partial").exists()
+    again = evaluate(*command, "--judge", "scripted:judge.json", code=2)
+    assert "exists already" in again.stderr
+    assert means(*command, "--judge", str(kept)) == found
+    assert means("nuggets", "ours.jsonl", "--nuggets", str(kept)) == found
+
+
+def test_questions_are_graded(place: Path) -> None:
+    command = ("rubric", "ours.jsonl", "--rubric", "bank.jsonl")
+    assert means(*command, "--judge", "scripted:judge.json") == {"cover": 0.5, "grade": (4.5 + 3) / 2}
+    assert means(*command, "--judge", "ours.rubric.jsonl", "--min-grade", "3")["cover"] == 1.0
+    result = evaluate(*command, "--judge", "ours.rubric.jsonl", "--human", "ours.rubric.jsonl")
+    assert "3 verdicts of people: 100.0% equal, Cohen's kappa 1.000" in result.stdout
+
+
+def test_verdicts_are_compared_with_peoples(place: Path) -> None:
+    """People find more in an answer of ours than the judge, nothing in one of theirs, and order the runs alike."""
+    write_run(place / "theirs.jsonl", ANSWERS | {"1_2": "I do not know."})
+    theirs = [*LABELS[:1], ["not_support"] * 3]
+    write(place / "judge.json", json.dumps({"ask": {"assign": [{"labels": labels} for labels in LABELS + theirs]}}))
+    command = ("nuggets", "ours.jsonl", "theirs.jsonl", "--nuggets", "nuggets.jsonl")
+    evaluate(*command, "--judge", "scripted:judge.json", "-o", "both.jsonl")
+    answers = [answer for answer in read_assignments(place / "both.jsonl") if answer.turn_id == "1_2"]
+    ours, theirs_ = (replace(answer, text="") for answer in answers)
+    ours = replace(ours, nuggets=(replace(ours.nuggets[0], assignment="support"), *ours.nuggets[1:]))
+    write(place / "people.jsonl", (encode_assignment(ours) + encode_assignment(theirs_)).decode())
+    result = evaluate(*command, "--judge", "both.jsonl", "--human", "people.jsonl", "--json")
+    runs, agreement = map(json.loads, result.stdout.splitlines())
+    assert [run["mean"]["strict all"] for run in runs] == pytest.approx([1 / 3, 1 / 3])
+    found = agreement["agreement"]
+    chance = (1 * 0 + 0 * 1 + 5 * 5) / 36  # partial_support, support, not_support
+    assert (found["verdicts"], found["equal"]) == (6, pytest.approx(5 / 6))
+    assert found["kappa"] == pytest.approx((5 / 6 - chance) / (1 - chance))
+    assert found["tau"] == {"vital": 1.0, "weighted": 1.0, "all": 1.0}  # by the strict measures the judge ties the runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "what"),
+    [
+        ((), 2, "Give --judge: a model that is asked"),
+        (("--judge", "none"), 2, "a judge has to be a model"),
+        (("--judge", "nonsense"), 2, "unknown model 'nonsense'"),
+        (("--judge", "nuggets.jsonl"), 5, "has no verdicts on these runs"),
+        (("--judge", "other.jsonl"), 5, "is about another answer than the one of ours.jsonl"),
+        (("--judge", "changed.jsonl"), 5, "judges by other nuggets"),
+        (("--human", "missing.jsonl", "--judge", "scripted:judge.json"), 4, "no such file"),
+        (("--human", "nuggets.jsonl", "--judge", "scripted:judge.json"), 5, "has no verdicts on these runs"),
+        (("ours.jsonl", "--judge", "scripted:judge.json"), 2, "two runs are called ours.jsonl"),
+    ],
+)
+def test_what_cannot_be_judged_is_said(arguments: tuple[str, ...], code: int, what: str, place: Path) -> None:
+    line = {"query": "", "qid": "1_1", "run_id": "ours", "nuggets": [{"text": "Rice", "assignment": "support"}]}
+    write(place / "changed.jsonl", json.dumps(line))
+    write(place / "other.jsonl", json.dumps(line | {"answer_text": "Nine days."}))
+    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", *arguments, code=code)
+    assert what in result.stderr
+    assert not list(place.glob("ours.nuggets*"))  # before anybody is asked
+
+
+# A server
+
+
+@pytest.fixture
+def server(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("CONVAGENT_CACHE", str(place / "cache"))
+    with standing_in() as address:
+        yield address
+
+
+def wait_until_asked(times: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while len(StandIn.asked) < times:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def verdict(labels: list[Any]) -> tuple[int, Any]:
+    return 200, said(json.dumps({"labels": labels}))
+
+
+def test_a_server_is_asked_for_as_many_verdicts_as_there_are_nuggets(server: str, place: Path) -> None:
+    StandIn.replies = [verdict(labels) for labels in LABELS]
+    found = means("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
+    assert found["vital"] == pytest.approx(0.5)
+    first, second = StandIn.asked
+    asked = first["messages"][-1]["content"]
+    assert "This was asked: How long does rice bread keep?" in asked
+    assert "> Rice bread keeps for two days in a tin." in asked
+    assert "1. Rice bread keeps for two days\n2. It keeps in a tin" in asked
+    labels = [body["response_format"]["json_schema"]["schema"]["properties"]["labels"] for body in (first, second)]
+    assert [(label["minItems"], label["maxItems"]) for label in labels] == [(2, 2), (3, 3)]
+    StandIn.asked.clear()
+    evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server, "--overwrite")
+    assert StandIn.asked == []  # known from before
+
+
+def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> None:
+    StandIn.replies = [verdict(LABELS[0]), *[verdict(["perhaps"])] * 3]
+    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
+    assert "without 3 verdicts, which count as not in the answer" in result.stderr
+    kept = read_assignments(place / "ours.nuggets.jsonl")
+    assert [nugget.assignment for nugget in kept[1].nuggets] == [None] * 3
+
+
+def test_what_was_judged_before_the_server_failed_is_kept(server: str, place: Path) -> None:
+    command = ("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
+    StandIn.replies = [verdict(LABELS[0]), (400, fault("no such thing"))] + [(400, fault("no such thing"))] * 8
+    evaluate(*command, code=6)
+    assert not (place / "ours.nuggets.jsonl").exists()
+    begun = (place / "ours.nuggets.jsonl.partial").read_text().splitlines()
+    assert len(begun) == 2
+    other = evaluate(*command[:-1], "scripted:judge.json", code=2)
+    assert "was begun by another judge" in other.stderr
+    with (place / "ours.nuggets.jsonl.partial").open("a") as file:
+        file.write('{"qid": "1_2", "nug')  # torn
+    StandIn.asked, StandIn.replies = [], [verdict(LABELS[1])]
+    evaluate(*command)
+    assert len(StandIn.asked) == 1
+    assert [answer.turn_id for answer in read_assignments(place / "ours.nuggets.jsonl")] == ["1_1", "1_2", "1_3"]
+
+
+def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
+    """Without any cache of replies: what was judged is in the file beside the output."""
+    command = ("eval", "nuggets", place / "ours.jsonl", "--nuggets", place / "nuggets.jsonl", "--judge", server)
+    output = ("-o", place / "out.jsonl")
+    StandIn.replies = [verdict(LABELS[0]), WORKING]
+    with processes.start(*command, *output, CONVAGENT_CACHE=str(place / "one")) as process:
+        wait_until_asked(2)
+        process.send_signal(signal.SIGKILL)
+    assert not (place / "out.jsonl").exists()
+    StandIn.asked, StandIn.replies = [], [verdict(LABELS[1])]
+    result = processes.run(*command, *output, CONVAGENT_CACHE=str(place / "two"))
+    assert result.returncode == 0, result.stderr
+    assert ["And frozen?" in body["messages"][-1]["content"] for body in StandIn.asked] == [True]
+    assert [nugget.assignment for nugget in read_assignments(place / "out.jsonl")[0].nuggets] == LABELS[0]
+
+
+# The bundled models
+
+
+@needs_embedder
+def test_minilm_is_a_rough_proxy_and_says_so(place: Path) -> None:
+    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "minilm")
+    assert "its verdicts are a rough proxy" in result.stderr
+    first, _, last = read_assignments(place / "ours.nuggets.jsonl")
+    assert first.nuggets[0].assignment == "support"
+    assert last.nuggets[0].assignment == "not_support"
+
+
+@needs_model
+def test_a_small_model_gives_verdicts_and_they_are_called_rough(place: Path) -> None:
+    result = evaluate("rubric", "ours.jsonl", "--rubric", "bank.jsonl", "--judge", "smollm2")
+    assert "guesses more than it judges" in result.stderr
+    graded = decode_questions((place / "ours.rubric.jsonl").read_bytes(), Oddities())
+    assert [question.grade in range(6) for answer in graded for question in answer.questions] == [True] * 3

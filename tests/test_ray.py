@@ -1,0 +1,353 @@
+"""`--on ray`: the same bytes as here, whatever becomes of the workers; and nothing leaves the machine.
+
+One cluster of two workers serves all tests of this module. `make soak` kills more of them, and more often.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import pytest
+
+from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.backends import ray as ray_backend
+from agent.runs.backends.protocol import Workforce
+from agent.runs.backends.ray import MAX_LOSSES, open_ray
+from agent.runs.backends.ray_cluster import Cluster, find_socket_home, open_cluster
+from agent.runs.backends.registry import open_backend
+from agent.runs.evidence import EvidenceFiles, open_evidence
+from agent.runs.run import OnTurn
+from agent.runs.trace import read_trace
+from agent.runs.worker import WorkerSpecification
+from agent.tracks.topic_files import read_topics
+from indexes.passage_index import PassageIndex
+from schemas.errors import MissingError, RunError, UsageError
+from schemas.records import Plan, TurnResult
+from tests import ray_workers
+from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, needs_model
+from tests.processes import names, run, start
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra ray)")
+PLAN = Plan(k=20)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Two workers may be on it at a time; a Python process of it that tries to get out of the machine ends."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (OFFLINE | {"PYTHONPATH": f"{OFFLINE['PYTHONPATH']}{os.pathsep}{ROOT}"}).items():
+            patch.setenv(name, value)
+        with open_cluster(None, 2) as opened:
+            yield opened
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    """The example topics in a folder of their own."""
+    path = tmp_path / "topics.json"
+    path.write_bytes((EXAMPLES / "topics.json").read_bytes())
+    return path
+
+
+def ignore_turn(_answered: TurnResult, _seconds: float, _in_flight: int) -> None:
+    pass
+
+
+class Progress:
+    """Calls a function after each turn, in place of a bar."""
+
+    def __init__(self, on_turn: OnTurn) -> None:
+        self.on_turn = on_turn
+
+    def __call__(self, _total: int, _done: int) -> "Progress":
+        return self
+
+    def __enter__(self) -> OnTurn:
+        return self.on_turn
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+
+def request(topics: Path, index: PassageIndex, on: str) -> RunRequest:
+    files = EvidenceFiles(index.directory, embedder="none")
+    return RunRequest(topics, files, "none", PLAN, jobs=1 if on == "local" else 2, cache=False, on=on)
+
+
+def answer(wanted: RunRequest, on_turn: OnTurn = ignore_turn, *, resume: bool = False) -> RunReport:
+    """A run beside its topics, with its backend's name."""
+    run_file = wanted.topics.with_name(f"{wanted.on}.json")
+    outputs = Outputs.choose(wanted.topics, run_file, None, resume=resume, overwrite=False)
+    return answer_file(wanted, outputs, Progress(on_turn))
+
+
+def connections_of(processes: list[psutil.Process]) -> Iterator[str]:
+    """The addresses that they listen on or are connected to."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            for connection in process.net_connections("inet"):
+                yield from (address.ip for address in (connection.laddr, connection.raddr) if address)
+
+
+@needs_ray
+def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
+    cluster: Cluster, topics: Path, example_index: PassageIndex
+) -> None:
+    """Asked of all processes after every turn. Those in Python end when they try to get out, which ends the run."""
+    addresses: set[str] = set()
+    kinds: set[str] = set()
+    in_flight: set[int] = set()
+
+    def look(_turn: TurnResult, _seconds: float, count: int) -> None:
+        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        kinds.update(process.name() for process in processes)
+        addresses.update(connections_of(processes))
+        in_flight.add(count)
+
+    here = answer(request(topics, example_index, "local"))
+    there = answer(request(topics, example_index, "ray"), look)
+    assert there.run.read_bytes() == here.run.read_bytes()
+    answered = [{line.answered.turn_id: line.answered for line in read_trace(r.trace).lines()} for r in (here, there)]
+    assert answered[0] == answered[1]
+    assert read_trace(here.trace).settings == read_trace(there.trace).settings
+    assert in_flight <= {1, 2}
+    assert {"gcs_server", "raylet"} <= kinds
+    assert any(kind.startswith("ray::RayWorker") for kind in kinds)
+    assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}
+    [raylet] = (child for child in psutil.Process().children() if child.name() == "raylet")
+    assert raylet.environ()["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+@needs_ray
+@needs_model
+def test_so_has_one_with_the_bundled_model(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
+    first, *_ = json.loads((EXAMPLES / "topics.json").read_text())
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps([first | {"turns": first["turns"][:2]}]))
+    runs = [answer(replace(request(topics, example_index, on), model="smollm2")).run for on in ("local", "ray")]
+    assert runs[0].read_bytes() == runs[1].read_bytes()
+
+
+@needs_ray
+def test_a_topic_goes_on_with_another_worker_where_one_is_killed(
+    cluster: Cluster,
+    topics: Path,
+    example_index: PassageIndex,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """At two turns once, and at a third until the model is given up there.
+
+    That is the first of its topic: what a worker sent just before it was killed may be lost, too.
+    """
+    monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.MortalWorker)
+    for turn_id, times in (("0_1", 1), ("1_3", 1), ("2_1", MAX_LOSSES + 1)):
+        ray_workers.prepare_losses(topics.parent, turn_id, times)
+    here = answer(request(topics, example_index, "local"))
+    there = answer(request(topics, example_index, "ray"))
+    assert there.without_model == {"2_1": f"{MAX_LOSSES} workers were lost at it"}
+    assert there.run.read_bytes() == here.run.read_bytes()  # with `none` that turn, too, is the same
+    assert there.problems == ()
+    assert caplog.text.count(" was lost (") == 2 + MAX_LOSSES
+    assert ray_workers.count_losses(topics.parent, "2_1") == 1
+    turns = [line.answered.turn_id for line in read_trace(there.trace).lines()]
+    assert len(turns) == len(set(turns)) == there.turns
+
+
+def write_many_topics(path: Path, times: int) -> Path:
+    """The example topics so many times, under other numbers."""
+    whole = json.loads((EXAMPLES / "topics.json").read_text())
+    path.write_text(json.dumps([topic | {"number": 3 * n + topic["number"]} for n in range(times) for topic in whole]))
+    return path
+
+
+@needs_ray
+def test_a_signal_ends_a_run_and_loses_nothing(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
+    topics, trace = write_many_topics(tmp_path / "topics.json", 4), tmp_path / "ray.trace.jsonl"
+    files = ("-i", example_index.directory, "-m", "none", "--embedder", "none", "-k", "20", "--no-cache")
+    on = f"ray://{cluster.ray.get_runtime_context().gcs_address}"
+    call = ("answer", topics, *files, "--on", on, "--jobs", "2", "-o", tmp_path / "ray.json", "--resume")
+    kept = b""
+    for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        with start(*call, PYTHONPATH=os.environ["PYTHONPATH"]) as process:
+            while not trace.exists() or trace.read_bytes().count(b"\n") < kept.count(b"\n") + 3:
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.001)
+            process.send_signal(sent)
+            _, error = process.communicate(timeout=PATIENCE)
+        assert process.returncode == code, error
+        assert "the same command with --resume goes on" in error
+        assert "Traceback" not in error
+        assert trace.read_bytes().startswith(kept)
+        kept = trace.read_bytes()
+    there = answer(request(topics, example_index, "ray"), resume=True)
+    assert there.resumed >= kept.count(b"\n") - 1
+    assert there.run.read_bytes() == answer(request(topics, example_index, "local")).run.read_bytes()
+
+
+def workforce(topics: Path, index: PassageIndex) -> Workforce:
+    files = EvidenceFiles(index.directory, embedder="none")
+    evidence = open_evidence(files, read_topics(topics), PLAN)
+    return Workforce(WorkerSpecification("none", files, PLAN, cache=False), topics, evidence, 2)
+
+
+@needs_ray
+def test_what_a_node_cannot_read_is_told_with_its_name(
+    cluster: Cluster, topics: Path, example_index: PassageIndex
+) -> None:
+    wanted = workforce(topics, example_index)
+    elsewhere = replace(wanted.specification.files, index=topics.parent / "elsewhere")
+    wanted = replace(wanted, specification=replace(wanted.specification, files=elsewhere))
+    with pytest.raises(MissingError) as raised, open_ray("ray", wanted):
+        pass
+    assert raised.value.where.startswith("node ")
+    assert str(topics.parent / "elsewhere") in raised.value.where
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("worker", "error", "message"),
+    [
+        (ray_workers.OldWorker, UsageError, r"(?s)node-of-old: a worker would answer .*sources: \{.*'agent': '0123'"),
+        (ray_workers.DyingWorker, RunError, "no worker can be started: .*"),
+    ],
+)
+def test_workers_that_cannot_be_used_end_the_run(
+    worker: type,
+    error: type[Exception],
+    message: str,
+    cluster: Cluster,
+    topics: Path,
+    example_index: PassageIndex,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ray_backend, "RayWorker", worker)
+    monkeypatch.setattr(ray_backend, "MAX_LOSSES", 1)
+    wanted = replace(workforce(topics, example_index), count=1)
+    with pytest.raises(error, match=message), open_ray("ray", wanted):
+        pass
+
+
+@needs_ray
+def test_another_kind_of_processor_is_told(
+    cluster: Cluster,
+    topics: Path,
+    example_index: PassageIndex,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.ForeignWorker)
+    with open_ray("ray", workforce(topics, example_index)) as backend:
+        while any(place.awaited for place in backend._places):
+            list(backend._receive())
+    assert caplog.text.count("has another kind of processor") == 1
+
+
+NO_CLUSTERS = [
+    ("spark", "unknown backend 'spark' (available: local, ray, ray://HOST:PORT)"),
+    ("ray://", "ray:// names no cluster"),
+    ("ray://head", "ray://head names no cluster"),
+    ("ray://head:many", "ray://head:many names no cluster"),
+]
+
+
+@pytest.mark.parametrize(("name", "message"), NO_CLUSTERS)
+def test_what_names_no_cluster_is_refused(name: str, message: str, topics: Path, example_index: PassageIndex) -> None:
+    with pytest.raises(UsageError) as raised, open_backend(name, workforce(topics, example_index)):
+        pass
+    assert str(raised.value).startswith(message)
+
+
+def test_without_ray_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(UsageError, match=r"(?s)Ray is not installed.*pip install 'convagent\[ray\]'"),
+        open_cluster(None, 1),
+    ):
+        pass
+
+
+def test_a_script_is_not_played_on_a_cluster(topics: Path, example_index: PassageIndex) -> None:
+    with pytest.raises(UsageError, match="a script is played from the top"):
+        answer(replace(request(topics, example_index, "ray"), model="scripted:any.json", jobs=1))
+
+
+def test_sockets_are_where_their_path_is_short_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/srv/tmp")
+    assert find_socket_home() == Path("/srv/tmp")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("a" * 40)))
+    assert str(find_socket_home()) == "/tmp"  # noqa: S108
+
+
+@needs_ray
+def test_an_address_where_no_cluster_is_does_not_keep_one_waiting() -> None:
+    """In a process of its own: this one has joined a cluster."""
+    code = "from agent.runs.backends.ray_cluster import *\nwith open_cluster('127.0.0.1:9', 1): pass"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "RunError: 127.0.0.1:9: no cluster answers" in result.stderr
+
+
+def actors() -> list[psutil.Process]:
+    """Those of this process's cluster that were opened."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            found += [child] if child.name().startswith("ray::RayWorker") else []
+    return found
+
+
+@needs_ray
+@pytest.mark.soak
+def test_a_run_survives_twenty_kills_of_workers(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
+    topics, random = write_many_topics(tmp_path / "topics.json", 30), Random(20)  # noqa: S311
+    killed: list[str] = []  # after which turns
+
+    def kill_some(turn: TurnResult, _seconds: float, _in_flight: int) -> None:
+        if len(killed) < 20 and random.random() < 0.1 and (there := actors()):
+            random.choice(there).kill()
+            killed.append(turn.turn_id)
+
+    there = answer(request(topics, example_index, "ray"), kill_some)
+    assert len(killed) == 20
+    assert there.without_model == {}
+    assert there.run.read_bytes() == answer(request(topics, example_index, "local")).run.read_bytes()
+
+
+@needs_ray
+@pytest.mark.soak
+def test_a_run_survives_five_kills_of_its_driver(tmp_path: Path, example_index: PassageIndex) -> None:
+    """Each has a cluster of its own, which ends with it, and whose files the next one clears away."""
+    topics, trace = write_many_topics(tmp_path / "topics.json", 20), tmp_path / "ray.trace.jsonl"
+    files = ("-i", example_index.directory, "-m", "none", "--embedder", "none", "-k", "20", "--no-cache")
+    call = ("answer", topics, *files, "--on", "ray", "--jobs", "2", "-o", tmp_path / "ray.json", "--resume")
+    place: dict[str, Any] = {"TMPDIR": tempfile.mkdtemp(prefix="r")}
+    kept = b""
+    for _ in range(5):
+        with start(*call, **place) as process:
+            while not trace.exists() or trace.read_bytes().count(b"\n") < kept.count(b"\n") + 20:
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.01)
+            cluster = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            process.communicate()
+        assert trace.read_bytes().startswith(kept)
+        kept = trace.read_bytes()[: trace.read_bytes().rindex(b"\n") + 1]
+        assert not psutil.wait_procs(cluster, timeout=PATIENCE)[1]
+    assert run(*call, **place).returncode == 0
+    assert trace.read_bytes().startswith(kept)
+    assert not names(Path(place["TMPDIR"]))
+    Path(place["TMPDIR"]).rmdir()
+    here = answer(request(topics, example_index, "local"))
+    assert (tmp_path / "ray.json").read_bytes() == here.run.read_bytes()

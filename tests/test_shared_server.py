@@ -1,0 +1,296 @@
+"""Several workers share one server: how many requests are under way, what a busy server does to that, what it all took.
+
+The server is a stand-in whose replies depend on what it is asked and on nothing else, so that runs can be compared.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+
+from agent.models import resending
+from agent.models.concurrency import ConcurrencyLimit
+from agent.models.resending import FIRST_PAUSE, JITTER, LONGEST_PAUSE, Resending, TransientError, read_retry_after
+from indexes.passage_index import PassageIndex
+from tests import within
+from tests.conftest import EXAMPLES, PATIENCE
+from tests.stand_in import LISTED, USAGE, StandIn, fault, said, standing_in
+
+Misbehaviour = Callable[["SharedServer", int], bool]
+TOPICS = 3  # of the examples
+
+
+class SharedServer(StandIn):
+    """Counts the requests that are under way. What `misbehave` does with one, given how many are, is its reply."""
+
+    lock = threading.Lock()
+    crowded: threading.Event  # once `crowd` requests were under way at a time
+    crowd: int
+    under_way: int
+    most_under_way: int
+    misbehave: ClassVar[Misbehaviour]
+
+    @classmethod
+    def begin(cls, crowd: int, misbehave: Misbehaviour) -> None:
+        StandIn.asked = []
+        cls.crowd, cls.misbehave = crowd, misbehave
+        cls.under_way, cls.most_under_way, cls.crowded = 0, 0, threading.Event()
+
+    def do_POST(self) -> None:  # noqa: N802  # as http.server calls it
+        server = type(self)
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            self.asked.append(body)
+            server.under_way += 1
+            server.most_under_way = max(server.most_under_way, server.under_way)
+            under_way = server.under_way
+        if under_way >= server.crowd:
+            server.crowded.set()
+        server.crowded.wait(PATIENCE)
+        with server.lock:  # before the reply, after which the client may send its next
+            server.under_way -= 1
+        if not self.misbehave(under_way):
+            last = body["messages"][-1]["content"].split("\n\n")[0]
+            text = json.dumps({"text": last}) if "response_format" in body else f"It is about {last.lower()}"
+            self._send(200, said(text, usage=USAGE))
+
+    def send_busy(self, retry_after: str) -> bool:
+        data = json.dumps(fault("too many requests")).encode()
+        self.send_response(429)
+        self.send_header("Retry-After", retry_after)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        return True
+
+    def drop(self) -> bool:
+        self.close_connection = True
+        return True
+
+    def is_first_attempt(self) -> bool:
+        return self.asked.count(self.asked[-1]) == 1
+
+
+def behave(_server: SharedServer, _under_way: int) -> bool:
+    return False
+
+
+def refuse_the_third(server: SharedServer, under_way: int) -> bool:
+    return under_way > 2 and server.send_busy("0.02")
+
+
+class Run:
+    """Runs over the examples, by what they wrote."""
+
+    def __init__(self, address: str, index: PassageIndex, folder: Path) -> None:
+        self._address, self._index, self._folder = address, index, folder
+
+    def answer(self, name: str, *flags: str) -> str:
+        """What the run said."""
+        arguments = ("--embedder", "none", "--answer", "extract", "--query", "context,hyde", "--no-cache")
+        files = (EXAMPLES / "topics.json", "-i", self._index.directory, "-m", self._address, "-o", f"{name}.json")
+        done = within.convagent("answer", *files, *arguments, *flags, cwd=self._folder)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def read(self, name: str) -> bytes:
+        return (self._folder / f"{name}.json").read_bytes()
+
+    def read_calls(self, name: str) -> list[dict[str, Any]]:
+        """Those of a server."""
+        lines = (self._folder / f"{name}.trace.jsonl").read_text().splitlines()[1:]
+        return [call for line in lines for call in json.loads(line)["calls"] if call["requests"]]
+
+    def read_metadata(self, name: str) -> Any:
+        return yaml.safe_load((self._folder / f"{name}.ir_metadata.yml").read_text())
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with standing_in(SharedServer) as started:
+        StandIn.models = (200, LISTED)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def run(address: str, example_index: PassageIndex, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """With the run of one worker in it, by the name of `one`."""
+    runs = Run(address, example_index, tmp_path_factory.mktemp("runs"))
+    SharedServer.begin(1, behave)
+    runs.answer("one")
+    return runs
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resending, "FIRST_PAUSE", 0.002)
+
+
+@pytest.mark.parametrize(
+    ("flags", "most"),
+    [(["--jobs", "3", "--concurrency", "2"], 2), (["--concurrency", "3"], 3), (["--jobs", "2"], 2)],
+    ids=["fewer requests than jobs", "jobs follow", "requests follow"],
+)
+def test_so_many_requests_are_under_way_and_never_more(flags: list[str], most: int, run: Run) -> None:
+    SharedServer.begin(most, behave)
+    run.answer(f"shared{most}{len(flags)}", *flags)
+    assert SharedServer.most_under_way == most
+    assert run.read(f"shared{most}{len(flags)}") == run.read("one")
+
+
+def test_a_busy_server_is_asked_less_and_no_request_is_lost(run: Run) -> None:
+    SharedServer.begin(TOPICS, refuse_the_third)
+    told = run.answer("busy", "--concurrency", "3")
+    assert SharedServer.most_under_way == TOPICS
+    assert "without the model" not in told
+    assert run.read("busy") == run.read("one")
+
+
+def test_what_is_dropped_or_refused_is_sent_again_and_counted(run: Run) -> None:
+    """Every request, once: the first half of them is dropped, the others are refused."""
+
+    def refuse_once(server: SharedServer, _under_way: int) -> bool:
+        if not server.is_first_attempt():
+            return False
+        return server.drop() if len(server.asked) % 2 else server.send_busy("0.01")
+
+    SharedServer.begin(1, refuse_once)
+    told = run.answer("again")
+    assert run.read("again") == run.read("one")
+    calls, requests = len(run.read_calls("again")), len(StandIn.asked)
+    assert requests == 2 * calls
+    assert run.read_metadata("again")["resources"]["server"] | {"seconds": 0} == {
+        "calls": calls,
+        "requests": requests,
+        "repeated": calls,
+        "prompt tokens": 40 * calls,
+        "cached tokens": 30 * calls,
+        "completion tokens": 7 * calls,
+        "seconds": 0,
+    }
+    assert f"server {requests} requests ({calls} of them again), " in told
+    assert f"tokens: {40 * calls:,} of prompts ({30 * calls:,} of them cached there), {7 * calls} of replies" in told
+
+
+def test_what_a_call_took_that_failed_is_counted(run: Run) -> None:
+    def fail(server: SharedServer, _under_way: int) -> bool:
+        server._send(500, fault("out of memory"))
+        return True
+
+    SharedServer.begin(1, fail)
+    told = run.answer("failed")
+    assert "15 of them without the model" in told
+    calls = run.read_calls("failed")
+    assert [(call["requests"], call["reply"], call["tokens_read"]) for call in calls] == [(3, "", 0)] * 15
+
+
+def test_the_limit_is_of_a_server(example_index: PassageIndex, tmp_path: Path) -> None:
+    files = (EXAMPLES / "topics.json", "-i", example_index.directory)
+    done = within.convagent("answer", *files, "-m", "none", "--concurrency", "2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--concurrency is of a server's model" in done.stderr
+
+
+def test_any_number_of_threads_share_a_limit() -> None:
+    limit, crowd, lock, crowds = ConcurrencyLimit(3), set[int](), threading.Lock(), list[int]()
+    full = threading.Event()
+
+    def ask(number: int) -> None:
+        with limit.admit():
+            with lock:
+                crowd.add(number)
+                crowds.append(len(crowd))
+            if len(crowd) == 3:
+                full.set()
+            full.wait(PATIENCE)
+            with lock:
+                crowd.remove(number)
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(ask, range(200)))
+    assert (len(crowds), max(crowds)) == (200, 3)
+
+
+def test_requests_that_fail_together_lower_the_limit_once() -> None:
+    limit = ConcurrencyLimit(8)
+    windows = []
+    for _ in range(4):
+        with ExitStack() as stack:
+            crowd = [stack.enter_context(limit.admit()) for _ in range(limit.window)]
+            for admitted in crowd:
+                limit.decrease(admitted, 0)
+            windows.append(limit.window)
+    assert windows == [4, 2, 1, 1]
+
+
+def test_replies_raise_the_limit_again_as_far_as_it_was() -> None:
+    limit = ConcurrencyLimit(4)
+    for _ in range(2):
+        with limit.admit() as admitted:
+            limit.decrease(admitted, 0)
+    windows = []
+    for _ in range(20):
+        limit.increase()
+        windows.append(limit.window)
+    assert windows[:6] == [2, 2, 2, 3, 3, 3]
+    assert (sorted(windows), windows[-1]) == (windows, 4)
+
+
+def test_nothing_is_sent_while_a_server_asks_for_a_pause() -> None:
+    limit = ConcurrencyLimit(2)
+    with limit.admit() as admitted:
+        limit.decrease(admitted, 0.05)
+    paused_from = time.monotonic()
+    with limit.admit():
+        assert time.monotonic() - paused_from > 0.04
+
+
+def failure(retry_after: float | None = None) -> TransientError:
+    return TransientError("no", where="", remedy="", retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("asked_to_wait", "pauses"),
+    [
+        ([None, None, None], [0.5, 1.0]),
+        ([5.0, 0.0, None, None, None], [5.0, 1.0, 2.0, 4.0]),
+        ([7.0, 7.0, 7.0, 7.0, 7.0], [7.0, 7.0, 7.0, 7.0]),
+        ([31.0], []),
+    ],
+    ids=["fails three times", "fails three times beside pauses", "busy for long", "busy for too long"],
+)
+def test_when_a_request_is_sent_again(
+    asked_to_wait: list[float | None], pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resending, "FIRST_PAUSE", FIRST_PAUSE)
+    attempts = Resending(patience_seconds=30)
+    *before, last = map(failure, asked_to_wait)
+    for error, pause in zip(before, pauses, strict=True):
+        assert pause <= attempts.choose_pause(error) <= pause * (1 + JITTER)
+    with pytest.raises(TransientError):
+        attempts.choose_pause(last)
+    assert max([0.0, *pauses]) <= LONGEST_PAUSE
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("nan", None), ("inf", None), ("", None), ("soon", None)],
+)
+def test_how_long_a_server_asks_to_wait(header: str, seconds: float | None) -> None:
+    assert read_retry_after({"retry-after": header}) == seconds
+    assert read_retry_after({}) is None
+
+
+def test_a_server_may_say_until_when() -> None:
+    in_an_hour = read_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
+    assert in_an_hour is not None
+    assert 3500 < in_an_hour <= 3600
+    assert read_retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0.0

@@ -1,0 +1,96 @@
+"""Intervals and tests over conversations: cases computed by hand, and scipy's own."""
+
+from collections.abc import Sequence
+
+import numpy
+import pytest
+from scipy import stats
+
+from agent.evaluation.significance import (
+    MOST_EXACT,
+    bootstrap_interval,
+    correct_by_holm,
+    paired_differences,
+    randomisation_p,
+)
+
+
+def conversations(*values: Sequence[float]) -> dict[str, float]:
+    """Values by turn id: a sequence for each conversation."""
+    return {f"{topic}-1_{turn}": value for topic, each in enumerate(values) for turn, value in enumerate(each)}
+
+
+def test_an_interval_by_hand() -> None:
+    """Of two conversations, both drawn are the first, or the second, in a quarter of the samples each."""
+    found = bootstrap_interval(conversations([0.0, 0.0, 0.0], [1.0]))
+    assert (found.mean, found.low, found.high) == (0.25, 0.0, 1.0)
+    alone = bootstrap_interval(conversations([0.2, 0.4]))
+    assert alone.mean == alone.low == alone.high == pytest.approx(0.3)
+    with pytest.raises(ValueError, match="no value"):
+        bootstrap_interval({})
+
+
+def test_the_bootstrap_is_scipys_where_each_conversation_has_one_turn() -> None:
+    values = numpy.random.default_rng(3).random(40)
+    ours = bootstrap_interval(conversations(*([value] for value in values)))
+    theirs = stats.bootstrap((values,), numpy.mean, n_resamples=9_999, method="percentile", rng=1).confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+    assert ours == bootstrap_interval(conversations(*([value] for value in values)))
+
+
+def test_turns_that_hang_together_are_less_sure_than_as_many_on_their_own() -> None:
+    together = bootstrap_interval(conversations(*([float(topic % 2)] * 10 for topic in range(6))))
+    apart = bootstrap_interval(conversations(*([float(turn % 2)] for turn in range(60))))
+    assert together.mean == apart.mean == 0.5
+    assert together.high - together.low > 2 * (apart.high - apart.low)
+
+
+@pytest.mark.parametrize(
+    ("values", "p"),
+    [
+        ([[1.0], [1.0], [1.0]], 2 / 8),  # all sides changed, or none
+        ([[1.0], [1.0], [-1.0]], 1.0),  # every sum is at least as large
+        ([[0.5, 0.5], [2.0], [-1.0, 1.0]], 2 / 4),  # the third conversation does not differ
+        ([[0.0], [0.0]], 1.0),
+        ([], 1.0),
+    ],
+)
+def test_p_values_by_hand(values: list[list[float]], p: float) -> None:
+    assert randomisation_p(conversations(*values)) == p
+
+
+def draw_pairs(size: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Two runs over conversations of three turns; the second is a little better."""
+    generator = numpy.random.default_rng(7)
+    one, gain = generator.random((size, 3)), generator.normal(0.1, 0.3, (size, 3))
+    return conversations(*one.tolist()), conversations(*(one + gain).tolist())
+
+
+@pytest.mark.parametrize(("size", "tolerance"), [(10, 1e-12), (MOST_EXACT + 14, 0.01)])
+def test_the_test_is_scipys_over_the_sums_of_conversations(size: int, tolerance: float) -> None:
+    one, other = draw_pairs(size)
+    sums = [numpy.array(list(run.values())).reshape(size, 3).sum(1) for run in (other, one)]
+
+    def difference(x: "numpy.typing.NDArray[numpy.float64]", y: "numpy.typing.NDArray[numpy.float64]") -> float:
+        return float(numpy.mean(x - y))
+
+    theirs = stats.permutation_test(sums, difference, permutation_type="samples", n_resamples=20_000, rng=1)
+    assert randomisation_p(paired_differences(other, one)) == pytest.approx(theirs.pvalue, abs=tolerance)
+    assert randomisation_p(paired_differences(one, other)) == randomisation_p(paired_differences(other, one))
+
+
+def test_turns_that_one_run_lacks_are_not_compared() -> None:
+    assert paired_differences({"a_1": 1.0, "a_2": 0.5}, {"a_2": 0.25, "a_3": 1.0}) == {"a_2": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("given", "corrected"),
+    [
+        ([0.01, 0.04, 0.03], (0.03, 0.06, 0.06)),  # 3 x .01; 2 x .03; 1 x .04 is below the one before it
+        ([0.5, 0.9], (1.0, 1.0)),
+        ([0.02], (0.02,)),
+        ([], ()),
+    ],
+)
+def test_holm_by_hand(given: list[float], corrected: tuple[float, ...]) -> None:
+    assert correct_by_holm(given) == pytest.approx(corrected)
