@@ -321,7 +321,7 @@ def index_build(
         ),
     ] = "auto",
     shards: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="In so many parts, each searched by a process of its own.")
+        int | None, typer.Option(min=1, max=1000, help="In so many parts, which are searched as one.")
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Only this part of N; other machines build the others.")

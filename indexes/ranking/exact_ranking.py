@@ -19,7 +19,7 @@ from indexes.ranking.bm25 import ROUNDING, CollectionSize, WeighedTerms
 DECIMALS = 4  # scores are rounded to steps of 0.0001, so that ties break the same way everywhere
 SPARE = 100  # passages that a part is asked for beyond its share
 DEEPER = 4  # times as many, where those were not enough
-ROUNDINGS_ALONE, ROUNDINGS_IN_PART = 2, 24  # 32-bit operations on a score beside the additions, at most
+ROUNDINGS_ALONE, ROUNDINGS_IN_PART = 2, 24  # of a term's score that the exact one may not have, at most
 
 Numbers = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -111,13 +111,15 @@ class Collection:
 class _PartSearch:
     """How a part is searched so that its scores come near those of the whole collection, and how near they come.
 
-    That of the whole collection is at least `least` times the part's, at most `most` times it and `further`.
+    That of the whole collection is at least `least` times the part's, at most `most` times it and `further`, whose
+    additions were rounded besides.
     """
 
     boosts: Mapping[str, float]  # of the terms that the part has
     least: float
     most: float
     further: float
+    additions: int  # at most
 
     @classmethod
     def prepare(
@@ -132,13 +134,14 @@ class _PartSearch:
         boosts = {term: terms.weights[term] * float(terms.idf[term] / own) if own else 0.0 for term, own in idf.items()}
         further = sum(terms.most_for(term) for term, own in idf.items() if not own)  # all of its passages have the term
         ratio = whole.average_length / size.average_length
-        error = ROUNDING * (len(idf) + (ROUNDINGS_ALONE if size == whole else ROUNDINGS_IN_PART))
-        return cls(boosts, min(1, ratio) * (1 - error), max(1, ratio) * (1 + error), further)
+        error = ROUNDING * (ROUNDINGS_ALONE if size == whole else ROUNDINGS_IN_PART)
+        return cls(boosts, min(1, ratio) * (1 - error), max(1, ratio) * (1 + error), further, len(idf) - 1)
 
     def bound(self, numbers: Numbers, scores: Scores, *, is_all: bool) -> "_Candidates":
         """What the part found. `is_all`: nothing else in it has any of the terms."""
-        lowest = np.rint(scores * self.least * 10**DECIMALS)
-        highest = np.rint((scores * self.most + self.further) * 10**DECIMALS)
+        error = self.additions * np.spacing(scores.astype(np.float32)).astype(np.float64) / 2
+        lowest = np.rint((scores - error) * self.least * 10**DECIMALS)
+        highest = np.rint(((scores + error) * self.most + self.further) * 10**DECIMALS)
         return _Candidates(numbers, lowest, highest, -math.inf if is_all else float(highest[-1]))
 
 
