@@ -200,7 +200,7 @@ def test_a_signal_ends_a_run_and_loses_nothing(cluster: Cluster, tmp_path: Path,
 def workforce(topics: Path, index: PassageIndex) -> Workforce:
     files = EvidenceFiles(index.directory, embedder="none")
     evidence = open_evidence(files, read_topics(topics), PLAN)
-    return Workforce(WorkerSpecification("none", files, PLAN, cache=False), topics, evidence, 2)
+    return Workforce(WorkerSpecification("none", files, PLAN, cache=False), topics, evidence, count=2, concurrency=2)
 
 
 @needs_ray
