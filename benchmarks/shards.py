@@ -1,6 +1,7 @@
 """Whether an index in shards ranks as a single one does, and what it costs: building, queries, memory.
 
     python benchmarks/shards.py [--passages 200000] [--queries 2000] [--deep 200] [--shards 1,2,4,8] [--keep DIR]
+    python benchmarks/shards.py --exactness   # what exact scores cost a single index, and what they change
 
 The passages are those of `benchmarks/index.py`, made up, and so are the queries, of 3 to 10 words. Every index is built
 and asked in a process of its own; those in shards are asked twice, in that process and with one more for each shard.
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,10 +30,15 @@ import numpy as np
 from benchmarks.index import MadeUp, sum_resident
 from indexes.corpora.corpus import find_corpus
 from indexes.open_index import open_index
+from indexes.passage_index import PassageIndex
+from indexes.ranking.bm25 import WeighedTerms
+from indexes.ranking.exact_ranking import DECIMALS, SPARE
 from indexes.sharding.shard_builder import build_in_parts
 from indexes.sharding.shard_transport import ShardProcesses, ShardsInProcess
+from schemas.errors import format_count
 
-WARMING = 20
+WARMING, COMPARED = 20, 60
+EXACTNESS_HEAD = "| k | words of a query | Tantivy, ms | exact, ms | texts read a query | scores that differ |"
 HEAD = (
     "| index | searched | build, s | MB peak | MB on disk | ms, k=10 (95%) | k=1000 (95%) | MB | rankings that differ |"
 )
@@ -107,7 +114,7 @@ def measure_all(options: argparse.Namespace, place: Path) -> Iterator[str]:
             expected = expected or asked.digests
             differing = sum(one != other for one, other in zip(expected, asked.digests, strict=True))
             times = " | ".join(map(_describe_times, (asked.milliseconds, asked.deep_milliseconds)))
-            name = f"{shards} shards" if shards else "single"
+            name = format_count(shards, "shard") if shards else "single"
             how = "in processes" if in_processes else "in one process"
             counts = f"{differing} of {len(expected)}"
             yield f"| {name} | {how} | {seconds:.1f} | {peak:.0f} | {disk:.0f} | {times} | {megabytes:.0f} | {counts} |"
@@ -117,6 +124,52 @@ def _describe_times(milliseconds: Sequence[float]) -> str:
     return f"{np.median(milliseconds):.2f} ({np.percentile(milliseconds, 95):.2f})"
 
 
+class CountedIndex(PassageIndex):
+    """An index that counts the passages whose words it has to count."""
+
+    counted = 0
+
+    def score_by_words(self, numbers: Sequence[int], terms: WeighedTerms) -> list[float]:
+        self.counted += len(numbers)
+        return super().score_by_words(numbers, terms)
+
+
+def compare_with_tantivy(options: argparse.Namespace, place: Path) -> Iterator[str]:
+    """A row for each depth and length of queries: the scores of a single index beside Tantivy's own."""
+    passages, queries = place / "passages.jsonl", MadeUp().queries()
+    MadeUp().write(passages, options.passages)
+    build(passages, place / "single", 0)
+    index = CountedIndex(place / "single")
+    index.rank(index.weigh([(queries[0], 1.0)]), 10)  # it learns the average length
+    for k in (10, 1000):
+        for texts in (1, 4):
+            asked = [index.weigh([(" ".join(queries[n : n + texts]), 1.0)]) for n in range(COMPARED)]
+            index.counted = 0
+            exact, milliseconds = _time_all(partial(index.rank, k=k), asked)
+            counted = index.counted / len(asked)
+            found, tantivy_milliseconds = _time_all(partial(index.find_candidates, depth=k + SPARE), asked)
+            hits = sum(map(len, exact))
+            differing = sum(
+                round(scores[number], DECIMALS) != score
+                for ranked, (numbers, given) in zip(exact, found, strict=True)
+                for scores in [dict(zip(numbers.tolist(), given.tolist(), strict=True))]
+                for number, score in ranked
+                if number in scores
+            )
+            times = f"{tantivy_milliseconds:.2f} | {milliseconds:.2f}"
+            yield f"| {k} | {3 * texts} to {10 * texts} | {times} | {counted:.1f} | {differing} of {hits} |"
+
+
+def _time_all(find: Callable[[Any], Any], asked: Sequence[Any]) -> tuple[list[Any], float]:
+    """What is found, and the median of the processor's milliseconds."""
+    found, spent = [], []
+    for weights in asked:
+        started = time.process_time()
+        found.append(find(weights))
+        spent.append(1000 * (time.process_time() - started))
+    return found, float(np.median(spent))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, default=200_000)
@@ -124,12 +177,14 @@ def main() -> None:
     parser.add_argument("--deep", type=int, default=200, help="queries that are asked with k=1000, too")
     parser.add_argument("--shards", type=lambda text: [int(count) for count in text.split(",")], default=[1, 2, 4, 8])
     parser.add_argument("--keep", type=Path, help="the directory of the indexes; without it they are deleted")
+    parser.add_argument("--exactness", action="store_true", help="the scores of a single index beside Tantivy's")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="convagent-shards-") as temporary:
         place = options.keep or Path(temporary)
         place.mkdir(parents=True, exist_ok=True)
-        print(HEAD, "|---|---|---|---|---|---|---|---|---|", sep="\n", flush=True)
-        for row in measure_all(options, place):
+        head, measure = (EXACTNESS_HEAD, compare_with_tantivy) if options.exactness else (HEAD, measure_all)
+        print(head, "|---" * (head.count("|") - 1) + "|", sep="\n", flush=True)
+        for row in measure(options, place):
             print(row, f"<!-- load {os.getloadavg()[0]:.1f} -->", flush=True)
 
 
