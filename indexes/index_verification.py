@@ -7,8 +7,8 @@ from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex, check_whole, explain_damage, read_info
 from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.vectors import check_vectors
+from indexes.sharding.shard import Shard
 from indexes.sharding.shard_files import list_shard_directories
-from indexes.sharding.shard_transport import open_shard
 from indexes.storage.manifest import read_manifest
 
 
@@ -31,7 +31,7 @@ def verify_index(directory: Path) -> Verification:
     info = read_info(directory)
     if info.sharding is None:
         return _verify_passage_index(PassageIndex(directory))
-    shards = [_verify_passage_index(open_shard(shard)) for shard in list_shard_directories(directory, info)]
+    shards = [_verify_passage_index(Shard(shard)) for shard in list_shard_directories(directory, info)]
     open_index(directory).close()  # they are those whose statistics were merged
     return Verification(*(sum(counts) for counts in zip(*map(astuple, shards), strict=True)))
 

@@ -220,8 +220,7 @@ class PassageIndex(Index):
         return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
-        size = self._size
-        return Collection(lambda asked: {0: asked[0](self)} if asked else {}, (size,), size).rank(weights, k, rows)
+        return Collection.of_one(self, self._size).rank(weights, k, rows)
 
     @cached_property
     def _size(self) -> CollectionSize:

@@ -23,6 +23,7 @@ import pytest
 
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.backends import ray as ray_backend
+from agent.runs.backends import ray_shards
 from agent.runs.backends.protocol import Workforce
 from agent.runs.backends.ray import MAX_LOSSES, open_ray
 from agent.runs.backends.ray_cluster import Cluster, find_socket_home, open_cluster
@@ -32,7 +33,10 @@ from agent.runs.run import OnTurn
 from agent.runs.trace import read_trace
 from agent.runs.worker import WorkerSpecification
 from agent.tracks.topic_files import read_topics
-from indexes.passage_index import PassageIndex
+from indexes.corpora.corpus import find_corpus
+from indexes.open_index import open_index
+from indexes.passage_index import Index, PassageIndex
+from indexes.sharding.shard_builder import build_sharded_index
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Plan, TurnResult
 from tests import ray_workers
@@ -81,7 +85,7 @@ class Progress:
         pass
 
 
-def request(topics: Path, index: PassageIndex, on: str) -> RunRequest:
+def request(topics: Path, index: Index, on: str) -> RunRequest:
     files = EvidenceFiles(index.directory, embedder="none")
     return RunRequest(topics, files, "none", PLAN, jobs=1 if on == "local" else 2, cache=False, on=on)
 
@@ -164,6 +168,42 @@ def test_a_topic_goes_on_with_another_worker_where_one_is_killed(
     assert ray_workers.count_losses(topics.parent, "2_1") == 1
     turns = [line.answered.turn_id for line in read_trace(there.trace).lines()]
     assert len(turns) == len(set(turns)) == there.turns
+
+
+@needs_ray
+def test_shards_are_actors_that_are_started_again(
+    cluster: Cluster, topics: Path, example_index: PassageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a single index here, over shards there, of which one is killed after the first turn."""
+    corpus = find_corpus([EXAMPLES / "passages.jsonl"])
+    build_sharded_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
+    monkeypatch.setattr(ray_shards, "PASSAGES_IN_PROCESS", 0)
+    killed: set[int] = set()
+
+    def kill_a_shard(_turn: TurnResult, _seconds: float, _in_flight: int) -> None:
+        shards = [p for p in psutil.Process().children(recursive=True) if p.name().startswith("ray::ShardActor")]
+        assert len(shards) == 2 or killed
+        if not killed:
+            killed.add(shards[0].pid)
+            shards[0].kill()
+
+    here = answer(request(topics, example_index, "local"))
+    sharded = open_index(topics.parent / "index")
+    there = answer(request(topics, sharded, "ray"), kill_a_shard)
+    assert killed
+    assert there.run.read_bytes() == here.run.read_bytes()
+    assert there.without_model == {}
+
+
+@needs_ray
+def test_a_shard_that_is_not_there_is_told_with_its_node(cluster: Cluster, tmp_path: Path) -> None:
+    actors = ray_shards.ShardsOnRay((cluster.start_service(ray_shards.ShardActor, tmp_path / "shard-1-of-1"),))
+    with pytest.raises(MissingError, match="this shard of the index is not there") as raised:
+        actors.ask("digest", {0: ()})
+    assert raised.value.where.startswith("node ")
+    cluster.ray.kill(actors.actors[0])
+    with pytest.raises(RunError, match="a shard of the index was lost"):
+        actors.ask("digest", {0: ()})
 
 
 def write_many_topics(path: Path, times: int) -> Path:

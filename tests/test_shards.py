@@ -1,5 +1,6 @@
 """An index in shards ranks, scores, ties and reads exactly as a single index of the same passages does."""
 
+import io
 import os
 import re
 import shutil
@@ -23,7 +24,11 @@ from indexes.index_builder import build_index
 from indexes.index_verification import verify_index
 from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
+from indexes.ranking.bm25 import WeighedTerms
+from indexes.ranking.exact_ranking import Numbers, Scores
 from indexes.ranking.vectors import Vectors
+from indexes.sharding import shard_transport
+from indexes.sharding.shard import encode_question, encode_reply, read_question, read_reply
 from indexes.sharding.shard_builder import build_shard, build_sharded_index
 from indexes.sharding.shard_files import ShardPlace
 from indexes.sharding.shard_transport import ShardProcesses, ShardsInProcess
@@ -312,30 +317,68 @@ def test_a_process_that_was_killed_is_started_again(index: Path, caplog: pytest.
     assert not psutil.wait_procs(children, timeout=10)[1]
 
 
-class Deadly:
-    """A question that ends whoever is asked it."""
-
-    def __call__(self, _shard: PassageIndex) -> None:
-        os._exit(3)
-
-
-def test_a_process_that_ends_each_time_is_an_error(index: Path) -> None:
+def test_a_process_that_ends_each_time_is_an_error(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = ShardProcesses([index / "shard-1-of-4", index / "shard-2-of-4"])
+    monkeypatch.setattr(shard_transport, "WORKER", "tests.dying_shard")
     with pytest.raises(RunError, match="ended 2 times") as caught:
-        opened.ask({1: Deadly()})
+        opened.ask("digest", {1: ()})
     assert caught.value.where.endswith("shard-2-of-4")
-    assert opened.ask({0: len, 1: len}) == {0: 18, 1: 18}
+    monkeypatch.undo()
+    assert opened.ask("get_ids", {0: ([0],), 1: ([0],)}) == {0: ["bread-01:1"], 1: ["bread-01:2"]}
     opened.close()
+
+
+def test_what_a_shard_raises_comes_as_it_is(index: Path) -> None:
+    opened = ShardProcesses([index / "shard-1-of-4", index / "shard-9-of-4"])
+    with pytest.raises(MissingError, match="this shard of the index is not there") as caught:
+        opened.ask("digest", {0: (), 1: ()})
+    assert "Copy it there" in caught.value.remedy
+    with pytest.raises(InvalidInputError, match="is a damaged index"):
+        opened.ask("get_ids", {0: ([10**6],)})
+    opened.close()
+
+
+numbers = st.lists(st.integers(0, 2**40), max_size=20)
+floats = st.floats(allow_nan=False)
+weights_of_terms = st.dictionaries(st.text(max_size=8), floats, max_size=5)
+idf_of_terms = st.dictionaries(st.text(max_size=8), st.floats(width=32, allow_nan=False).map(np.float32), max_size=5)
+arrays = st.tuples(
+    numbers.map(lambda each: np.array(each, dtype=np.int64)), st.lists(floats, max_size=20).map(np.array)
+)
+
+
+@given(weights_of_terms, idf_of_terms, floats, numbers)
+def test_questions_come_as_they_were_put(
+    weights: dict[str, float], idf: dict[str, np.float32], length: float, places: list[int]
+) -> None:
+    for question, arguments in (
+        ("find_candidates", (weights, len(places))),
+        ("score_by_words", (places, WeighedTerms(weights, idf, length))),
+        ("digest", ()),
+    ):
+        assert read_question(io.BytesIO(encode_question(question, arguments))) == (question, arguments)
+
+
+@given(arrays, st.dictionaries(st.text(max_size=8), st.integers(0, 2**40)))
+def test_replies_come_as_they_were_given(found: tuple[Numbers, Scores], counts: dict[str, int]) -> None:
+    read = read_reply(io.BytesIO(encode_reply("find_candidates", found)))
+    assert [(array.dtype, array.tobytes()) for array in read] == [(array.dtype, array.tobytes()) for array in found]
+    assert read_reply(io.BytesIO(encode_reply("count_passages_with", counts))) == counts
+
+
+@pytest.mark.parametrize("cut", [0, 4, 8, 20])
+def test_a_reply_that_is_cut_off_is_none(cut: int) -> None:
+    with pytest.raises(EOFError):
+        read_reply(io.BytesIO(encode_reply("get_ids", ["p1", "p2", "p3"])[:cut]))
 
 
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from operator import attrgetter
 from indexes.sharding.shard_transport import ShardProcesses
 from psutil import Process
 shards = ShardProcesses([Path(sys.argv[1])])
-shards.ask({0: attrgetter("directory")})
+shards.ask("digest", {0: ()})
 print(Process().children()[0].pid, flush=True)
 os.kill(os.getpid(), 9)
 """

@@ -17,6 +17,7 @@ from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.open_index import open_index
 from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
+from indexes.sharding.shard_transport import Connect, connect_shards
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import InvalidInputError, MissingError, format_count, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
@@ -54,11 +55,14 @@ class Evidence:
         return Searcher.over(open_retriever(self.index, embedder, plan), plan, listen).search
 
 
-def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
-    """Open and check everything that passages come from, before any work is done."""
+def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Connect = connect_shards) -> Evidence:
+    """Open and check everything that passages come from, before any work is done.
+
+    `connect` says how the shards of an index are asked that is searched.
+    """
     if origin.ranking is not None:
         return _from_ranking(read_ranking(origin.ranking), origin, topics, plan)
-    index = open_index(origin.index or DEFAULT_INDEX)
+    index = open_index(origin.index or DEFAULT_INDEX, connect)
     described = [index.info, index.vector_info, *([index.compressed_info] if index.compressed_info else [])]
     digest = _digest_parts(map(msgspec.json.encode, described))
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)

@@ -8,7 +8,6 @@ scores and ranking depend on the collection alone, not on its parts (docs/adr/00
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,8 +40,8 @@ class Part(Protocol):
         """The exact scores of some of its passages."""
 
 
-Question = Callable[[Any], Any]  # that a part is asked; it can be pickled
-Ask = Callable[[Mapping[int, Question]], Mapping[int, Any]]  # asks parts at once, by their places; so are the replies
+ByPart = Mapping[int, Any]  # something of each of some parts, by their places from 0
+Ask = Callable[[str, ByPart], ByPart]  # calls a method of parts at once, each with arguments of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,16 @@ class Collection:
     sizes: tuple[CollectionSize, ...]  # of the parts
     whole: CollectionSize
 
+    @classmethod
+    def of_one(cls, part: Part, size: CollectionSize) -> "Collection":
+        """A collection in one part."""
+        return cls(
+            lambda method, given: {place: getattr(part, method)(*given[place]) for place in given}, (size,), size
+        )
+
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
         """The `k` best passages for weighted terms, of those in `rows` only. Equal scores are in corpus order."""
-        counts = self.ask(dict.fromkeys(range(len(self.sizes)), methodcaller("count_passages_with", [*weights])))
+        counts = self.ask("count_passages_with", dict.fromkeys(range(len(self.sizes)), ([*weights],)))
         total = {term: sum(counts[part][term] for part in counts) for term in weights}
         terms = WeighedTerms.weigh(weights, total, self.whole)
         searches = {
@@ -72,9 +78,7 @@ class Collection:
         waiting = list(searches)
         while waiting:
             depths = {part: min(depth, self.sizes[part].passages + 1) for part in waiting}
-            replies = self.ask(
-                {part: methodcaller("find_candidates", searches[part].boosts, depths[part]) for part in waiting}
-            )
+            replies = self.ask("find_candidates", {part: (searches[part].boosts, depths[part]) for part in waiting})
             for part, (places, scores) in replies.items():
                 numbers = places * len(self.sizes) + part
                 candidates = searches[part].bound(numbers, scores, is_all=len(numbers) < depths[part])
@@ -95,12 +99,8 @@ class Collection:
 
     def _score_by_words(self, numbers: Numbers, terms: WeighedTerms) -> Scores:
         places, parts = np.divmod(numbers, len(self.sizes))
-        replies = self.ask(
-            {
-                part: methodcaller("score_by_words", places[parts == part].tolist(), terms)
-                for part in np.unique(parts).tolist()
-            }
-        )
+        asked = {part: (places[parts == part].tolist(), terms) for part in np.unique(parts).tolist()}
+        replies = self.ask("score_by_words", asked)
         scores = np.zeros(len(numbers))
         for part, exact in replies.items():
             scores[parts == part] = exact

@@ -1,11 +1,10 @@
 """How the shards of an index are asked: in this process, or each in one of its own.
 
-What asks them elsewhere, such as actors of a cluster, is a `ShardTransport` too: it makes each shard by `open_shard`.
+What asks them elsewhere, such as actors of a cluster (`agent/runs/backends/ray_shards.py`), is a `ShardTransport` too.
 """
 
 import logging
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -16,22 +15,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from indexes.passage_index import PassageIndex
-from indexes.ranking.exact_ranking import Question
-from schemas.errors import ConvagentError, MissingError, RunError
+from indexes.sharding.shard import Failure, Shard, encode_question, read_reply
+from schemas.errors import RunError
 
 WORKER = "indexes.sharding.shard_worker"
 ATTEMPTS = 2  # at a question whose process dies of it, or is ended from elsewhere
 END_SECONDS = 1.0  # for a process to end by itself
 PASSAGES_IN_PROCESS = 1_000_000  # up to which an index is not worth the start of processes
 log = logging.getLogger("convagent")
+ByPlace = Mapping[int, Any]  # something of each of some shards, by their places from 0
 
 
 class ShardTransport(Protocol):
     """Open shards. Any number of threads may ask."""
 
-    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Any]:
-        """Ask some shards, by their places from 0, at once: what they reply. Raises what a shard raises."""
+    def ask(self, question: str, arguments: ByPlace) -> ByPlace:
+        """Ask some shards one of `QUESTIONS` at once: what they reply. Raises what a shard raises."""
 
     def close(self) -> None:
         """End what was started for them."""
@@ -40,22 +39,14 @@ class ShardTransport(Protocol):
 Connect = Callable[[Sequence[Path], int], ShardTransport]  # directories of shards, and how many passages they have
 
 
-def open_shard(directory: Path) -> PassageIndex:
-    """The shard in a directory. Raises `MissingError` where it is not there, and what `PassageIndex` raises."""
-    if not directory.is_dir():
-        remedy = "Copy it there, or build it again with `convagent index build PASSAGES... --shard`."
-        raise MissingError("this shard of the index is not there", where=str(directory), remedy=remedy)
-    return PassageIndex(directory)
-
-
 class ShardsInProcess:
     """Shards that are asked one after the other."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        self._shards = [open_shard(directory) for directory in directories]
+        self._shards = [Shard(directory) for directory in directories]
 
-    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Any]:
-        return {place: question(self._shards[place]) for place, question in questions.items()}
+    def ask(self, question: str, arguments: ByPlace) -> ByPlace:
+        return {place: self._shards[place].reply(question, given) for place, given in arguments.items()}
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -69,18 +60,18 @@ class ShardProcesses:
         self._processes = [_ShardProcess(directory) for directory in directories]
         self._finalizer = weakref.finalize(self, _end_all, self._processes)
 
-    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Any]:
+    def ask(self, question: str, arguments: ByPlace) -> ByPlace:
         with self._lock:
             try:
-                for place, question in questions.items():
-                    self._processes[place].ask(question)
-                replies = {place: self._processes[place].take_reply() for place in questions}
+                for place, given in arguments.items():
+                    self._processes[place].ask(encode_question(question, given))
+                replies = {place: self._processes[place].take_reply() for place in arguments}
             except BaseException:
                 _end_all(self._processes)  # what they would say next belongs to these questions
                 raise
         for reply in replies.values():
-            if isinstance(reply, ConvagentError):
-                raise reply
+            if isinstance(reply, Failure):
+                raise reply.to_error()
         return replies
 
     def close(self) -> None:
@@ -105,13 +96,13 @@ class _ShardProcess:
         self._child: subprocess.Popen[bytes] | None = None
         self._question = b""
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: bytes) -> None:
         """Put a question; `take_reply` must follow. Raises `RunError` where no process can be started."""
-        self._question = pickle.dumps(question)
+        self._question = question
         self._send()
 
     def take_reply(self) -> Any:
-        """What the shard replies, or the `ConvagentError` that it raises.
+        """What the shard replies, or a `Failure`.
 
         A process that ends meanwhile is started again, and asked again. Raises `RunError` where that one ends, too.
         """
@@ -123,8 +114,8 @@ class _ShardProcess:
             assert self._child
             assert self._child.stdout
             try:
-                return pickle.load(self._child.stdout)  # noqa: S301  (of our own child)
-            except (EOFError, OSError, pickle.UnpicklingError):
+                return read_reply(self._child.stdout)
+            except (EOFError, OSError):
                 how = self.end()
         remedy = "Is there enough memory? Ask again; `convagent index verify` says whether its files are whole."
         raise RunError(

@@ -1,16 +1,15 @@
 """The process of one shard: it opens the directory that it is started with, and replies to what it is asked.
 
-Questions come on standard input and replies go to standard output, pickled; the end of the input is its end.
+Questions come on standard input and replies go to standard output (`indexes/sharding/shard.py`); the end of the input
+is its end.
 """
 
 import os
-import pickle
 import sys
 from pathlib import Path
 from typing import Any
 
-from indexes.sharding.shard_transport import open_shard
-from schemas.errors import ConvagentError, RunError
+from indexes.sharding.shard import Failure, Shard, encode_reply, read_question
 
 
 def main() -> None:
@@ -19,18 +18,16 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # for whatever else is printed
     while True:
         try:
-            question = pickle.load(sys.stdin.buffer)  # noqa: S301  (of the process that started this one)
+            question, arguments = read_question(sys.stdin.buffer)
         except EOFError:
             return
         reply: Any
         try:
-            shard = shard if shard is not None else open_shard(directory)
-            reply = question(shard)
-        except ConvagentError as error:
-            reply = error
+            shard = shard if shard is not None else Shard(directory)
+            reply = shard.reply(question, arguments)
         except Exception as error:
-            reply = RunError(f"this shard failed ({type(error).__name__}: {error})", where=str(directory))
-        pickle.dump(reply, replies)
+            reply = Failure.of(error, directory)
+        replies.write(encode_reply(question, reply))
         replies.flush()
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 from indexes.passage_index import Index, PassageIndex, check_compatible, read_info
 from indexes.ranking.bm25 import CollectionSize
 from indexes.ranking.compressed_vectors import CompressedInfo
-from indexes.ranking.exact_ranking import Collection, Question, RankedNumbers, Rows
+from indexes.ranking.exact_ranking import Collection, RankedNumbers, Rows
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vectors
-from indexes.sharding.shard_files import identify_shard, is_sealed, list_shard_directories, read_shard_record
+from indexes.sharding.shard_files import is_sealed, list_shard_directories
 from indexes.sharding.shard_transport import Connect, connect_shards
 from indexes.sharding.sharded_vectors import ShardedVectors
 from indexes.storage.atomic_files import resolve_replaced
@@ -42,7 +41,7 @@ class ShardedIndex(Index):
         self._collection = Collection(self._transport.ask, tuple(sizes), CollectionSize.count(len(self), words))
         self.dates = {
             self._number(place, shard): date
-            for shard, dates in enumerate(self._ask_all(attrgetter("dates")))
+            for shard, dates in enumerate(self._ask_all("dates"))
             for place, date in dates.items()
         }
 
@@ -50,15 +49,15 @@ class ShardedIndex(Index):
         self._transport.close()
 
     def _check_identity(self, expected: Sequence[str]) -> None:
-        for directory, found, wanted in zip(self.part_directories, self._ask_all(_identify), expected, strict=True):
+        for directory, found, wanted in zip(self.part_directories, self._ask_all("digest"), expected, strict=True):
             if found != wanted:
                 remedy = f"Run `convagent index merge-statistics {self.directory}` again."
                 what = "this shard is not the one whose statistics were merged"
                 raise InvalidInputError(what, where=str(directory), remedy=remedy)
 
-    def _ask_all(self, question: Question) -> list[Any]:
+    def _ask_all(self, question: str, *arguments: Any) -> list[Any]:
         """What each shard replies."""
-        replies = self._transport.ask(dict.fromkeys(range(len(self.part_directories)), question))
+        replies = self._transport.ask(question, dict.fromkeys(range(len(self.part_directories)), arguments))
         return [replies[shard] for shard in range(len(self.part_directories))]
 
     def _number(self, place: int, shard: int) -> int:
@@ -68,7 +67,7 @@ class ShardedIndex(Index):
     @cached_property
     def shard_vector_infos(self) -> list[VectorInfo | None]:
         """What the vectors of each shard are made with; None of those that have none."""
-        return self._ask_all(attrgetter("vector_info"))
+        return self._ask_all("vector_info")
 
     @cached_property
     def vector_info(self) -> VectorInfo | None:
@@ -93,7 +92,7 @@ class ShardedIndex(Index):
 
     @cached_property
     def compressed_info(self) -> CompressedInfo | None:
-        found: list[CompressedInfo] = list(filter(None, self._ask_all(attrgetter("compressed_info"))))
+        found: list[CompressedInfo] = list(filter(None, self._ask_all("compressed_info")))
         if self.vector_info is None or len(found) < len(self.part_directories):
             return None
         seals, checksums = "".join(info.vectors for info in found), "".join(info.blake2b for info in found)
@@ -111,16 +110,10 @@ class ShardedIndex(Index):
         return self._collection.rank(weights, k, rows)
 
     def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
-        return {id: found for each in self._ask_all(methodcaller("find_all", list(ids))) for id, found in each.items()}
+        return {id: found for each in self._ask_all("find_all", list(ids)) for id, found in each.items()}
 
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
         places, shards = np.divmod(np.asarray(numbers, dtype=np.int64), len(self.part_directories))
-        asked = {
-            shard: methodcaller("get_ids", places[shards == shard].tolist()) for shard in np.unique(shards).tolist()
-        }
-        replies = {shard: iter(ids) for shard, ids in self._transport.ask(asked).items()}
+        asked = {shard: (places[shards == shard].tolist(),) for shard in np.unique(shards).tolist()}
+        replies = {shard: iter(ids) for shard, ids in self._transport.ask("get_ids", asked).items()}
         return [next(replies[shard]) for shard in shards.tolist()]
-
-
-def _identify(shard: PassageIndex) -> str:
-    return identify_shard(shard.info, read_shard_record(shard.directory))

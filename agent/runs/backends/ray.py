@@ -15,12 +15,13 @@ from typing import Any
 
 import prompts
 from agent.runs.backends.protocol import TopicTask, Workforce
-from agent.runs.backends.ray_cluster import Cluster, open_cluster, parse_cluster_address
+from agent.runs.backends.ray_cluster import Cluster, find_cause, open_cluster, parse_cluster_address, summarise_loss
+from agent.runs.backends.ray_shards import start_shards
 from agent.runs.backends.ray_worker import RayWorker, Recipe
 from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
 from agent.runs.worker import Worker, WorkerDescription
-from schemas.errors import ConvagentError, RunError, UsageError, format_count
+from schemas.errors import RunError, UsageError, format_count
 from schemas.records import Turn
 
 MAX_LOSSES = 3  # of actors at one turn, until it is answered without the model; in one place, until that is given up
@@ -59,7 +60,8 @@ class RayBackend:
 
     def __init__(self, cluster: Cluster, workforce: Workforce) -> None:
         self._cluster, self._ray, self._workforce = cluster, cluster.ray, workforce
-        self._recipe = Recipe.of(workforce, cluster.threads)
+        self._shards = start_shards(cluster, workforce.evidence.index)
+        self._recipe = Recipe.of(workforce, cluster.threads, self._shards)
         self._description: WorkerDescription | None = None
         self._strangers: set[str] = set()  # nodes that have another kind of processor than the first
         self._waiting: deque[TopicTask] = deque()
@@ -83,8 +85,8 @@ class RayBackend:
 
     def close(self) -> None:
         """End the actors."""
-        for place in self._places:
-            self._ray.kill(place.actor)
+        for actor in [place.actor for place in self._places] + [*(self._shards.actors if self._shards else ())]:
+            self._ray.kill(actor)
 
     def wait_for_first(self) -> None:
         """Until one actor is open. Raises what kept it from that."""
@@ -208,16 +210,3 @@ def _warn_without_model(line: TraceLine) -> TraceLine:
     if why := line.answered.without_model:
         log.warning("turn %s is answered without the model: %s", line.answered.turn_id, why)
     return line
-
-
-def find_cause(error: Any, node: str) -> ConvagentError:
-    """Our own error, that an actor raised, or one that names what it raised."""
-    if isinstance(error.cause, ConvagentError):
-        return error.cause
-    return RunError(f"a worker failed: {error.cause!r}", where=f"node {node}" if node else "")
-
-
-def summarise_loss(error: Exception) -> str:
-    """The first line of one of Ray's messages that says why."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(":.") if lines else type(error).__name__

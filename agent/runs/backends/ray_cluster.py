@@ -26,7 +26,7 @@ from typing import Any
 
 from agent.models.hardware import threads_to_use
 from indexes.storage.atomic_files import scratch_directory
-from schemas.errors import RunError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError
 
 EXTRA = "ray"
 SCHEME = "ray://"
@@ -40,6 +40,7 @@ OWN_DEFAULTS = {
     "RAY_worker_niceness": "0",  # it is 15: beside any other program, workers would stand still
 }
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
+SERVICE_RESTARTS = 10
 PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
 
 
@@ -56,10 +57,20 @@ class Cluster:
 
         It takes as many of its node's processors as it has threads. It waits for them where they are taken.
         """
+        return self._start(cls, arguments, num_cpus=self.threads, max_restarts=0, max_task_retries=0)
+
+    def start_service(self, cls: type, *arguments: object) -> Any:
+        """An actor without a state that all workers ask, for which no processor is set aside.
+
+        Once lost it is started again and asked again, a few times. It is put where the fewest others are.
+        """
+        losses = {"max_restarts": SERVICE_RESTARTS, "max_task_retries": SERVICE_RESTARTS}
+        place = {"num_cpus": 0, "scheduling_strategy": "SPREAD", "max_concurrency": max(2, self.workers)}
+        return self._start(cls, arguments, **losses, **place)
+
+    def _start(self, cls: type, arguments: tuple[object, ...], **options: object) -> Any:
         threads = {"OMP_NUM_THREADS": str(self.threads)}  # the same on every node: sums differ by it in the last bits
-        options = {"num_cpus": self.threads, "max_restarts": 0, "max_task_retries": 0}
-        actor_class = self.ray.remote(cls).options(**options, runtime_env={"env_vars": threads})
-        return actor_class.remote(*arguments)
+        return self.ray.remote(cls).options(**options, runtime_env={"env_vars": threads}).remote(*arguments)
 
 
 def is_cluster(name: str) -> bool:
@@ -93,7 +104,7 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
             os.environ.setdefault(name, value)
     if address is None or address.startswith(LOOPBACK):
         os.environ.update(LOOPBACK_ALONE)
-    ray = _import_ray()
+    ray = import_ray()
     if ray.is_initialized():
         yield Cluster(ray, workers, _share_processors(ray, workers))
     elif address is None:
@@ -104,7 +115,8 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
             yield cluster
 
 
-def _import_ray() -> Any:
+def import_ray() -> Any:
+    """The module. Raises `UsageError` where it is not installed."""
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -193,3 +205,16 @@ def _share_processors(ray: Any, workers: int) -> int:
     if not computing:
         raise RunError("no node of the cluster has a processor to give")
     return max(1, min(sum(computing) // workers, *computing, threads_to_use()))
+
+
+def find_cause(error: Any, node: str) -> ConvagentError:
+    """Our own error, that an actor raised, or one that names what it raised."""
+    if isinstance(error.cause, ConvagentError):
+        return error.cause
+    return RunError(f"a worker failed: {error.cause!r}", where=f"node {node}" if node else "")
+
+
+def summarise_loss(error: Exception) -> str:
+    """The first line of one of Ray's messages that says why."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(":.") if lines else type(error).__name__

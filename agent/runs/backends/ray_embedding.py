@@ -13,8 +13,15 @@ from typing import Any
 
 from agent.models.embedding.index_vectors import EmbedBlocks, Tick, embed_block
 from agent.models.embedding.registry import open_embedder
-from agent.runs.backends.ray import MAX_LOSSES, find_cause, summarise_loss
-from agent.runs.backends.ray_cluster import Cluster, is_cluster, open_cluster, parse_cluster_address
+from agent.runs.backends.ray import MAX_LOSSES
+from agent.runs.backends.ray_cluster import (
+    Cluster,
+    find_cause,
+    is_cluster,
+    open_cluster,
+    parse_cluster_address,
+    summarise_loss,
+)
 from agent.runs.backends.ray_worker import make_name_absolute
 from agent.runs.backends.registry import BACKEND_CHOICES, LOCAL
 from indexes.passage_index import PassageIndex

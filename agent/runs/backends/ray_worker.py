@@ -9,10 +9,12 @@ from pathlib import Path
 from agent.models.hub import PREFIX
 from agent.models.registry import is_server_address
 from agent.runs.backends.protocol import TopicTask, Workforce
+from agent.runs.backends.ray_shards import ShardsOnRay
 from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
 from agent.runs.trace import TraceLine
 from agent.runs.worker import Worker, WorkerDescription, WorkerSpecification, describe_worker
 from agent.tracks.topic_files import read_topics
+from indexes.sharding.shard_transport import connect_shards
 from schemas.errors import ConvagentError, RunError
 
 
@@ -22,13 +24,14 @@ class Recipe:
 
     specification: WorkerSpecification
     topics: Path
+    shards: ShardsOnRay | None = None  # those of the index, where workers do not open them themselves
 
     @classmethod
-    def of(cls, workforce: Workforce, threads: int) -> "Recipe":
+    def of(cls, workforce: Workforce, threads: int, shards: ShardsOnRay | None = None) -> "Recipe":
         """The recipe for a worker of this workforce that computes with so many threads."""
         plain = workforce.specification
         files, model = make_absolute(plain.files), make_name_absolute(plain.model)
-        return cls(replace(plain, model=model, files=files, threads=threads), workforce.topics.absolute())
+        return cls(replace(plain, model=model, files=files, threads=threads), workforce.topics.absolute(), shards)
 
 
 def make_absolute(files: EvidenceFiles) -> EvidenceFiles:
@@ -59,10 +62,11 @@ class RayWorker:
 
     def open(self) -> tuple[str, WorkerDescription]:
         """Load models and evidence: the node's name, and what the worker is made of."""
-        node, specification = socket.gethostname(), self._recipe.specification
+        node, specification, shards = socket.gethostname(), self._recipe.specification, self._recipe.shards
         try:
             topics = read_topics(self._recipe.topics)
-            evidence = open_evidence(specification.files, topics, specification.plan)
+            connect = shards.connect if shards else connect_shards
+            evidence = open_evidence(specification.files, topics, specification.plan, connect)
             self._worker = specification.open(evidence)
         except ConvagentError as error:
             error.where = f"node {node}: {error.where}" if error.where else f"node {node}"
