@@ -313,7 +313,7 @@ def test_what_names_no_cluster_is_refused(name: str, message: str, topics: Path,
 def test_without_ray_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(UsageError, match=r"(?s)Ray is not installed.*pip install 'convagent\[ray\]'"),
+        pytest.raises(MissingError, match=r"(?s)Ray is not installed.*pip install 'convagent\[ray\]'"),
         open_cluster(None, 1),
     ):
         pass

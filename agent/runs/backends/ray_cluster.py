@@ -26,7 +26,7 @@ from typing import Any
 
 from agent.models.hardware import threads_to_use
 from indexes.storage.atomic_files import scratch_directory
-from schemas.errors import ConvagentError, RunError, UsageError
+from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 EXTRA = "ray"
 SCHEME = "ray://"
@@ -95,7 +95,7 @@ def parse_cluster_address(name: str) -> str | None:
 def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
     """A cluster for so many workers: at the address, or without one a cluster of this process's own.
 
-    One that this process has joined before is used whatever the address, and left open. Raises `UsageError` where Ray
+    One that this process has joined before is used whatever the address, and left open. Raises `MissingError` where Ray
     is not installed, `RunError` where no cluster is there or none can be started.
     """
     os.environ.update(ALWAYS)
@@ -116,13 +116,13 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
 
 
 def import_ray() -> Any:
-    """The module. Raises `UsageError` where it is not installed."""
+    """The module. Raises `MissingError` where it is not installed."""
     try:
         import ray
     except ModuleNotFoundError as error:
         if error.name != "ray":
             raise
-        raise UsageError("Ray is not installed", remedy=f"pip install 'convagent[{EXTRA}]'.") from error
+        raise MissingError("Ray is not installed", remedy=f"pip install 'convagent[{EXTRA}]'.") from error
     return ray
 
 
