@@ -14,6 +14,7 @@ from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Passage, Plan, RunInfo, Topics
+from tests.conftest import EXAMPLES
 from tests.test_runs import answered
 from tests.test_topics import EDITIONS, IKAT_2024, QRECC, write
 
@@ -140,6 +141,16 @@ def test_all_that_is_missing_is_said_at_once(topics: Topics, tmp_path: Path, cap
         sources = opened(EvidenceFiles(ranking=ranking, passages=(passages,), on_error="skip"), topics)
     assert all(message in caplog.text for message in expected)
     assert sources.read([Hit("bread:1", 1.0)]) == ()
+
+
+def test_the_same_of_many_turns_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    topics = read_topics(EXAMPLES / "topics.json")
+    ranking = write(tmp_path / "ranking", "0_1 Q0 bread:1 1 2.0 t\n")
+    passages = write(tmp_path / "passages.jsonl", PASSAGES)
+    opened(EvidenceFiles(ranking=ranking, passages=(passages,), on_error="skip"), topics)
+    assert [record.message for record in caplog.records] == [
+        "turn 0_2, turn 0_3, turn 0_4, turn 0_5, turn 1_1, and 9 more: has no ranking"
+    ]
 
 
 def test_what_is_not_read_may_be_unknown(topics: Topics, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

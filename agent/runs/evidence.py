@@ -26,6 +26,7 @@ log = logging.getLogger("convagent")
 DEFAULT_INDEX = Path("index")
 SearchFunction = Callable[[Query], tuple[Hit, ...]]
 MAX_LISTED = 50
+MAX_PLACES = 5  # with the same problem, in a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ def _from_ranking(ranking: GivenRanking, origin: EvidenceFiles, topics: Topics, 
     if problems and origin.on_error == "stop":
         remedy = "Mend the files, or give --on-error skip to go on with what is there."
         raise InvalidInputError(_list_problems(problems), where=str(origin.ranking), remedy=remedy)
-    for problem in problems:
-        log.warning("%s", problem)
+    for what, places in group_places(problems).items():
+        log.warning("%s: %s", ", ".join(list_with_limit(places, MAX_PLACES, "and {} more")), what)
     if unknown := unknown_below_depth(ranking, texts, plan.reading_depth):
         log.info(
             "%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.reading_depth
@@ -105,6 +106,14 @@ def _digest_parts(parts: Iterable[bytes]) -> str:
 def _list_problems(problems: Sequence[Problem]) -> str:
     headline = f"cannot be answered from: {format_count(len(problems), 'problem')}"
     return "\n  ".join([headline, *list_with_limit(problems, MAX_LISTED)])
+
+
+def group_places(problems: Iterable[Problem]) -> dict[str, list[str]]:
+    """The places of each kind of problem."""
+    places: dict[str, list[str]] = {}
+    for problem in problems:
+        places.setdefault(problem.what, []).append(problem.where)
+    return places
 
 
 @dataclass(frozen=True, slots=True)
