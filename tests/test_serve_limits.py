@@ -308,7 +308,8 @@ def test_few_files_are_enough_for_many_connections(tmp_path: Path, example_index
             stack.enter_context(closing(connect(running)))
         with running.open_client() as client:
             wait_until(lambda: is_let_in(client))
-            assert client.post("/v1/chat/completions", json=ASKED).status_code == 200
+            reply = client.post("/v1/chat/completions", json=ASKED)
+            assert reply.status_code == 200, f"{reply.text}\n{running.end()}"
         assert running.interrupt() == 0
         assert running.count_tracebacks() == 0
 
