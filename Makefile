@@ -1,6 +1,7 @@
 # `make demo` shows what convagent does, `make test` proves it, `make check` is what a change must pass.
 PYTHON ?= python3
 VENV ?= .venv
+JOBS ?= logical# test processes: one for each processor
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # GCC 12 and 13 make kernels for Intel's AMX that end the process (docs/adr/0015): they are left out of llama.cpp.
@@ -19,7 +20,7 @@ demo: $(READY)
 	@echo "The program is $(BIN)/convagent; \`. $(BIN)/activate\` makes it convagent in this shell."
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 soak: $(READY)
 	$(BIN)/python -m pytest -m soak
