@@ -69,8 +69,12 @@ def jitter(request: pytest.FixtureRequest, caches: Path) -> Iterator[int]:
 
 
 def own_settings_left_out() -> dict[str, str]:
-    """The environment for a process that a test starts: nothing of a person's settings, and this session's caches."""
+    """The environment for a process that a test starts: nothing of a person's settings, and this session's caches.
+
+    Nor the size of a terminal, which readline leaves there.
+    """
     own = {name for name in os.environ if name.startswith(("CONVAGENT_", "PYTHONPATH"))} - SESSION_SETTINGS
+    own |= {"COLUMNS", "LINES"}
     return {name: value for name, value in os.environ.items() if name not in own} | HOOKS
 
 

@@ -48,7 +48,7 @@ def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
     del env["CONVAGENT_CACHE"]
     path = os.pathsep.join((*filter(None, [environment.pop("FIRST", "")]), str(ROOT)))
     command = [sys.executable, str(ROOT / "cli.py"), "doctor", *arguments]
-    env |= {"PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"} | environment
+    env |= {"PYTHONPATH": path, "COLUMNS": "400", "NO_COLOR": "1"} | environment
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 

@@ -107,8 +107,7 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching, make_vectors_meanwhile(current, embedder), passed_on:
-            on_start(start)
-            run_server(app, listening)
+            run_server(app, listening, lambda: on_start(start))
     if queue.is_hanging():
         _leave_at_once()
 
@@ -186,15 +185,27 @@ async def show_health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-def run_server(app: ASGIApp, listening: socket.socket) -> None:
-    """Serve an application on a socket until Ctrl-C or SIGTERM."""
-    server = uvicorn.Server(_configure_uvicorn(app))
+def run_server(app: ASGIApp, listening: socket.socket, on_start: Callable[[], object]) -> None:
+    """Serve an application on a socket until Ctrl-C or SIGTERM, which end it in good order from `on_start` on."""
+    server = _Server(_configure_uvicorn(app), on_start)
 
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(_report_loop_error)
         await server.serve(sockets=[listening])
 
     asyncio.run(run())
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers, and heeds signals."""
+
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
 
 
 def _configure_uvicorn(app: ASGIApp) -> uvicorn.Config:
