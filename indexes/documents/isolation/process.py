@@ -173,7 +173,11 @@ class _Child:
         return _DeathError(f"makes its reader crash ({_name_signal(-code) if code < 0 else f'exit code {code}'})")
 
     def _kill(self) -> None:
-        """End the child's group, unless the child was waited for: its number may be another's then."""
+        """End the child's group, unless the child was waited for: its number may be another's then.
+
+        Its temporary files go first: this program may be killed before it could clear them away after the child.
+        """
+        shutil.rmtree(self._home, ignore_errors=True)
         if self._process.returncode is not None:
             return
         with suppress(OSError):
