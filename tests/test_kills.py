@@ -176,6 +176,22 @@ def test_killed_reading_of_documents_goes_on_and_loses_nothing(kills: int, tmp_p
         time.sleep(0.05)
 
 
+def test_who_is_killed_while_it_ends_its_reader_leaves_no_temporary_file(tmp_path: Path) -> None:
+    """Killed just before it clears away for the second time, when the reader cannot do so any more."""
+    folder, temporary = write_documents(tmp_path / "notes", 3), tmp_path / "temporary"
+    temporary.mkdir()
+    fault: dict[str, Any] = {
+        "FAULT_IN": str(temporary),
+        "FAULT_AT": "2",
+        "FAULT_SIGNAL": "SIGKILL",
+        "FAULT_EVENTS": "shutil.rmtree",
+    }
+    call = ("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito")
+    killed = run(*call, TMPDIR=str(temporary), CONVAGENT_CACHE=str(tmp_path / "cache"), **fault)
+    assert killed.returncode == -9, killed.stderr
+    assert names(temporary) == set()
+
+
 @pytest.mark.parametrize("events", ["os.rename", pytest.param("", marks=pytest.mark.soak)])
 def test_an_index_is_whole_at_every_step_of_its_replacement(events: str, tmp_path: Path) -> None:
     """Killed just before every change of a name, of any file: also where nothing is in place."""
