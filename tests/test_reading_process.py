@@ -84,10 +84,10 @@ HANGING: dict[str, bytes] = {  # found by attack
 def test_what_used_to_hang_is_read_or_left_out_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_limits(monkeypatch, ReadingLimits(seconds=5, seconds_per_megabyte=5, waiting=20))
+    set_limits(monkeypatch, ReadingLimits(seconds=10, seconds_per_megabyte=5, waiting=20))
     documents = opened(own(tmp_path, {**HANGING, "good.txt": "Rye."}), tmp_path)
-    assert "good.txt" in documents.reading.read
-    assert skipped(documents)["pages.pdf"] == "takes more than 10 seconds to read, and is left out"
+    assert "good.txt" in documents.reading.read, skipped(documents)
+    assert skipped(documents)["pages.pdf"] == "takes more than 15 seconds to read, and is left out"
 
 
 # The child
