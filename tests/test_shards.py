@@ -28,7 +28,7 @@ from indexes.ranking.bm25 import WeighedTerms
 from indexes.ranking.exact_ranking import Numbers, Scores
 from indexes.ranking.vectors import Vectors
 from indexes.sharding import shard_transport
-from indexes.sharding.shard import encode_question, encode_reply, read_question, read_reply
+from indexes.sharding.shard import read_question, read_reply, write_question, write_reply
 from indexes.sharding.shard_builder import build_shard, build_sharded_index
 from indexes.sharding.shard_files import ShardPlace
 from indexes.sharding.shard_transport import ShardProcesses, ShardsInProcess
@@ -338,6 +338,14 @@ def test_what_a_shard_raises_comes_as_it_is(index: Path) -> None:
     opened.close()
 
 
+def written(write: Callable[..., None], question: str, said: object) -> io.BytesIO:
+    """What is written of a question or a reply, to be read from its beginning."""
+    stream = io.BytesIO()
+    write(stream, question, said)
+    stream.seek(0)
+    return stream
+
+
 numbers = st.lists(st.integers(0, 2**40), max_size=20)
 floats = st.floats(allow_nan=False)
 weights_of_terms = st.dictionaries(st.text(max_size=8), floats, max_size=5)
@@ -356,20 +364,20 @@ def test_questions_come_as_they_were_put(
         ("score_by_words", (places, WeighedTerms(weights, idf, length))),
         ("digest", ()),
     ):
-        assert read_question(io.BytesIO(encode_question(question, arguments))) == (question, arguments)
+        assert read_question(written(write_question, question, arguments)) == (question, arguments)
 
 
 @given(arrays, st.dictionaries(st.text(max_size=8), st.integers(0, 2**40)))
 def test_replies_come_as_they_were_given(found: tuple[Numbers, Scores], counts: dict[str, int]) -> None:
-    read = read_reply(io.BytesIO(encode_reply("find_candidates", found)))
+    read = read_reply(written(write_reply, "find_candidates", found))
     assert [(array.dtype, array.tobytes()) for array in read] == [(array.dtype, array.tobytes()) for array in found]
-    assert read_reply(io.BytesIO(encode_reply("count_passages_with", counts))) == counts
+    assert read_reply(written(write_reply, "count_passages_with", counts)) == counts
 
 
 @pytest.mark.parametrize("cut", [0, 4, 8, 20])
 def test_a_reply_that_is_cut_off_is_none(cut: int) -> None:
     with pytest.raises(EOFError):
-        read_reply(io.BytesIO(encode_reply("get_ids", ["p1", "p2", "p3"])[:cut]))
+        read_reply(io.BytesIO(written(write_reply, "get_ids", ["p1", "p2", "p3"]).read(cut)))
 
 
 PROGRAM = """

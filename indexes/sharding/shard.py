@@ -5,7 +5,6 @@ them can be run. Arrays are in numpy's own format.
 """
 
 import io
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -18,12 +17,12 @@ from indexes.ranking.bm25 import WeighedTerms
 from indexes.ranking.compressed_vectors import CompressedInfo
 from indexes.ranking.vectors import VectorInfo
 from indexes.sharding.shard_files import identify_shard, read_shard_record
+from indexes.storage.framing import read_framed, write_framed
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 
 T = TypeVar("T")
 ERRORS = (MissingError, InvalidInputError, RunError)  # that a shard may raise
-_LENGTH = struct.Struct(">Q")  # bytes of what follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,41 +98,32 @@ class _Message:
     failure: Failure | None = None
 
 
-def encode_question(question: str, arguments: tuple[Any, ...]) -> bytes:
-    """A question as the bytes that `read_question` reads."""
-    return _frame(_Message(question, msgspec.Raw(_encode(arguments))))
+def write_question(stream: IO[bytes], question: str, arguments: tuple[Any, ...]) -> None:
+    """Put a question. Raises `OSError` where nobody reads it."""
+    _write(stream, _Message(question, msgspec.Raw(_encode(arguments))))
 
 
-def encode_reply(question: str, reply: Any) -> bytes:
-    """The reply to a question, or a `Failure`, as the bytes that `read_reply` reads."""
+def write_reply(stream: IO[bytes], question: str, reply: Any) -> None:
+    """Give the reply to a question, or a `Failure`."""
     failure = reply if isinstance(reply, Failure) else None
-    return _frame(_Message(question, msgspec.Raw(_encode(None if failure else reply)), failure))
+    _write(stream, _Message(question, msgspec.Raw(_encode(None if failure else reply)), failure))
 
 
 def read_question(stream: IO[bytes]) -> tuple[str, tuple[Any, ...]]:
     """The next question with its arguments. Raises `EOFError` after the last."""
-    message = _read(stream)
+    message = _decode(read_framed(stream), _Message)
     return message.question, _decode(message.body, QUESTIONS[message.question].arguments)
 
 
 def read_reply(stream: IO[bytes]) -> Any:
     """The next reply, or a `Failure`. Raises `EOFError` where whoever replies has ended."""
-    message = _read(stream)
+    message = _decode(read_framed(stream), _Message)
     return message.failure or _decode(message.body, QUESTIONS[message.question].reply)
 
 
-def _frame(message: _Message) -> bytes:
-    data = _encode(message)
-    return _LENGTH.pack(len(data)) + data
-
-
-def _read(stream: IO[bytes]) -> _Message:
-    head = stream.read(_LENGTH.size)
-    length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else 0
-    data = stream.read(length)
-    if not length or len(data) < length:
-        raise EOFError
-    return _decode(data, _Message)
+def _write(stream: IO[bytes], message: _Message) -> None:
+    write_framed(stream, _encode(message))
+    stream.flush()
 
 
 def _encode(value: Any) -> bytes:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from indexes.sharding.shard import Failure, Shard, encode_question, read_reply
+from indexes.sharding.shard import Failure, Shard, read_reply, write_question
 from schemas.errors import RunError
 
 WORKER = "indexes.sharding.shard_worker"
@@ -64,7 +64,7 @@ class ShardProcesses:
         with self._lock:
             try:
                 for place, given in arguments.items():
-                    self._processes[place].ask(encode_question(question, given))
+                    self._processes[place].ask(question, given)
                 replies = {place: self._processes[place].take_reply() for place in arguments}
             except BaseException:
                 _end_all(self._processes)  # what they would say next belongs to these questions
@@ -94,11 +94,11 @@ class _ShardProcess:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._child: subprocess.Popen[bytes] | None = None
-        self._question = b""
+        self._question: tuple[str, tuple[Any, ...]] = ("", ())
 
-    def ask(self, question: bytes) -> None:
+    def ask(self, question: str, arguments: tuple[Any, ...]) -> None:
         """Put a question; `take_reply` must follow. Raises `RunError` where no process can be started."""
-        self._question = question
+        self._question = question, arguments
         self._send()
 
     def take_reply(self) -> Any:
@@ -138,8 +138,7 @@ class _ShardProcess:
         self._child = self._child or self._start()
         assert self._child.stdin
         with suppress(OSError):  # it has ended, which `take_reply` finds
-            self._child.stdin.write(self._question)
-            self._child.stdin.flush()
+            write_question(self._child.stdin, *self._question)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         """Start it in a session of its own: Ctrl-C is for this program, whose end it learns from its standard input."""

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from indexes.sharding.shard import Failure, Shard, encode_reply, read_question
+from indexes.sharding.shard import Failure, Shard, read_question, write_reply
 
 
 def main() -> None:
@@ -27,8 +27,7 @@ def main() -> None:
             reply = shard.reply(question, arguments)
         except Exception as error:
             reply = Failure.of(error, directory)
-        replies.write(encode_reply(question, reply))
-        replies.flush()
+        write_reply(replies, question, reply)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,13 @@ What comes from the child is checked as it is decoded, and nothing in it can be 
 origin, so it is not trusted.
 """
 
-import struct
 from dataclasses import dataclass
 from typing import IO, Literal
 
 import msgspec
 
 from indexes.documents.reading import ParsedDocument
-
-_LENGTH = struct.Struct(">Q")  # bytes of what follows
+from indexes.storage.framing import TooLongError, read_framed, write_framed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +39,20 @@ def write_message(stream: IO[bytes], message: Request | Reply, data: bytes = b""
     """Write a message, with a file's bytes after a request. Raises `OSError` where nobody reads it."""
     body = msgspec.json.encode(message)
     for part in (body, data) if isinstance(message, Request) else (body,):
-        stream.write(_LENGTH.pack(len(part)))
-        stream.write(part)
+        write_framed(stream, part)
     stream.flush()
 
 
 def read_request(stream: IO[bytes]) -> tuple[Request, bytes]:
     """The next request and the file's bytes. Raises `EOFError` after the last."""
-    return msgspec.json.decode(_read_part(stream), type=Request), _read_part(stream)
+    return msgspec.json.decode(read_framed(stream), type=Request), read_framed(stream)
 
 
 def read_reply(stream: IO[bytes], most_bytes: int) -> Reply:
     """The next reply. Raises `EOFError` where the child has ended, `ReplyError` for what is no reply or too long."""
     try:
-        return msgspec.json.decode(_read_part(stream, most_bytes), type=Reply)
+        return msgspec.json.decode(read_framed(stream, most_bytes), type=Reply)
+    except TooLongError as error:
+        raise ReplyError(f"holds more than {most_bytes // 1_000_000} MB of text") from error
     except msgspec.DecodeError as error:
         raise ReplyError("its reader sent what is no document") from error
-
-
-def _read_part(stream: IO[bytes], most_bytes: int | None = None) -> bytes:
-    (length,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
-    if most_bytes is not None and length > most_bytes:
-        raise ReplyError(f"holds more than {most_bytes // 1_000_000} MB of text")
-    return _read_exactly(stream, length)
-
-
-def _read_exactly(stream: IO[bytes], length: int) -> bytes:
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
