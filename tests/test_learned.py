@@ -1,5 +1,6 @@
 """What the bundled models were taught: the query encoder, the rewriter, and files of theirs that are not sound."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from agent.models import learned
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
-from agent.models.embedding.minilm import find_bundled_weights
+from agent.models.embedding.minilm import DIGESTS, find_bundled_weights
 from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel, Task
@@ -92,6 +93,35 @@ def test_what_the_adapter_reads_changes_nothing_else(small: LanguageModel) -> No
     before = small.score(KEEPS, task, ["rye bread", "trains"])
     rewrite_query(KEEPS, small, Plan(query=("rewrite",)))
     assert open_model("smollm2").score(KEEPS, task, ["rye bread", "trains"]) == before
+
+
+@needs_model
+@needs_embedder
+@pytest.mark.parametrize(
+    "changed", ["SmolLM2-135M-Instruct.Q4_1.gguf", "model.safetensors", "vocab.txt", "config.json"]
+)
+def test_weights_of_a_package_are_refused_when_they_change(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "weights_of_somebody" / "model"
+    for source in (find_bundled_gguf(), *(find_bundled_weights().with_name(name) for name in DIGESTS)):
+        copy = (package.parent if source.suffix == ".gguf" else package) / source.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(source.read_bytes())
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("agent.models.bundled", "agent.models.embedding.minilm"):
+        monkeypatch.setattr(f"{module}.PACKAGE", package.parent.name)
+    find_bundled_gguf()
+    find_bundled_weights()
+    [path] = package.parent.rglob(changed)
+    with path.open("r+b") as file:  # of the same size
+        file.seek(-1, os.SEEK_END)
+        last = file.read()[0]
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last ^ 1]))
+    with pytest.raises(InvalidInputError, match="SHA-256 differs") as caught:
+        open_model("smollm2") if path.suffix == ".gguf" else open_embedder(None)
+    assert caught.value.where == str(path)
 
 
 @needs_model

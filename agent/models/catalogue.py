@@ -12,7 +12,7 @@ from agent.models.embedding.minilm_package import pull_minilm
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
 from agent.models.registry import check_gguf
 from indexes.storage.files import hash_file
-from schemas.errors import MissingError, UsageError
+from schemas.errors import ConvagentError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
@@ -35,7 +35,7 @@ def list_models() -> Iterator[ModelEntry]:
     for name, kind, find in bundled:
         try:
             yield ModelEntry(name, kind, find().stat().st_size)
-        except MissingError as error:
+        except ConvagentError as error:
             yield ModelEntry(name, kind, 0, error.remedy)
     for repo, files in list_cached_files().items():
         for file, path in sorted(files.items()):

@@ -70,14 +70,13 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
 
     if name == "smollm2":
         bundled = find_bundled_gguf()
-        digest = hash_file(bundled)
-        adapters = ADAPTERS if digest == REWRITER_BASE else {}
+        digest = REWRITER_BASE
         return ModelSource(
             lambda listen: open_from_cache(
                 lambda anew: requantise(bundled, digest, anew=anew),
-                lambda path: _open_gguf(path, name, digest, threads, listen, adapters),
+                lambda path: _open_gguf(path, name, digest, threads, listen, ADAPTERS),
             ),
-            decoding_settings(adapters.values()),
+            decoding_settings(ADAPTERS.values()),
         )
     if name.startswith(PREFIX):
         path, shown_name = fetch(name), name

