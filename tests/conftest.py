@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from agent.models.embedding.registry import open_embedder
 from agent.models.hardware import THREADS
@@ -32,6 +33,18 @@ SHARED = DATA / "ikat"
 NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
 SESSION_SETTINGS = {"CONVAGENT_CACHE", THREADS}  # of the processes that a test starts, too
 PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
+
+# Properties: the same few examples on every machine; `make soak` tries many, others each time.
+settings.register_profile("few", derandomize=True, database=None, deadline=None)
+settings.register_profile("many", max_examples=2000, deadline=None)
+settings.load_profile("few")
+
+
+def examples(few: int, **options: Any) -> settings:
+    """So many examples of a property in `make test`; in `make soak` as many as of any other."""
+    return (
+        settings(**options) if settings.get_current_profile_name() == "many" else settings(max_examples=few, **options)
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,9 +5,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.fuzz.cases import attempt, planted, read_hostile
 from tests.fuzz.mutators import BYTE_WAYS, LINE_WAYS, restructured, retagged
 from tests.fuzz.reading import GuardedReader, guarded_reader
@@ -68,7 +69,7 @@ def test_the_guard_notices_what_a_reader_reaches_for(
     assert "exit code 99" in finding
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.binary(max_size=300), st.integers(0, 2**32))
 def test_any_bytes_can_be_broken_and_the_same_seed_breaks_them_the_same(data: bytes, seed: int) -> None:
     for way in {*BYTE_WAYS, *LINE_WAYS, restructured, retagged}:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from agent.flow import Tools, answer_topic
@@ -19,7 +19,7 @@ from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
 from schemas.records import Plan, RunInfo
-from tests.conftest import EXAMPLES, needs_model
+from tests.conftest import EXAMPLES, examples, needs_model
 from tests.test_topics import write
 
 Json = dict[str, Any]
@@ -66,7 +66,7 @@ def run_until(now: int, topic: Json, index: PassageIndex, path: Path) -> bytes:
     return b"".join(encode_run(topics.edition, (answered for _, answered in turns), RunInfo("run")))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=tampered())
 def test_labels_and_all_from_the_reply_on_change_nothing(
     case: tuple[int, Json], example_index: PassageIndex, tmp_path: Path

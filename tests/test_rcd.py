@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -19,7 +19,7 @@ from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from schemas.errors import ConvagentError, InvalidInputError, UsageError
 from schemas.records import Passage
-from tests.conftest import shared_file
+from tests.conftest import examples, shared_file
 from tests.test_index import PACKERS
 from tests.test_topics import write
 
@@ -182,7 +182,7 @@ def check_spans(topics: RcdTopics) -> None:
             position = group[0].text.index(span, position)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=6))
 def test_any_dialogue_has_a_span(said: list[str]) -> None:
     utterances = tuple(text for line in said if (text := " ".join(line.split())))

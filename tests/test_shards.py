@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from agent.models.embedding.index_vectors import embed_index
@@ -36,7 +36,7 @@ from indexes.sharding.sharded_index import ShardedIndex
 from indexes.sharding.statistics import merge_statistics
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, examples
 from tests.processes import run, signalled
 from tests.test_index_integrity import NoProgress
 
@@ -113,7 +113,7 @@ def collections(draw: st.DrawFn) -> list[Passage]:
 queries = st.lists(st.tuples(texts, st.sampled_from([1.0, 0.5, 0.3, 2.0, 0.0])), min_size=1, max_size=3)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     passages=collections(),
     count=st.sampled_from(COUNTS),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -13,6 +13,7 @@ from agent.evaluation.scores import Qrels, RankedScores, read_qrels
 from agent.evaluation.search import evaluate_search, measure_search, name_measures
 from cli import app
 from schemas.errors import InvalidInputError
+from tests.conftest import examples
 from tests.test_topics import write
 
 THEIRS = {"nDCG": "ndcg_cut_", "P": "P_", "R": "recall_", "AP": "map", "RR": "recip_rank"}
@@ -40,7 +41,7 @@ def their_means(run: RankedScores, qrels: Qrels, rel_level: int) -> dict[str, fl
     return {name: sum(turn[name] for turn in found.values()) / len(qrels) for name in names}
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(RUNS, QRELS, st.integers(1, 3))
 def test_means_are_those_of_trec_eval(run: RankedScores, qrels: Qrels, rel_level: int) -> None:
     ours = measure_search("ours", run, qrels, rel_level)
