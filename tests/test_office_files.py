@@ -35,6 +35,7 @@ from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.office import archives, mbox, sheets
 from indexes.documents.reading import ParsedDocument, parse_document
 from indexes.text.sentences import split_sentences
+from schemas.errors import InvalidInputError
 from tests.conftest import EXAMPLES
 from tests.make_example_documents import write_examples
 from tests.test_documents import opened, own, passages, skipped
@@ -307,6 +308,17 @@ def test_what_unpacks_to_too_much_is_refused(suffix: str) -> None:
         )
         struct.pack_into("<I", liar, bomb.rfind(signature, 0, at) + offset, 1000)
     assert read(f"a.{suffix}", bytes(liar)).reason.startswith("is a broken ")
+
+
+def test_the_parts_of_an_archive_are_counted_together() -> None:
+    """None is too large by itself; read again, one counts again."""
+    parts = {f"{number}.xml": b"<a/>" + b" " * 40 for number in range(4)}
+    archive = archives.Archive(pack(parts), "Word file", max_bytes=100)
+    assert [len(archive.read(f"{number}.xml")) for number in range(2)] == [44, 44]
+    with pytest.raises(InvalidInputError, match="unpacks to more than"):
+        archive.read("2.xml")
+    with pytest.raises(InvalidInputError, match="unpacks to more than"):
+        archives.Archive(pack(parts), "Word file", max_bytes=100).repack()
 
 
 @pytest.mark.parametrize("suffix", MAIN)

@@ -15,7 +15,7 @@ import pytest
 
 from agent.chat.document_index import open_documents
 from indexes.documents.isolation import process as reading
-from indexes.documents.isolation.limits import ReadingLimits
+from indexes.documents.isolation.limits import ProcessGuard, ReadingLimits
 from indexes.documents.isolation.process import ReadingProcess, build_environment
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences
@@ -59,6 +59,27 @@ def test_a_file_that_breaks_a_limit_is_named_and_remembered(
     assert (again.reading.unchanged, skipped(again)) == (("0.txt", "good.txt"), skipped(documents))
     os.utime(folder / name, (1, 1))
     assert skipped(opened(folder, tmp_path)) == skipped(documents), "the same bytes, written again"
+
+
+@pytest.mark.parametrize(
+    ("does", "limits"),
+    [("while True: pass", ReadingLimits(waiting=10_000)), ("input()", ReadingLimits(waiting=1))],
+    ids=["computes", "waits"],
+)
+def test_a_process_is_ended_for_its_computing_and_for_its_waiting(does: str, limits: ReadingLimits) -> None:
+    with subprocess.Popen([sys.executable, "-c", does], stdin=subprocess.PIPE) as process:
+        guard = ProcessGuard(process.pid, process.kill, limits)
+        guard.begin(0.5)
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+        guard.end()
+    assert guard.broken == "takes more than 0.5 seconds to read"
+
+
+def test_what_a_file_may_take_is_what_the_documentation_says() -> None:
+    seconds = [reading.LIMITS.compute_seconds(size) for size in (0, 3 * MEGABYTE)]
+    assert (seconds, reading.LIMITS.memory_bytes) == ([30, 60], 2000 * MEGABYTE)
+    told = " ".join((ROOT / "docs" / "documents.md").read_text(encoding="utf-8").split())
+    assert "takes more than 30 seconds (10 more for each megabyte, 30 for each scanned page) or 2 GB of memory" in told
 
 
 def test_it_is_tried_again_once_it_changes_or_the_readers_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
