@@ -97,13 +97,43 @@ def test_passage_measures_by_hand(topics: Path, tmp_path: Path) -> None:
     """
     run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", QRELS)
     [alone] = evaluate_passages([run], qrels, None)
-    nothing = {"AP": 0, "P@5": 0, "RR": 0}
-    assert alone.turns == {"1": {"AP": 1 / 3, "P@5": 0.2, "RR": 1 / 3}, "2": nothing, "3": nothing}
+    assert alone.turns == {"1": {"AP": 1 / 3, "P@5": 0.2, "RR": 1 / 3}, "2": {}}
+    assert alone.missing == 1
     [grouped] = evaluate_passages([run], qrels, topics)
-    assert grouped.turns["1"] == {"AP": pytest.approx((1 + 2 / 3) / 2), "P@5": 0.4, "RR": 1.0}
-    assert grouped.turns["3"] == nothing
-    assert grouped.missing == 1
-    assert grouped.mean("RR") == pytest.approx(1 / 3)
+    assert grouped.turns == {"1": {"AP": pytest.approx((1 + 2 / 3) / 2), "P@5": 0.4, "RR": 1.0}}
+
+
+SHARED_QRELS = "1 0 a 1\n2 0 b 1\n8 0 c 2\n9 0 d 1\n3 0 e 0\n77 0 x 1\n"  # the topics file has 1, 2 and 3 alone
+SHARED_RUN = """\
+1 Q0 a 1 3.0 t
+1 Q0 x 2 2.0 t
+1 Q0 c 3 1.0 t
+2 Q0 x 1 3.0 t
+3 Q0 x 1 2.0 t
+3 Q0 d 2 1.0 t
+50 Q0 x 1 1.0 t
+"""
+# Relevant are a, b and c for the first scene: (1 + 2/3) / 3 by the ranking of 1, 0 by that of 2. For the other it is d.
+SCENES_MEANS = [
+    ("1 2 8\n3 9\n", True, {"1": 5 / 9, "3": 1 / 2}, 0),
+    ("2 1 8\n3 9\n", True, {"2": 0.0, "3": 1 / 2}, 0),
+    ("8 1 2\n3 9\n", True, {"1": 5 / 9, "3": 1 / 2}, 0),  # 8 is no topic here
+    ("1 2 8\n3 9\n", False, {"1": 5 / 9, "3": 1 / 2}, 1),  # 77, which the run lacks, does not count
+    ("8 1 2\n3 9\n", False, {"3": 1 / 2}, 2),
+]
+
+
+@pytest.mark.parametrize(("scenes", "with_topics", "precisions", "missing"), SCENES_MEANS)
+def test_the_first_topic_stands_for_its_scene_as_by_the_organisers_script(
+    scenes: str, with_topics: bool, precisions: dict[str, float], missing: int, topics: Path, tmp_path: Path
+) -> None:
+    """The labels of all topics of a scene count, also of those that the topics file lacks."""
+    run, qrels = write(tmp_path / "run.trec", SHARED_RUN), write(tmp_path / "qrels", SHARED_QRELS)
+    listed = write(tmp_path / "scenes", scenes)
+    [found] = evaluate_passages([run], qrels, topics if with_topics else None, listed)
+    assert found.by_turn("AP") == pytest.approx(precisions)
+    assert found.missing == missing
+    assert found.mean("AP") == pytest.approx(sum(precisions.values()) / len(precisions))
 
 
 @pytest.mark.parametrize(
@@ -140,17 +170,17 @@ def test_levels_with_a_fraction_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("with_topics", [True, False])
 def test_passages_of_one_scene_share_their_labels(with_topics: bool, topics: Path, tmp_path: Path) -> None:
-    """3 has no relevant passage of its own; with 1 it has that of 1, which its ranking lacks."""
+    """3 has no relevant passage of its own; with 1 it has that of 1."""
     run = write(tmp_path / "run.trec", RUN + "3 Q0 10-0 2 0.5 ours\n")
-    scenes, known = write(tmp_path / "scenes", "1 3\n"), topics if with_topics else None
+    scenes, known = write(tmp_path / "scenes", "3 1\n"), topics if with_topics else None
     [found] = evaluate_passages([run], write(tmp_path / "qrels", QRELS), known, scenes)
-    assert found.by_turn("RR") == {"1": 1 / 3, "2": 0.0, "3": 0.5}
+    assert found.by_turn("RR") == {"3": 0.5}
 
 
 def test_topics_without_labels_have_those_of_their_scene(tmp_path: Path) -> None:
     run, qrels = write(tmp_path / "run", "8 Q0 a 1 1.0 x\n9 Q0 a 1 1.0 x\n"), write(tmp_path / "qrels", "9 0 a 1\n")
     [found] = evaluate_passages([run], qrels, None, write(tmp_path / "scenes", "8 9\n10 11\n"))
-    assert found.by_turn("RR") == {"8": 1.0, "9": 1.0}
+    assert found.by_turn("RR") == {"8": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -174,11 +204,23 @@ def test_numbers_of_other_topics_are_counted(topics: Path, tmp_path: Path, caplo
     assert "2 of 4 numbers are no topics here: 77" in caplog.text
 
 
-def test_labels_and_runs_of_other_topics_are_refused(topics: Path, tmp_path: Path) -> None:
-    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", QRELS)
-    with pytest.raises(InvalidInputError, match="other: has what is no topic of these: 8, 9"):
-        evaluate_passages([run], write(tmp_path / "other", QRELS + "9 0 a 1\n8 0 a 1\n"), topics)
-    with pytest.raises(InvalidInputError, match=r"other.trec: has what is no topic of these: 7"):
-        evaluate_passages([write(tmp_path / "other.trec", "7 Q0 a 1 1.0 x\n")], qrels, topics)
-    with pytest.raises(InvalidInputError, match="holds no relevant passage"):
-        evaluate_passages([run], write(tmp_path / "none", "1 0 a 0\n"), topics)
+def test_labels_and_runs_of_other_topics_alone_are_refused(
+    topics: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some that are none of these are counted, once a file."""
+    files = {"run.trec": SHARED_RUN, "qrels": SHARED_QRELS, "other": "9 0 a 1\n8 0 a 1\n", "none": "1 0 a 0\n"}
+    files |= {"other.trec": "7 Q0 a 1 1.0 x\n"}
+    at = {name: str(write(tmp_path / name, content)) for name, content in files.items()}
+    for run, qrels, message in (
+        ("run.trec", "other", "other: has none of these topics: it has '8'"),
+        ("other.trec", "qrels", "other.trec: has none of these topics: it has '7'"),
+        ("run.trec", "none", "none: holds no relevant passage"),
+    ):
+        told = CliRunner().invoke(app, ["eval", "rcd-passages", at[run], "--qrels", at[qrels], "-t", str(topics)])
+        assert (told.exit_code, message in told.stderr) == (5, True), told.stderr
+    caplog.clear()
+    evaluate_passages([tmp_path / "run.trec"], tmp_path / "qrels", topics)
+    assert [record.message.removeprefix(f"{tmp_path}/") for record in caplog.records] == [
+        "qrels: 3 of 6 topics are none of these: 77",
+        "run.trec: 1 of 4 topics are none of these: 50",
+    ]

@@ -4,6 +4,8 @@ Which do is told by the organisers' file of them, or else by the text of their d
 
 Sources: the track's page (Jaccard, mean average precision) and the script `equiv_treceval.sh` of its repository; that
 spans are compared by BLEU over character 3-, 4- and 5-grams, longer ones weighing more, is the overview's (FIRE 2020).
+Of that script two versions are published. In one, passages of a scene stay relevant for all scenes after it; the other,
+which is followed here, mends that and lets the first topic of a scene stand for it.
 How much they weigh is not published: here each weighs its length. Nothing is published about case and punctuation
 either: the page compares 'fifth amendment' with text that has capitals, and one training reference ends in a full stop,
 so neither counts here.
@@ -13,10 +15,17 @@ import logging
 import math
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from agent.evaluation.scores import Qrels, Scores, ranking_measures, read_qrels, turns_with_relevant
+from agent.evaluation.scores import (
+    Qrels,
+    RankedScores,
+    Scores,
+    ranking_measures,
+    read_qrels,
+    turns_with_relevant,
+)
 from agent.evaluation.search import read_scores
 from agent.tasks.rcd.equivalence import Scene, add_unlabelled, group_numbers, read_equivalence
 from agent.tasks.rcd.spans import read_spans
@@ -111,45 +120,57 @@ def _join_scene(scene: Scene, texts: Mapping[str, str]) -> str:
 def evaluate_passages(
     runs: Sequence[Path], qrels: Path, topics: Path | None, equivalence: Path | None = None
 ) -> list[Scores]:
-    """The measures of each run, in any form that `--ranking` takes.
+    """The measures of each run, in any form that `--ranking` takes, a scene a turn: those of `equiv_treceval.sh`.
 
-    Labels are shared by the topics of a scene, where topics or the file of scenes are given.
+    Without topics every number that has labels is a topic. Raises `InvalidInputError` where nothing is relevant.
     """
     judged = read_qrels(qrels)
     known = read_topics(topics) if topics else None
-    if known:
-        _check_topics_known(judged, known, qrels)
-        judged = share_labels(judged, _group_topics(known, equivalence))
-    elif equivalence:
-        scenes = read_equivalence(equivalence)
-        _check_scenes_known(numbers := add_unlabelled(list(judged), scenes), scenes, equivalence)
-        judged = share_labels(judged, group_numbers(numbers, scenes))
-    if not turns_with_relevant(judged):
+    scenes = _find_scenes(list(judged), known, equivalence)
+    topics_here = {number for scene in scenes.values() for number in scene}
+    _check_topics_known(judged, topics_here, qrels)
+    merged = merge_labels(judged, scenes)
+    if not merged:
         raise InvalidInputError("holds no relevant passage", where=str(qrels))
-    return [_measure_passages(run, judged, known) for run in runs]
+    ranked = {run: read_scores(run) for run in runs}
+    for run, found in ranked.items():
+        _check_topics_known(found, topics_here, run)
+    return [_measure_passages(run.name, ranked[run], merged) for run in runs]
 
 
-def share_labels(judged: Qrels, scenes: Sequence[Scene]) -> Qrels:
-    """What is relevant to one topic of a scene is relevant to each, with level 1 (the track's `equiv_treceval.sh`).
+def _find_scenes(labelled: Sequence[str], known: RcdTopics | None, equivalence: Path | None) -> dict[str, Scene]:
+    """The scenes that have a topic here, each whole, under its first topic that is one here."""
+    scenes = read_equivalence(equivalence) if equivalence else _group_topics(known, None) if known else ()
+    numbers = [dialogue.id for dialogue in known.dialogues] if known else add_unlabelled(labelled, scenes)
+    if equivalence:
+        _check_scenes_known(numbers, scenes, equivalence)
+    here, scene_of = set(numbers), {number: scene for scene in scenes for number in scene}
+    found = dict.fromkeys(scene_of.get(number, (number,)) for number in numbers)
+    return {next(number for number in scene if number in here): scene for scene in found}
 
-    The published script keeps the passages of one scene when it goes on to the next. We take that for a mistake.
+
+def merge_labels(judged: Qrels, scenes: Mapping[str, Scene]) -> Qrels:
+    """What is relevant to any topic of a scene, with level 1, under the one topic that stands for the scene.
+
+    A scene without anything relevant is left out, as by the track's `equiv_treceval.sh`.
     """
-    found: dict[str, dict[str, int]] = {}
-    for scene in scenes:
-        relevant = {id: 1 for topic in scene for id, level in judged.get(topic, {}).items() if level > 0}
-        found |= {topic: dict.fromkeys(judged.get(topic, {}), 0) | relevant for topic in scene}
-    return found
+    merged = {
+        number: {id: 1 for topic in scene for id, level in judged.get(topic, {}).items() if level > 0}
+        for number, scene in scenes.items()
+    }
+    return turns_with_relevant(merged)
 
 
-def _measure_passages(run: Path, judged: Qrels, known: RcdTopics | None) -> Scores:
-    ranked = read_scores(run)
-    if known:
-        _check_topics_known(ranked, known, run)
-    turns = ranking_measures(PASSAGE_MEASURES, ranked, judged)
-    return Scores(run.name, turns, sum(not ranked.get(id) for id in turns))
+def _measure_passages(name: str, ranked: RankedScores, judged: Qrels) -> Scores:
+    """As by trec_eval without `-c`, which the script calls: a topic that the run lacks has no measures."""
+    turns = ranking_measures(PASSAGE_MEASURES, ranked, {id: judged[id] for id in judged if ranked.get(id)})
+    return Scores(name, {id: turns.get(id, {}) for id in judged}, len(judged) - len(turns))
 
 
-def _check_topics_known(found: Mapping[str, object], known: RcdTopics, path: Path) -> None:
-    unknown = sorted(set(found) - {dialogue.id for dialogue in known.dialogues})
+def _check_topics_known(found: Mapping[str, object], topics: Container[str], path: Path) -> None:
+    """Raise `InvalidInputError` where a file has none of the topics; warn where it has others, too."""
+    unknown = sorted(id for id in found if id not in topics)
+    if unknown and len(unknown) == len(found):
+        raise InvalidInputError(f"has none of these topics: it has {unknown[0]!r}", where=str(path))
     if unknown:
-        raise InvalidInputError(f"has what is no topic of these: {', '.join(unknown)}", where=str(path))
+        log.warning("%s: %d of %d topics are none of these: %s", path, len(unknown), len(found), unknown[0])
