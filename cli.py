@@ -177,7 +177,8 @@ def answer(
     ranking: Annotated[
         Path | None,
         typer.Option(
-            help="Answer from it: a TREC run, a run file, queries with candidates, or topics.", rich_help_panel=GIVEN
+            help="Answer from it: a TREC run, a run file, queries with candidates, scores, or topics.",
+            rich_help_panel=GIVEN,
         ),
     ] = None,
     passages: Annotated[
@@ -1246,7 +1247,7 @@ def export(
 
 @app.command()
 def convert(
-    run: Annotated[Path, typer.Argument(help="A run file of any edition.")],
+    run: Annotated[Path, typer.Argument(help="A run file, or a ranking in any form that answer --ranking takes.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
     to: Annotated[Literal["trec"], typer.Option(help="qid Q0 docid rank score tag.")] = "trec",
     overwrite: Overwrite = False,

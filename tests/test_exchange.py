@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from agent.evaluation.search import read_scores
 from agent.exchange import autojudge, candidates, ragnarok
-from agent.exchange.candidates import Candidates, decode_candidates
+from agent.exchange.candidates import Candidates, decode_candidates, find_queries
 from agent.exchange.cited_answers import CitedAnswer
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
@@ -103,7 +103,10 @@ def test_an_answer_is_read_as_it_was_written(form: Any, answer: CitedAnswer) -> 
 def test_candidates_are_read_as_they_were_written() -> None:
     passages = (Passage("bread:1", "Rice bread keeps.", "Bread"), Passage("bread:2", "It can be frozen.", url="a:b"))
     found = Candidates("9-1_1", "How long?", (Hit("bread:1", 9.5), Hit("bread:2", 0.1)), passages)
-    assert list(decode_candidates(candidates.encode(found))) == [found]
+    oddities = Oddities()
+    queries = find_queries(candidates.encode(found), oddities)
+    assert list(decode_candidates(queries or (), oddities)) == [found]
+    assert list(oddities) == []
 
 
 @pytest.mark.parametrize("name", THEIRS)

@@ -11,11 +11,24 @@ from ctypes import c_float
 
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, RunInfo, TurnResult
+from schemas.wire import Data
+
+MAX_BEGINNING = 1 << 16  # bytes in which a file shows what it is
 
 
 def encode_turns(answered: Iterable[TurnResult], info: RunInfo) -> Iterator[bytes]:
     """The lines of a run's rankings."""
     return (format_trec_lines(turn.turn_id, turn.hits, info.name).encode() for turn in answered)
+
+
+def begins_as_trec_run(data: Data) -> bool:
+    """Whether the first line that is no comment is of a TREC run."""
+    lines = bytes(data[:MAX_BEGINNING]).decode("utf-8", "replace").splitlines()
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    try:
+        return bool(decode_rankings(first.encode()))
+    except InvalidInputError:
+        return False
 
 
 def decode_rankings(data: bytes) -> dict[str, list[tuple[str, float]]]:
@@ -29,8 +42,10 @@ def decode_rankings(data: bytes) -> dict[str, list[tuple[str, float]]]:
             qid, _, id, _, score, _ = columns
             found.setdefault(qid, []).append((id, _parse_score(score)))
         except ValueError:
-            what = f"line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
-            remedy = "A ranking is a TREC run, a run file, query and candidates as JSON lines, or a topics file."
+            what = f"is no run that can be read: line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
+            remedy = (
+                "A ranking is a TREC run, a run file, queries with candidates, {qid: {docid: score}}, or a topics file."
+            )
             raise InvalidInputError(what, remedy=remedy) from None
     return {qid: sort_by_score(ranked) for qid, ranked in found.items()}
 

@@ -11,6 +11,7 @@ import msgspec
 
 from agent.models.protocol import Listener
 from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_topics
+from agent.tracks.json_files import locate_errors
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import Corpus, find_corpus
@@ -62,22 +63,26 @@ def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Co
     `connect` says how the shards of an index are asked that is searched.
     """
     if origin.ranking is not None:
-        return _from_ranking(read_ranking(origin.ranking), origin, topics, plan)
+        return _from_ranking(origin.ranking, origin, topics, plan)
     index = open_index(origin.index or DEFAULT_INDEX, connect)
     described = [index.info, index.vector_info, *([index.compressed_info] if index.compressed_info else [])]
     digest = _digest_parts(map(msgspec.json.encode, described))
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
 
-def _from_ranking(ranking: GivenRanking, origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
+def _from_ranking(path: Path, origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
     """Raises `InvalidInputError` with all that is missing, unless such turns and passages are to be skipped."""
-    ranking, problems = restrict_to_topics(ranking, topics, plan.k)
+    given = read_ranking(path)
+    with locate_errors(path):
+        ranking, problems = restrict_to_topics(given, topics, plan.k)
+    if extra := [id for id in given.hits if id not in ranking.hits]:
+        log.warning("%s: %d of %d turns are none of these topics: %s", path, len(extra), len(given.hits), extra[0])
     corpus = find_corpus(origin.passages) if origin.passages else None
     texts, broken = collect_texts(ranking, plan.reading_depth, corpus, _open_text_index(origin, ranking, corpus))
     problems += [*broken, *unreadable_passages(ranking, texts, plan.reading_depth)]
     if problems and origin.on_error == "stop":
         remedy = "Mend the files, or give --on-error skip to go on with what is there."
-        raise InvalidInputError(_list_problems(problems), where=str(origin.ranking), remedy=remedy)
+        raise InvalidInputError(_list_problems(problems), where=str(path), remedy=remedy)
     for what, places in group_places(problems).items():
         log.warning("%s: %s", ", ".join(list_with_limit(places, MAX_PLACES, "and {} more")), what)
     if unknown := unknown_below_depth(ranking, texts, plan.reading_depth):

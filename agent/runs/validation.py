@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from agent.runs.given_ranking import read_ranking
+from agent.runs.given_ranking import describe_ranking, read_ranking
 from agent.tracks.registry import load_edition
 from agent.tracks.repair import repair_turns
 from agent.tracks.rules import Checks
@@ -18,6 +18,7 @@ from indexes.open_index import open_index
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
+from schemas.wire import Data
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Verdict:
 
 
 def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest()) -> Verdict:
-    """Everything wrong with a run file."""
+    """Everything wrong with a run file. Raises `InvalidInputError` for a ranking alone, which no edition's run is."""
+    data = _map_run(run)
     topics = read_topics(topics_file)
     edition = request.edition or topics.edition
     checks = Checks(
@@ -53,9 +55,18 @@ def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest
         if request.ranking
         else None,
     )
-    found = run_problems(map_file(run), topics, edition, checks)
+    found = run_problems(data, topics, edition, checks)
     problems, warnings = (tuple(p for p in found if p.severity == severity) for severity in ("error", "warning"))
     return Verdict(run, len(topics.turn_ids()), problems, warnings)
+
+
+def _map_run(path: Path) -> Data:
+    data = map_file(path)
+    if kind := describe_ranking(data):
+        what = f"is {kind}: a ranking, without answers to check"
+        remedy = "`convagent eval search` measures it, and `convagent answer --ranking` answers from it."
+        raise InvalidInputError(what, where=str(path), remedy=remedy)
+    return data
 
 
 def _open_lookup(directory: Path) -> Callable[[str], bool]:
@@ -67,9 +78,10 @@ def _open_lookup(directory: Path) -> Callable[[str], bool]:
 def repair_run(run: Path, topics_file: Path, edition: str | None, out: Path, *, overwrite: bool) -> list[Problem]:
     """Write a mended copy and return what was changed. Raises `InvalidInputError` for what cannot be understood."""
     check_writable(out, overwrite)
+    data = _map_run(run)
     topics = read_topics(topics_file)
     try:
-        chunks, changes = repair_turns(map_file(run), topics, edition or topics.edition)
+        chunks, changes = repair_turns(data, topics, edition or topics.edition)
     except msgspec.DecodeError as error:
         remedy = "Without --repair, `convagent validate` lists all that is wrong with it."
         raise InvalidInputError(f"cannot be mended ({error})", where=str(run), remedy=remedy) from error

@@ -1,11 +1,16 @@
 """From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from agent.tracks.duplicates import check_unique
 from agent.tracks.edition import Edition
+from agent.tracks.oddities import Oddities
 from schemas.records import Message, Statement, Topic, Topics, Turn, TurnLabels
+
+HYPHENS_ALONE = re.compile(r"(\d+-\d+)-(\d+)", re.ASCII)  # a turn id as some tools write it
+T = TypeVar("T")
 
 
 class WireTurn(Protocol):
@@ -41,6 +46,18 @@ class IkatEdition(Edition, Protocol):
         labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in raw for turn in topic.turns}
         rankings = {_turn_id(topic, turn): found for topic in raw for turn in topic.turns if (found := _ranking(turn))}
         return Topics(self.name, topics, labels, rankings)
+
+
+def read_turn_ids(found: Mapping[str, T], oddities: Oddities) -> dict[str, T]:
+    """What a file has by turn id, with `9-1-3` read as `9-1_3`, unless it has that turn, too."""
+    named = {}
+    for id, of_turn in found.items():
+        name = "_".join(parts.groups()) if (parts := HYPHENS_ALONE.fullmatch(id)) else id
+        if name != id and name not in found:
+            oddities.add("turn id", "a turn id like `9-1-3` is read as `9-1_3`", f"turn {id}")
+            id = name
+        named[id] = of_turn
+    return named
 
 
 def _turn_id(topic: WireTopic, turn: WireTurn) -> str:

@@ -15,7 +15,9 @@ from agent.tracks.json_files import locate_errors
 from schemas.records import Problem
 
 log = logging.getLogger("convagent")
-OddityKind = Literal["unknown field", "known field", "number as text", "id as number", "absent field", "no JSON"]
+OddityKind = Literal[
+    "unknown field", "known field", "number as text", "id as number", "absent field", "no JSON", "turn id"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class JsonObject(Generic[H]):
             return msgspec.convert(fit_to_shape(raw, self.shape, "$", oddities), self.shape)
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
-        return _decode_fields(data, dict[str, msgspec.Raw])
+        return decode_fields(data, dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class JsonArray:
         return RunInfo(""), (Entry(self.json_path(n), raw) for n, raw in enumerate(rows))
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
-        return _decode_fields(data, list[dict[str, msgspec.Raw]])
+        return decode_fields(data, list[dict[str, msgspec.Raw]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +137,10 @@ class JsonLines:
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
         first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
-        return _decode_fields(first_line, dict[str, msgspec.Raw])
+        return decode_fields(first_line, dict[str, msgspec.Raw])
 
 
-def _decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:
+def decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:
     """The fields of an object, or of the first object of a list; none where `data` is not of the shape."""
     try:
         decoded = decode_spelling(data, shape, "$", Oddities())

@@ -13,7 +13,7 @@ from agent.evaluation.report.traces import ReadTrace, find_trace, is_trace, read
 from agent.evaluation.scores import Qrels, read_qrels, read_run_file
 from agent.exchange.nugget_files import read_assignments
 from agent.exchange.trec import sort_by_score
-from agent.runs.given_ranking import read_ranking
+from agent.runs.given_ranking import describe_ranking, read_ranking
 from agent.tracks.duplicates import find_duplicates
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.tracks.shapes import list_problems
@@ -30,7 +30,6 @@ NO_TOPICS = Topics("", (), {})
 NO_TRACE = ReadTrace("", "automatic", {}, {}, {})
 NO_LABELS: Qrels = {}
 NO_TEXTS: dict[str, Passage] = {}
-JSON_OPENINGS = (b"{", b"[")
 SUFFIXES = (".jsonl", ".json", ".trec", ".txt", ".trace", ".run")
 T = TypeVar("T")
 
@@ -155,8 +154,8 @@ def _rank(turn: RunTurn) -> tuple[str, ...]:
 
 
 def _read_turns(path: Path) -> tuple[str, dict[str, RunTurn]]:
-    """The edition and the turns of a run file; of a TREC run, which has rankings alone, no edition."""
-    if read_utf8(path).lstrip()[:1] not in JSON_OPENINGS:
+    """The edition and the turns of a run file; of a file that has rankings alone, no edition."""
+    if describe_ranking(read_utf8(path)):
         return "", {id: _to_turn(id, hits) for id, hits in read_ranking(path).hits.items()}
     edition, turns = read_run_file(path)
     if problems := find_duplicates(("turn", turn.turn_id) for turn in turns):
