@@ -157,7 +157,8 @@ def restrict_to_topics(ranking: GivenRanking, topics: Topics, k: int) -> tuple[G
     turn_ids = topics.turn_ids()
     kept = {turn_id: ranking.hits.get(turn_id, ())[:k] for turn_id in turn_ids}
     if ranking.hits and not any(kept.values()):
-        what = f"has none of the turns of these topics: it has {next(iter(ranking.hits))!r}, they have {turn_ids[0]!r}"
+        mine, theirs = next(iter(ranking.hits)), next(iter(turn_ids), "none")
+        what = f"has none of the turns of these topics: it has {mine!r}, they have {theirs!r}"
         raise InvalidInputError(what, remedy="Is it a ranking for the topics of another year?")
     missing = [Problem(f"turn {turn_id}", "has no ranking") for turn_id, hits in kept.items() if not hits]
     return replace(ranking, hits=kept), missing

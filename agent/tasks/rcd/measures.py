@@ -4,11 +4,12 @@ Which do is told by the organisers' file of them, or else by the text of their d
 
 Sources: the track's page (Jaccard, mean average precision) and the script `equiv_treceval.sh` of its repository; that
 spans are compared by BLEU over character 3-, 4- and 5-grams, longer ones weighing more, is the overview's (FIRE 2020).
-Of that script two versions are published. In one, passages of a scene stay relevant for all scenes after it; the other,
-which is followed here, mends that and lets the first topic of a scene stand for it.
 How much they weigh is not published: here each weighs its length. Nothing is published about case and punctuation
 either: the page compares 'fifth amendment' with text that has capitals, and one training reference ends in a full stop,
 so neither counts here.
+
+Of the script two versions are published. In one, passages of a scene stay relevant for all scenes after it; the other,
+which is followed here, mends that and lets the first topic of a scene stand for it.
 """
 
 import logging
