@@ -31,7 +31,7 @@ from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statem
 
 log = logging.getLogger("convagent")
 NOTHING = Provided()
-FURTHER = 4  # times as many passages are read as shown where a person must avoid something
+FURTHER = (4, 16, 64)  # times as many passages are read as shown, where a person must avoid something
 NOTHING_PROVIDED: Mapping[str, Provided] = MappingProxyType({})
 NO_REPLIES: Mapping[str, str] = MappingProxyType({})
 
@@ -77,10 +77,13 @@ def answer_turn(
             if is_harmless(whole.to_write, needs, utterances):
                 whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), embed, plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
-    further = FURTHER if needs and given.hits is None else 1
     in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits
-    passages = tools.read(in_reading_order[: further * plan.reading_depth])
-    review = review_passages(passages, plan.reading_depth, needs, utterances)
+    depths = FURTHER if needs and given.hits is None else (1,)
+    for depth in depths:  # until enough is left that fits
+        passages = tools.read(in_reading_order[: depth * plan.reading_depth])
+        review = review_passages(passages, plan.reading_depth, needs, utterances)
+        if len(review.kept) >= min(plan.reading_depth, len(passages)) or depth * plan.reading_depth >= len(hits):
+            break
     answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embed, plan)
     used = answer.selected_statements if given.statements is None else statements
     result = TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)

@@ -270,7 +270,8 @@ def test_what_was_left_out_is_said_in_the_language_of_the_question() -> None:
     assert say_left_out("I eat no meat.", ["Gulasch", "Rouladen"], german) == (
         "Du hast mir gesagt: „I eat no meat.“, deshalb habe ich weggelassen: Gulasch und Rouladen."
     )
-    assert say_conflict(["I eat no meat."], german).endswith("was du mir gesagt hast (“I eat no meat”).")
+    said = say_conflict(["I eat no meat."], ["Gulasch"], german)
+    assert said.endswith("was du mir gesagt hast (“I eat no meat”): Gulasch.")
     assert choose_sentences(["Was kann ich kochen?", "42?"]) == german  # as the question before
 
 

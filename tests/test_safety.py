@@ -1,15 +1,18 @@
 """What a person must avoid is not recommended, and warnings that bear on them come first."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.chat.document_index import open_documents
-from agent.chat.session import PLAN, Session, open_assistant
+from agent.chat.session import PLAN, Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
@@ -24,7 +27,7 @@ from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.ranking.vectors import Embedder
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
-from tests.conftest import needs_embedder
+from tests.conftest import ROOT, needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
 PHRASES = ("You told me ", "Everything I found conflicts with what you told me ", "I found no answer to this ")
@@ -73,6 +76,14 @@ PHRASES = ("You told me ", "Everything I found conflicts with what you told me "
         ("I stopped eating cheese.", "cheese", ""),
         ("I hate long flights, and I don't eat sugar.", "long flights; sugar", "flights"),
         ("I don't like the taste of tea.", "tea", "taste"),
+        ("Nuts make me ill.", "walnuts", ""),
+        ("I get a nasty rash from shellfish.", "prawns; squid", "rash"),
+        ("I react badly to penicillin.", "amoxicillin", ""),
+        ("My son is sensitive to gluten and noise.", "wheat; noodles", "noise"),
+        ("Allergies: nuts, eggs", "pecan; mayonnaise", ""),
+        ("I'm off dairy.", "ghee", ""),
+        ("I outgrew my egg allergy.", "", "egg"),
+        ("I was allergic to eggs as a child, but not anymore.", "", "egg"),
         ("I'm not allergic to peanuts.", "", "peanuts"),
         ("I am no longer allergic to peanuts.", "", "peanuts"),
         ("I have no nut allergy.", "", "nuts"),
@@ -111,6 +122,7 @@ def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoid
         ("A cup of lactose-free milk and gluten-free bread.", "bread", "milk; lactose; gluten"),
         ("Gluten-free peanut bars and fat-free milk.", "peanut; milk", "gluten"),
         ("Almond milk and vegan sausages.", "almond", "milk; sausage"),
+        ("Rice noodles and buckwheat flour.", "rice", "noodles; flour"),
         ("We flew to Turkey.", "", "turkey"),
     ],
 )
@@ -144,6 +156,8 @@ def test_what_a_sentence_says_is_there(sentence: str, there: str, absent: str) -
         ("I live with two dogs.", "Grapes are poisonous for dogs.", True),
         ("I live with two dogs.", "Dogs like long walks.", False),
         ("I don't like fish.", "Contains fish.", False),
+        ("I take simvastatin every evening.", "Do not eat grapefruit if you take a statin.", True),
+        ("I take the bus.", "Do not eat grapefruit if you take simvastatin.", False),
     ],
 )
 def test_which_warnings_bear_on_a_person(statement: str, sentence: str, bears: bool) -> None:
@@ -165,6 +179,8 @@ def test_which_warnings_bear_on_a_person(statement: str, sentence: str, bears: b
         (["What is in the satay?"], "fact"),
         (["Which foods should I avoid?"], "fact"),
         (["Is the satay safe for me?"], "recommendation"),
+        (["Is the satay okay to eat?"], "recommendation"),
+        (["What goes into pancakes instead of milk?"], "recommendation"),
         (["Does the satay contain anything I must avoid?"], "recommendation"),
         (["Can you tell me more about the Greek one?"], "fact"),
         (["There is nothing in the fridge and my family is coming over."], "unsure"),
@@ -205,6 +221,12 @@ SWAPPED = Passage("goulash.md:1-5", "Brown the beef. Vegetarians take beans inst
 BREAD = Passage("bread:1", "Bread of wheat flour keeps for days.")
 LOAF = Passage("bread:2", "A gluten-free loaf is made of rice flour, not of wheat.")
 COOK = "What could I cook tonight?"
+MENU = Passage("menu.md:1-9", "Our menu.\nPad Thai: Noodles. Contains peanuts.\nChilli: Beans with rice.", "Menu")
+MENU_LEFT = replace(MENU, text="Our menu.\nChilli: Beans with rice.")
+ALL_TRACES = replace(MENU, text=f"{MENU.text}\nAll may contain traces of peanuts.")
+PARTS = Passage("supper.md:1-9", "You need: Two spoons of peanuts.\nBaking it: Grind all and bake it.", "Supper")
+BUTTERED = Passage("cake.md:1-9", "A cake of rice flour. Melt the butter.", "Gluten-free cake")
+LILIES = Passage("lilies.md:1-3", "Lilies smell sweet. Lilies are poisonous to cats.", "Lilies")
 
 
 @pytest.mark.parametrize(
@@ -232,6 +254,13 @@ COOK = "What could I cook tonight?"
         ([SWAPPED, SOUP], ["I'm vegetarian."], COOK, [SOUP], ["Goulash"], 0),
         ([BREAD, LOAF], ["I have coeliac disease."], "Which flour should I use?", [LOAF], ["bread"], 0),
         ([SATAY, SOUP], ["I hate noodles."], COOK, [SATAY, SOUP], [], 0),
+        ([SATAY], [PEANUTS], "Can I have something with peanuts?", [], ["Satay noodles"], 0),
+        ([MENU], [PEANUTS], COOK, [MENU_LEFT], ["Pad Thai"], 1),
+        ([ALL_TRACES], [PEANUTS], COOK, [], ["Menu"], 1),
+        ([PARTS], [PEANUTS], COOK, [], ["Supper"], 0),
+        ([BUTTERED], ["I'm vegan."], COOK, [], ["Gluten-free cake"], 0),
+        ([LILIES, SOUP], ["I have a cat."], "Which flowers could I buy?", [SOUP], ["Lilies"], 1),
+        ([LILIES, SOUP], ["I have a cat."], "How tall are lilies?", [LILIES, SOUP], [], 1),
     ],
 )  # fmt: skip
 def test_what_is_left_out(
@@ -324,12 +353,48 @@ def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
     yield lambda _done: None
 
 
-def ask(folder: Path, files: dict[str, str], told: str, asked: str, embedder: Embedder | None) -> TurnResult:
-    """What a chat over a folder of these files answers a person who told this about themselves."""
+STORIES = json.loads((ROOT / "tests" / "cases" / "safety_stories.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def assistants(minilm: Embedder, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Assistant]:
+    """An assistant over each folder of the stories."""
+    opened = {}
+    for name, files in STORIES["folders"].items():
+        folder = tmp_path_factory.mktemp(name)
+        documents = write_documents(folder, files)
+        index = open_documents(documents, folder / "cache", minilm, no_progress).index
+        opened[name] = open_assistant("documents", index, "none", minilm)
+    return opened
+
+
+@needs_embedder
+@pytest.mark.parametrize("story", STORIES["stories"], ids=[story["label"] for story in STORIES["stories"]])
+def test_what_a_person_must_avoid_is_never_advised(story: dict[str, Any], assistants: dict[str, Assistant]) -> None:
+    """Each story says what of the last answer is said ("a|b": either), what never is, and what is cited."""
+    store = Store(None)
+    for statement in story["told"]:
+        store.add_statement(statement)
+    session = Session(assistants[story["folder"]], store)
+    response = [session.ask(utterance) for utterance in story["talk"]][-1].response
+    shown = " ".join([response.direct, response.text, *(sentence.text for sentence in response.nearby)]).lower()
+    assert all(any(either in shown for either in part.lower().split("|")) for part in story["says"]), shown
+    assert not [part for part in story["never"] if part.lower() in shown], shown
+    assert set(story["cites"]) <= {id.partition(":")[0] for id in response.used}, shown
+
+
+def write_documents(folder: Path, files: dict[str, str]) -> Path:
+    """A folder with these files."""
     documents = folder / "documents"
     documents.mkdir()
     for name, text in files.items():
         (documents / name).write_text(text)
+    return documents
+
+
+def ask(folder: Path, files: dict[str, str], told: str, asked: str, embedder: Embedder | None) -> TurnResult:
+    """What a chat over a folder of these files answers a person who told this about themselves."""
+    documents = write_documents(folder, files)
     index = open_documents(documents, folder / "cache", embedder, no_progress).index
     store = Store(None)
     if told:
@@ -342,7 +407,7 @@ TWO = {**SATAY_ONLY, "soup.md": SOUP_FILE}
 TRAIN = TRAIN_FILE.split("\n\n")[1].strip()
 ELSEWHERE = {**SATAY_ONLY, "train.md": TRAIN_FILE}
 LEFT_OUT = "You told me you are allergic to peanuts, so I left out Satay noodles."
-CONFLICTS = "Everything I found conflicts with what you told me (you are allergic to peanuts)."
+CONFLICTS = "Everything I found conflicts with what you told me (you are allergic to peanuts): Satay noodles (peanuts)."
 QUICK = "A quick dinner that you can cook in twenty minutes tonight."
 
 
@@ -393,13 +458,16 @@ def answer(passages: list[Passage], statements: list[str], utterance: str, plan:
     return review, made.responses[0]
 
 
-def test_a_run_says_nothing_without_a_passage() -> None:
+def test_a_run_says_nothing_without_a_passage_save_that_all_conflicts() -> None:
     for passages in ([SATAY, WARNED, SOUP], [SATAY, WARNED]):
         _, response = answer(passages, [PEANUTS], "What quick dinner could I cook?", Plan())
         assert response.sentences[0].text == WARNED.text
         assert all(sentence.passage_ids for sentence in response.sentences)
     _, response = answer([SATAY], [PEANUTS], "What quick dinner could I cook?", Plan())
-    assert response.text == "Stir in the peanut butter."  # what conflicts, and nothing else
+    assert [sentence.text for sentence in response.sentences] == [  # what conflicts, and that it does
+        "Everything I found conflicts with what you told me (you are allergic to peanuts): Satay noodles (peanut).",
+        "Stir in the peanut butter.",
+    ]
 
 
 FOODS = st.sampled_from(["peanuts", "walnuts", "cashews", "beans", "tomatoes", "milk", "beef", "rice"])
@@ -416,8 +484,15 @@ PASSAGES = st.lists(st.tuples(st.sampled_from("abc"), TITLES, st.lists(SENTENCES
 STATEMENTS = st.lists(st.sampled_from([PEANUTS, "I'm allergic to nuts.", "I am vegan.", "I like rice."]), max_size=2)
 
 
+OTHER_WARNING = [
+    ("a", "Stew", ["Warning: dangerous for people who are allergic to walnuts."]),
+    ("a", "Recipes: Soup", ["A quick dinner of peanuts is ready to cook in twenty minutes."]),
+]
+
+
 @settings(max_examples=150, deadline=None)
 @given(drawn=PASSAGES, statements=STATEMENTS, in_chat=st.booleans())
+@example(drawn=OTHER_WARNING, statements=[PEANUTS], in_chat=False)
 def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
     drawn: list[tuple[str, str, list[str]]], statements: list[str], in_chat: bool
 ) -> None:

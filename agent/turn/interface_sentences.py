@@ -19,7 +19,8 @@ class InterfaceSentences:
     nothing: str  # where there is not even that
     told: str  # of a statement
     left_out: str  # of what was told, and the names of what was left out
-    conflict: str  # of statements
+    careful: str  # of what was told, and the names of what has what the person must avoid
+    conflict: str  # of statements, and the names of what conflicts
     last: str  # before the last of several names
     more: str  # names that are not listed, by their number
     hello: tuple[str, ...]
@@ -36,7 +37,8 @@ SENTENCES = {
         "I found nothing about this in the documents.",
         "You told me: “{}”",
         "{told}, so I left out {names}.",
-        "Everything I found conflicts with what you told me ({statements}).",
+        "{told}, so be careful with {names}.",
+        "Everything I found conflicts with what you told me ({statements}): {names}.",
         " and ",
         "{} more",
         ("Hello.", "What would you like to know?"),
@@ -51,7 +53,8 @@ SENTENCES = {
         "Ich habe in den Dokumenten nichts dazu gefunden.",
         "Du hast mir gesagt: „{}“",
         "{told}, deshalb habe ich weggelassen: {names}.",
-        "Alles, was ich gefunden habe, widerspricht dem, was du mir gesagt hast ({statements}).",
+        "{told}, also Vorsicht bei: {names}.",
+        "Alles, was ich gefunden habe, widerspricht dem, was du mir gesagt hast ({statements}): {names}.",
         " und ",
         "{} weitere",
         ("Hallo.", "Was möchtest du wissen?"),
@@ -69,7 +72,8 @@ SENTENCES = {
         "Je n’ai rien trouvé à ce sujet dans les documents.",
         "Tu m’as dit : « {} »",
         "{told}, j’ai donc laissé de côté : {names}.",
-        "Tout ce que j’ai trouvé contredit ce que tu m’as dit ({statements}).",
+        "{told}, attention donc à : {names}.",
+        "Tout ce que j’ai trouvé contredit ce que tu m’as dit ({statements}): {names}.",
         " et ",
         "{} de plus",
         ("Bonjour.", "Que veux-tu savoir ?"),
@@ -84,7 +88,8 @@ SENTENCES = {
         "No he encontrado nada sobre esto en los documentos.",
         "Me has dicho: «{}»",
         "{told}, por eso he dejado fuera: {names}.",
-        "Todo lo que he encontrado contradice lo que me has dicho ({statements}).",
+        "{told}, así que ten cuidado con: {names}.",
+        "Todo lo que he encontrado contradice lo que me has dicho ({statements}): {names}.",
         " y ",
         "{} más",
         ("Hola.", "¿Qué quieres saber?"),
@@ -99,7 +104,8 @@ SENTENCES = {
         "Non ho trovato nulla al riguardo nei documenti.",
         "Mi hai detto: «{}»",
         "{told}, perciò ho tralasciato: {names}.",
-        "Tutto ciò che ho trovato contraddice quello che mi hai detto ({statements}).",
+        "{told}, quindi fai attenzione a: {names}.",
+        "Tutto ciò che ho trovato contraddice quello che mi hai detto ({statements}): {names}.",
         " e ",
         "altri {}",
         ("Buongiorno.", "Che cosa vuoi sapere?"),
@@ -114,7 +120,8 @@ SENTENCES = {
         "Ik heb hierover niets gevonden in de documenten.",
         "Je hebt me gezegd: “{}”",
         "{told}, daarom heb ik weggelaten: {names}.",
-        "Alles wat ik heb gevonden, is in strijd met wat je me hebt gezegd ({statements}).",
+        "{told}, dus pas op met: {names}.",
+        "Alles wat ik heb gevonden, is in strijd met wat je me hebt gezegd ({statements}): {names}.",
         " en ",
         "nog {}",
         ("Hallo.", "Wat wil je weten?"),
@@ -129,7 +136,8 @@ SENTENCES = {
         "Não encontrei nada sobre isto nos documentos.",
         "Disseste-me: “{}”",
         "{told}, por isso deixei de fora: {names}.",
-        "Tudo o que encontrei contradiz o que me disseste ({statements}).",
+        "{told}, por isso tem cuidado com: {names}.",
+        "Tudo o que encontrei contradiz o que me disseste ({statements}): {names}.",
         " e ",
         "mais {}",
         ("Olá.", "O que queres saber?"),

@@ -28,6 +28,7 @@ class Avoidance:
     statement: Statement
     severity: Severity
     things: tuple[Thing, ...]
+    replaced: Thing = frozenset()  # what something else is asked for in the place of, if anything
 
     @property
     def is_must(self) -> bool:
@@ -72,8 +73,18 @@ _SEVERITIES: tuple[tuple[str, Severity], ...] = (
     (rf"\b{_NEVER} (?:like|enjoy|want|use|wear){_THINGS}", "dislike"),
 )
 _PATTERNS = tuple((re.compile(pattern, re.IGNORECASE | re.MULTILINE), severity) for pattern, severity in _SEVERITIES)
-# "No alcohol.", "my meals are gluten-free": of well-known foods alone.
-_FOODS_LEFT_OUT = re.compile(r"^no (?P<no>[^.]*)|(?P<free>\w+)[ -]free\b", re.IGNORECASE)
+# "No alcohol.", "my meals are gluten-free", "nuts make me ill": of well-known things alone.
+_HARMED = r"(?:\w+ ){0,2}?(?:ill|sick|hives|rash(?:es)?|swell|itch\w*|wheez\w*|cramps|migraines?|bloated|anaphyla\w+)\b"
+_LOOSE_SEVERITIES: tuple[tuple[str, Severity], ...] = (
+    (r"^no (?P<things>[^.]*)", "diet"),
+    (r"(?P<things>\w+)[ -]free\b", "diet"),
+    (r"\b(?:sensitive|sensitivity|react(?:s|ed|ions?)?(?: \w+)?) to\b(?P<things>.*)", "health"),
+    (rf"^\W*(?P<things>\w.*?) (?:makes?|made|gives?|gave) (?:me|us|him|her|my \w+) {_HARMED}", "health"),
+    (rf"\bget {_HARMED} (?:from|of|after|when)\b(?P<things>.*)", "health"),
+    (r"\b(?:can't|cannot) do\b(?P<things>.*)", "diet"),
+    (r"\b(?:watch out for|careful with|(?:am|'m|is|been|stay|keep) off)\b(?P<things>.*)", "diet"),
+)
+_LOOSELY = tuple((re.compile(pattern, re.IGNORECASE), severity) for pattern, severity in _LOOSE_SEVERITIES)
 _DIET = re.compile(rf"\b(?P<diet>{'|'.join(DIETS)})s?\b", re.IGNORECASE)
 _PREGNANT = re.compile(r"\b(?:pregnan(?:t|cy)|expecting (?:a|our|my|her) (?:\w+ )?(?:baby|child))\b", re.IGNORECASE)
 _NO_ALCOHOL = re.compile(
@@ -102,8 +113,12 @@ _VAGUE = re.compile(
 )
 _HABIT = re.compile(r"^\s*(?:out|much|a lot|well|late|early|enough)\b", re.IGNORECASE)  # "I don't eat out"
 _DENIED = re.compile(
-    r"(?:\bnot(?! only| just)|n't|\bno longer|\bused to be|\bnever|\bno|\bwithout)(?:\s+[\w']+){0,4}\s*$", re.IGNORECASE
+    r"(?:\bnot(?! only| just)|n't|\bno longer|\bused to (?:be|have)|\bout ?gr[eo]wn?|\bgr[eo]wn? out of|\bnever|\bno"
+    r"|\bwithout)(?:\s+[\w']+){0,4}\s*$",
+    re.IGNORECASE,
 )
+_NO_MORE = re.compile(r"\bbut not any ?(?:more|longer)\b", re.IGNORECASE)
+_LISTED = re.compile(r"\b(allerg(?:y|ies|ic)|intolerances?)\s*:(?=\s*\w)", re.IGNORECASE)  # "Allergies: nuts, eggs"
 _NO = re.compile(r"\s*(?:no|not|never)\b", re.IGNORECASE)
 _SELF = re.compile(r"\b(?:i|we|my|our)\b", re.IGNORECASE)
 _OPENING = re.compile(r"^(?:and|but|so|well|hi|hello|as|since|because|given that|also)\s+", re.IGNORECASE)
@@ -142,7 +157,8 @@ def _read_statement(statement: Statement) -> PersonalNeeds:
 
 def _read_avoidances(statement: Statement) -> Iterator[Avoidance]:
     """What a statement speaks against, by severity."""
-    clauses = [clause.strip() for clause in _CLAUSES.split(statement.text.replace("’", "'")) if clause]
+    text = _LISTED.sub(r"\1 to", statement.text.replace("’", "'"))
+    clauses = [clause.strip() for clause in _CLAUSES.split(text) if clause]
     found = [pair for clause in clauses for piece in _cut_clause(clause) for pair in _read_clause(piece)]
     severities: tuple[Severity, ...] = ("health", "diet", "dislike")
     for severity in severities:
@@ -162,9 +178,10 @@ def _read_clause(clause: str) -> Iterator[tuple[Severity, Thing]]:
         found = pattern.search(clause)
         if found and not _is_denied(clause, found) and not _HABIT.match(found["things"]):
             yield from ((severity, thing) for thing in _read_list(found["things"], severity))
-    if (left_out := _FOODS_LEFT_OUT.search(clause)) and not _DENIED.search(clause[: left_out.start()]):
-        named = _read_list(left_out["no"] or left_out["free"], "diet")
-        yield from (("diet", thing) for thing in named if thing in KNOWN_THINGS)
+    for pattern, severity in _LOOSELY:
+        if (loose := pattern.search(clause)) and not _DENIED.search(clause[: loose.start()]):
+            named = _read_list(loose["things"], severity)
+            yield from ((severity, thing) for thing in named if thing in KNOWN_THINGS)
     yield from _read_condition(clause)
 
 
@@ -185,7 +202,7 @@ def _read_condition(clause: str) -> Iterator[tuple[Severity, Thing]]:
 def _is_denied(clause: str, found: re.Match[str]) -> bool:
     """Whether a clause denies what is found in it: "I'm not allergic to nuts", "I have no nut allergy"."""
     start = found.start() if found.end("things") == found.end() else found.start("things")
-    return bool(_DENIED.search(clause[:start]) or _NO.match(found["things"]))
+    return bool(_DENIED.search(clause[:start]) or _NO.match(found["things"]) or _NO_MORE.search(clause))
 
 
 def _read_list(listed: str, severity: Severity) -> Iterator[Thing]:

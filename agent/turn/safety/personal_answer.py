@@ -10,14 +10,20 @@ from agent.models.protocol import Conversation
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
+from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
-from agent.turn.interface_sentences import InterfaceSentences, choose_sentences
+from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences
+from agent.turn.quote_ranking import rank_quotes
+from agent.turn.quotes import find_quotes
 from agent.turn.safety.personal_safety import LeftOut, Review, is_of
-from agent.turn.safety.second_person import say_conflict, say_left_out
+from agent.turn.safety.second_person import say_careful, say_conflict, say_left_out
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
+from indexes.text.analysis import ENGLISH
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement
+from schemas.tuning import Tuning
 
+NEAR = 0.6  # of the score of what was left out: what is left has as much, or is beside the question
 MAX_WARNING_WORDS = 60  # of a longer sentence, which is a list, the beginning
 
 
@@ -38,6 +44,7 @@ class Heeded:
     warnings: tuple[Sentence, ...]
     statements: tuple[Statement, ...]
     conflict: bool  # whether everything found conflicts
+    noted: tuple[LeftOut, ...] = ()  # what is told of and has what the person must avoid, without a warning of its own
 
 
 def answer_for_person(
@@ -53,36 +60,76 @@ def answer_for_person(
 
     Where there may be such a thing, nothing is shown before the whole is there.
     """
-    has_to_heed = bool(review.left_out or review.warnings)
+    has_to_heed = bool(review.left_out or review.warnings or review.noted)
     writer = replace(writer, show=None) if has_to_heed else writer
     responses = generate_responses(query, conversation, selected_statements, review.kept, writer, embed, plan)
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
-    heeded = _share_warnings(responses, [find_heeded(response, unheeded, review) for response in responses])
+    fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embed, plan.tuning)
+    heeded = _share_warnings(
+        responses,
+        [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses],
+    )
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
     safe = tuple(
         put_safety_first(response, what, plan.response_tokens, said_in)
         for response, what in zip(responses, heeded, strict=True)
     )
     statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])
-    cited = {id for response in safe for id in response.used}
-    shown = dict.fromkeys((*review.kept, *(each for each in review.passages if each.id in cited)))
-    return PersonalAnswer(safe, statements, tuple(shown))
+    cited = [id for response in safe for id in response.used]
+    shown = dict.fromkeys((*(each.id for each in review.kept), *cited))
+    whole = {passage.id: passage for passage in review.passages}
+    return PersonalAnswer(safe, statements, tuple(whole[id] for id in shown))
 
 
-def find_heeded(response: Response, unheeded: Response, review: Review) -> Heeded:
-    """What was left out of an answer that would have been in it (`unheeded`), and the warnings of what either cites."""
-    answers = has_answer(response)
+def _is_near(
+    query: Query,
+    selected_statements: Sequence[ScoredStatement],
+    kept: Sequence[Passage],
+    unsafe: Sequence[Passage],
+    embed: Embed | None,
+    tuning: Tuning,
+) -> bool:
+    """Whether what is left comes about as near to the question as what was left out: a pie is no answer for a drink.
+
+    Without an embedding model that cannot be told.
+    """
+    if embed is None or not kept or not unsafe:
+        return True
+    sides = [find_quotes(passages, tuning.answer) for passages in (kept, unsafe)]
+    numbered = [replace(quote, rank=side, place=0) for side, quotes in enumerate(sides) for quote in quotes]
+    untied = replace(tuning, answer=replace(tuning.answer, rank_penalty=0.0))
+    ranked, _ = rank_quotes(numbered, query, selected_statements, embed, untied)
+    left, lost = (max(quote.score for quote in ranked if quote.rank == side) for side in (0, 1))
+    return left >= NEAR * lost
+
+
+def find_heeded(response: Response, unheeded: Response, review: Review, *, answers: bool) -> Heeded:
+    """What was left out of an answer that would have been in it (`unheeded`), and the warnings of what either cites.
+
+    `answers`: whether the response does, as well as can be expected.
+    """
     lost = _find_lost(unheeded, review) if has_answer(unheeded) or not answers else ()
     conflict = bool(lost) and not answers
     cited = {review.dishes[id] for id in (() if conflict else response.used)} | set(map(review.dish_of, lost))
     warned = [
         pair for pair in review.warnings if any(is_of(review.dishes[pair[0].passage_ids[0]], dish) for dish in cited)
     ]
-    statements = dict.fromkeys((*(each.statement for each in lost), *(statement for _, statement in warned)))
-    return Heeded(lost, tuple(sentence for sentence, _ in warned), tuple(statements), conflict)
+    noted = () if conflict else tuple(_find_noted(response, review, [sentence for sentence, _ in warned]))
+    told = (*(each.statement for each in lost), *(statement for _, statement in warned), *(n.statement for n in noted))
+    return Heeded(lost, tuple(sentence for sentence, _ in warned), tuple(dict.fromkeys(told)), conflict, noted)
+
+
+def _find_noted(response: Response, review: Review, warnings: Sequence[Sentence]) -> Iterator[LeftOut]:
+    """The dishes that are told of without a warning, and without a word of what the person must avoid in them."""
+    warned = {review.dishes[id] for warning in warnings for id in warning.passage_ids}
+    for each in review.noted:
+        is_told = any(supporting_ids(said.text, each.passages) for said in response.sentences if said.passage_ids)
+        is_named = each.thing in response.text.lower() if each.thing else False
+        if is_told and not is_named and review.dish_of(each) not in warned:
+            yield each
 
 
 def _share_warnings(responses: Sequence[Response], heeded: Sequence[Heeded]) -> list[Heeded]:
@@ -118,12 +165,16 @@ def put_safety_first(
     """An answer with what is to be heeded in front. Of `tokens`, warnings have theirs first.
 
     `said_in` is the language in which it is said to the person how it came about; None where it is not said.
-    Where everything conflicts, nothing of the answer is left, and what conflicts is quoted.
+    Where everything conflicts, nothing of the answer is left: what conflicts is named, and warnings of it are quoted.
+    A run, where every response has to cite something, quotes what comes nearest, else what conflicts, and says that.
     """
-    phrases = [Sentence(text, ()) for text in _say_why(heeded, said_in)] if said_in else []
     warnings = list(dict.fromkeys(map(_cut_long, heeded.warnings)))
-    if heeded.conflict and not warnings:
+    if heeded.conflict and not warnings and not said_in:
+        if response.sentences:
+            return response
         warnings = [_cut_long(each.reason) for each in heeded.left_out if each.reason.text][:2]
+        said_in = SENTENCES[ENGLISH]
+    phrases = [Sentence(text, ()) for text in _say_why(heeded, said_in)] if said_in else []
     first = list(dict.fromkeys((*phrases, *warnings)))
     if not first:
         return response
@@ -141,13 +192,15 @@ def put_safety_first(
 
 def _say_why(heeded: Heeded, said_in: InterfaceSentences) -> Iterator[str]:
     """In one sentence, what the person said, and what came of it."""
+    for text in dict.fromkeys(each.statement.text for each in heeded.noted):
+        yield say_careful(text, [each.named for each in heeded.noted if each.statement.text == text], said_in)
     if not heeded.left_out:
         return
     statements = [each.text for each in dict.fromkeys(each.statement for each in heeded.left_out)]
-    if heeded.conflict:
-        yield say_conflict(statements, said_in)
-        return
     named = [each for each in heeded.left_out if each.reason.passage_ids[0] in {own.id for own in each.passages}]
+    if heeded.conflict:
+        yield say_conflict(statements, [each.named for each in named or heeded.left_out], said_in)
+        return
     for text in statements:
         dishes = [each.title for each in named or heeded.left_out if each.statement.text == text]
         if dishes:

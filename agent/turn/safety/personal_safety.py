@@ -1,7 +1,8 @@
 """What a person must avoid is not recommended, and a warning that bears on them is shown.
 
 Passages are held back by the dish, never by the sentence: a recipe whose line about peanuts is left out is a dangerous
-recipe. All passages of one document and heading are one dish. A question about a thing or a fact ("Does the satay
+recipe. All passages of one document and heading are one dish; where a passage has several short sections, each of them
+is. A question about a thing or a fact ("Does the satay
 contain peanuts?") is answered from it all the same.
 """
 
@@ -11,19 +12,21 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from agent.turn.attribution import content_words
-from agent.turn.safety.avoidance import Avoidance, PersonalNeeds, Thing, content_stems, split_told
-from agent.turn.safety.food_kinds import COMPOUND
+from agent.turn.safety.avoidance import KIND_STEMS, Avoidance, PersonalNeeds, Thing, content_stems, split_told
+from agent.turn.safety.food_kinds import COMPOUND, DIETS
 from agent.turn.safety.request_kind import classify_request
-from agent.turn.safety.source_warnings import is_label, is_warning, lists_contents
+from agent.turn.safety.source_warnings import Condition, forbids, is_label, is_warning, lists_contents
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Sentence, Statement
 
 _DISH_PARTS = (
-    "allergens allergy cooking description directions equipment how ingredients instructions introduction making "
-    "method need note notes nutrition preparation sauce serve serving steps storage storing summary tip tips to "
-    "topping variations warning warnings you for the and it what"
+    "allergens allergy assembly baking batter cooking description directions dough dressing equipment filling frosting "
+    "glaze goes how in ingredients instructions introduction making marinade method need note notes nutrition "
+    "preparation sauce serve serving step steps storage storing summary tip tips to topping variations warning "
+    "warnings you for the and it what"
 )
 DISH_PARTS = frozenset(_DISH_PARTS.split())
+MIN_SECTIONS = 2  # short sections, from which a passage is of several things
 _WITHOUT = (
     r"(?<!not )(?<!never )\b(?:without|free (?:of|from)|(?:does|do)(?: not|n't) contain|contains? no|with no"
     r"|there (?:is|are) no|no)\s+(?:(?:any|added|traces? of)\s+)*"
@@ -37,7 +40,7 @@ _DAIRY_FREE = re.compile(
 )
 _OTHER_THINGS = re.compile(
     r"\b(?:wine vinegar|ginger beer|root beer|butter (?:beans?|lettuce)|oyster mushrooms?|cream of tartar|coconut meat"
-    r"|beef tomato(?:es)?|honeydew)\b",
+    r"|beef tomato(?:es)?|honeydew|water chestnuts?)\b",
     re.IGNORECASE,
 )
 _COUNTRY = re.compile(r"(?<=\w )Turkey\b")
@@ -47,16 +50,27 @@ _SAFE_FOR = re.compile(
     re.IGNORECASE,
 )
 _NOT_BEFORE = re.compile(r"(?:\bnot|n't|\bnever|\bun|\bhardly)\b[^.;,]*$", re.IGNORECASE)
-_DOING_WITHOUT = re.compile(
-    r"(?<!not )(?<!n't )\b(?:vegans?|vegetarians?|veggie|meatless|plant-based|c(?:o)?eliacs?|substitut\w+"
-    r"|alternatives? (?:to|for)|replac\w+|intoleran\w+|\w+-free)\b",
+# "Vegan", "gluten-free": what they say is absent. Whoever is "lactose intolerant" is told of what they do without.
+_CLAIMED = re.compile(
+    rf"(?<!not )(?<!n't )\b(?:(?P<diet>{'|'.join(DIETS)}|veggie|meatless|plant-based)s?"
+    r"|(?P<kind>\w+)(?:[- ]free|[- ]intoleran\w+))\b",
     re.IGNORECASE,
 )
+_ALSO_CALLED = {"veggie": "vegetarian", "meatless": "vegetarian", "plant-based": "vegan"}
+_DOING_WITHOUT = re.compile(rf"{_CLAIMED.pattern}|\b(?:substitut\w+|alternatives? (?:to|for)|replac\w+)", re.IGNORECASE)
+_LABELLED = re.compile(r"(?P<label>[^\W_][^.:!?]{0,60}): ")  # a short section, as it stands in a passage
 _INSTEAD = re.compile(
-    r"\b(?:instead of|rather than|other than|apart from|alternatives? (?:to|for)|substitutes? (?:of|for)|replac\w+)"
-    r"\s+(?:\w+\s+)?[\w-]+",
+    r"\b(?:instead of|rather than|in place of|other than|apart from|alternatives? (?:to|for)|substitutes? (?:of|for)"
+    r"|replac(?:e|es|ing|ements? (?:of|for))|swap(?:s|ping)?)\s+(?:\w+\s+)?[\w-]+"
+    r"|[\w-]+\s+(?:can|may|could|is|are)(?:\s+\w+)??(?:\s+be)?\s+(?:replaced|substituted|swapped)\b",
     re.IGNORECASE,
 )
+_ASKS_LEAVE = re.compile(
+    r"^\W*(?:(?:so|and|but|ok(?:ay)?|then|well|hi|hello|thanks)\W+)*"
+    r"(?:(?:can|may|could|should)\s+(?:i|we|my|our|he|she|they|one)|is|are|would|am i)\b",
+    re.IGNORECASE,
+)
+Against = Avoidance | Condition  # what rules something out: a thing that it has, or a warning that it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +81,13 @@ class LeftOut:
     statement: Statement
     passages: tuple[Passage, ...]
     reason: Sentence  # a sentence of it that speaks of what the person must avoid
+    rest: tuple[Passage, ...] = ()  # of its passages, the sections that nothing speaks against
+    thing: str = ""  # what it is in the words of that sentence, where it is one word: "almonds"
+
+    @property
+    def named(self) -> str:
+        """The title, and what speaks against it where that does not say it: "Granny's cake (almonds)"."""
+        return f"{self.title} ({self.thing})" if self.thing else self.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +99,7 @@ class Review:
     left_out: tuple[LeftOut, ...]
     warnings: tuple[tuple[Sentence, Statement], ...]  # in any passage, and the statement that each bears on
     dishes: Mapping[str, str]  # the dish of each passage, by id
+    noted: tuple[LeftOut, ...] = ()  # not left out, for a fact is asked for; to be said where it is told from them
 
     def dish_of(self, left_out: LeftOut) -> str:
         """The dish that is left out."""
@@ -90,14 +112,17 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     Passages beyond `depth` tell more of the same dishes, and take the place of what is left out.
     """
     dishes = group_dishes(passages)
-    against = find_ruling_out(needs.avoidances, utterances)
+    against = find_ruling_out(drop_asked_pets(needs, utterances), utterances)
     left_out = tuple(_find_conflicts(passages, dishes, [each for each in against if each.is_must]))
     gone = {passage.id for dish in left_out for passage in dish.passages}
-    kept = _prefer_liked([passage for passage in passages if passage.id not in gone], against)
+    rest = {passage.id: passage for dish in left_out for passage in dish.rest}
+    left = [rest.get(passage.id, passage) for passage in passages if passage.id in rest or passage.id not in gone]
+    kept = _prefer_liked(left, against)
     best = {passage.id for passage in passages[:depth]}
     missed = tuple(dish for dish in left_out if any(passage.id in best for passage in dish.passages))
     warnings = tuple(_find_warnings(passages, drop_asked_pets(needs, utterances)))
-    return Review(tuple(passages), kept[:depth], missed, warnings, dishes)
+    noted = tuple(_find_conflicts(passages, dishes, find_noted(needs, utterances)))
+    return Review(tuple(passages), kept[:depth], missed, warnings, dishes, noted)
 
 
 def is_harmless(passages: Sequence[Passage], needs: PersonalNeeds, utterances: Sequence[str]) -> bool:
@@ -113,19 +138,34 @@ def drop_asked_pets(needs: PersonalNeeds, utterances: Sequence[str]) -> Personal
     return replace(needs, conditions=tuple(left))
 
 
-def find_ruling_out(avoidances: Sequence[Avoidance], utterances: Sequence[str]) -> tuple[Avoidance, ...]:
-    """The avoidances that rule something out of this answer: none for a fact; where that is unsure, those of health."""
+def find_ruling_out(needs: PersonalNeeds, utterances: Sequence[str]) -> tuple[Against, ...]:
+    """What rules something out of this answer: nothing for a fact; where that is unsure, what is avoided for health."""
     kind = classify_request(utterances)
     if kind == "fact" or not utterances:
         return ()
-    bearing = (each for each in avoidances if kind == "recommendation" or each.severity == "health")
-    return drop_asked_about(bearing, utterances[-1])
+    bearing = (each for each in needs.avoidances if kind == "recommendation" or each.severity == "health")
+    avoided = drop_asked_about(bearing, utterances[-1])
+    return (*avoided, *needs.conditions) if kind == "recommendation" else avoided
+
+
+def find_noted(needs: PersonalNeeds, utterances: Sequence[str]) -> tuple[Avoidance, ...]:
+    """What is avoided for health, where a fact is asked for, without what the question itself names."""
+    if not utterances or classify_request(utterances) != "fact":
+        return ()
+    return drop_asked_about((each for each in needs.avoidances if each.severity == "health"), utterances[-1])
 
 
 def drop_asked_about(avoidances: Iterable[Avoidance], utterance: str) -> tuple[Avoidance, ...]:
-    """The avoidances without the things that the utterance itself asks about."""
-    asked = find_stems(_INSTEAD.sub(" ", split_told(utterance)[1]))
-    left = (replace(each, things=tuple(thing for thing in each.things if not thing <= asked)) for each in avoidances)
+    """The avoidances without the things that the utterance itself asks for; all where it asks whether one may."""
+    question = split_told(utterance)[1]
+    if _ASKS_LEAVE.match(question):
+        return tuple(avoidances)
+    asked = find_stems(_INSTEAD.sub(" ", question))
+    replaced = content_stems(" ".join(found[0] for found in _INSTEAD.finditer(question)))
+    left = (
+        replace(each, things=tuple(thing for thing in each.things if not thing <= asked), replaced=replaced)
+        for each in avoidances
+    )
     return tuple(each for each in left if each.things)
 
 
@@ -141,7 +181,7 @@ def find_stems(text: str) -> Thing:
     for found in reversed(list(_SAFE_FOR.finditer(text))):
         if not _NOT_BEFORE.search(text[: found.start()]):
             text = f"{text[: found.start()]} {text[found.end() :]}"
-    text = re.sub(COMPOUND, r"\1", text, flags=re.IGNORECASE)
+    text = re.sub(COMPOUND, r"\1\2", text, flags=re.IGNORECASE)
     for absent in (_OTHER_THINGS, _COUNTRY, _DAIRY_FREE, _ABSENT):
         text = absent.sub(" ", text)
     return frozenset(word.stem for word in content_words(text))
@@ -165,34 +205,88 @@ def _find_whole(path: tuple[str, ...], wholes: Iterable[tuple[str, ...]]) -> tup
 def _is_part(heading: str) -> bool:
     """Whether a heading names a part of any dish, as "Ingredients" or "How to serve it" do."""
     words = re.findall(r"\w+", heading.lower())
-    return bool(words) and (words[:2] == ["for", "the"] or all(word in DISH_PARTS for word in words))
+    return bool(words) and (words[:2] == ["for", "the"] or all(word in DISH_PARTS or word.isdigit() for word in words))
 
 
 def _find_conflicts(
-    passages: Sequence[Passage], dishes: Mapping[str, str], against: Sequence[Avoidance]
+    passages: Sequence[Passage], dishes: Mapping[str, str], against: Sequence[Against]
 ) -> Iterator[LeftOut]:
     """The dishes that speak of what the person must avoid, in the order of their best passages."""
     for dish in dict.fromkeys(dishes.values()):
         own = tuple(passage for passage in passages if dishes[passage.id] == dish)
         near = tuple(passage for passage in passages if is_of(dishes[passage.id], dish) and passage not in own)
-        for avoidance in against:
-            told_of = (*own, *near) if avoidance.severity == "health" else own
-            reason = find_mention(told_of, avoidance)
-            conflicting = own if own[0].title else _keep_conflicting(own, avoidance)
+        for each in against:
+            told_of = (*own, *near) if isinstance(each, Avoidance) and each.severity == "health" else own
+            reason = find_mention(told_of, each)
+            conflicting = own if own[0].title else _keep_conflicting(own, each)
             if reason and conflicting:
-                yield LeftOut(_name_dish(own[0], dish), avoidance.statement, conflicting, reason)
+                title = _name_dish(own[0], dish)
+                whole = LeftOut(title, each.statement, conflicting, reason, (), _name_thing(title, reason, each))
+                yield from list(_leave_out_sections(told_of, each, against)) or [whole]
                 break
 
 
-def _keep_conflicting(passages: Sequence[Passage], avoidance: Avoidance) -> tuple[Passage, ...]:
+def _leave_out_sections(
+    told_of: Sequence[Passage], conflicting: Against, against: Sequence[Against]
+) -> Iterator[LeftOut]:
+    """The sections that conflict, of passages that have several; none where what stands around them conflicts."""
+    split = [(passage, *split_sections(passage)) for passage in told_of]
+    if find_mention([replace(passage, text=lead) for passage, lead, _ in split], conflicting):
+        return
+    for passage, lead, sections in split:
+        reasons = [_find_reason(own, against) for own in sections]
+        safe = [own.text for own, why in zip(sections, reasons, strict=True) if not why]
+        rest = (replace(passage, text="\n".join(filter(None, (lead, *safe)))),) if safe else ()
+        for own, why in zip(sections, reasons, strict=True):
+            if why:
+                title, (said, each) = own.text.partition(":")[0], why
+                yield LeftOut(title, each.statement, (own,), said, rest, _name_thing(title, said, each))
+
+
+def _find_reason(passage: Passage, against: Iterable[Against]) -> tuple[Sentence, Against] | None:
+    """The first sentence of a passage that speaks against it, and what it is that is avoided."""
+    found = ((find_mention([passage], each), each) for each in against)
+    return next(((reason, each) for reason, each in found if reason), None)
+
+
+def _name_thing(title: str, reason: Sentence, against: Against) -> str:
+    """The word of a sentence for what is avoided; empty where it takes several, or where the title has it."""
+    if isinstance(against, Condition) or mentions_any(title, against.things):
+        return ""
+    words = re.findall(r"[\w-]+", reason.text)
+    return next((word.lower() for word in words if mentions_any(word, against.things)), "")
+
+
+def split_sections(passage: Passage) -> tuple[str, list[Passage]]:
+    """What stands before and after the short sections of a passage of several things, and each of them.
+
+    "Brownie: It may contain nuts." is one. None where one of them is a part of a dish: the passage is of one thing.
+    """
+    lines = passage.text.split("\n")
+    labels = [found["label"] for line in lines if (found := _LABELLED.match(line))]
+    if len(labels) < MIN_SECTIONS or any(map(_is_part, labels)):
+        return passage.text, []
+    sections: list[list[str]] = [[]]
+    for line in lines:
+        if _LABELLED.match(line):
+            sections.append([])
+        sections[-1].append(line)
+    last = sections[-1][1:]  # what closes the last section may be said of all
+    return "\n".join((*sections[0], *last)), [replace(passage, text="\n".join(own)) for own in sections[1:]]
+
+
+def _keep_conflicting(passages: Sequence[Passage], against: Against) -> tuple[Passage, ...]:
     """Of a document without headings, which may be of many things, the passages that are to be left out.
 
     For health all of them, save those that say that they are without; for a diet, those that speak of what is avoided
-    and not of doing without it.
+    and not of doing without it; for a warning, those that have it.
     """
-    if avoidance.severity == "health":
-        return tuple(each for each in passages if find_mention([each], avoidance) or not _names_any(each, avoidance))
-    return tuple(each for each in passages if find_mention([each], avoidance) and not _DOING_WITHOUT.search(each.text))
+    told = tuple(each for each in passages if find_mention([each], against))
+    if isinstance(against, Condition):
+        return told
+    if against.severity == "health":
+        return tuple(each for each in passages if each in told or not _names_any(each, against))
+    return tuple(each for each in told if not _DOING_WITHOUT.search(each.text))
 
 
 def _names_any(passage: Passage, avoidance: Avoidance) -> bool:
@@ -206,21 +300,64 @@ def is_of(one: str, other: str) -> bool:
     return f"{one}\n".startswith(f"{other}\n") or f"{other}\n".startswith(f"{one}\n")
 
 
-def find_mention(passages: Iterable[Passage], avoidance: Avoidance) -> Sentence | None:
+def find_mention(passages: Iterable[Passage], against: Against) -> Sentence | None:
     """The first sentence that speaks of what is avoided; where only a title does, the first sentence at all.
 
-    A sentence about doing without counts where health is concerned, not for a diet ("Vegetarians eat no meat").
+    What a title or a sentence says it does without counts where health is concerned, not for a diet ("Vegetarians eat
+    no meat"). Of a condition, the first sentence that warns whoever has it.
     """
-    strict = avoidance.severity == "health"
     for passage in passages:
         sentences = split_sentences(passage.text)
-        for text in sentences:
-            excused = not strict and _DOING_WITHOUT.search(f"{passage.title} {text}")
-            if not excused and mentions_any(text, avoidance.things):
-                return Sentence(text, (passage.id,))
-        if sentences and mentions_any(passage.title, avoidance.things):
+        if isinstance(against, Condition):
+            found = (text for text in sentences if forbids(text) and against.named.search(text))
+        else:
+            things = _drop_claimed(passage.title, against)
+            found = (text for text in sentences if _speaks_of(text, against, things))
+        if text := next(found, ""):
+            return Sentence(text, (passage.id,))
+        if sentences and isinstance(against, Avoidance) and _is_titled(passage.title, against):
             return Sentence(sentences[0], (passage.id,))
     return None
+
+
+def _speaks_of(text: str, avoidance: Avoidance, things: Sequence[Thing]) -> bool:
+    """Whether a sentence speaks of any of these things, which the person avoids."""
+    label = _LABELLED.match(text)
+    if label and _is_replaced(label["label"], avoidance):
+        text = text[label.end() :]
+    if avoidance.severity != "health" or avoidance.replaced:
+        text = _INSTEAD.sub(" ", text)
+    return mentions_any(text, _drop_claimed(text, replace(avoidance, things=tuple(things))))
+
+
+def _is_titled(title: str, avoidance: Avoidance) -> bool:
+    """Whether a heading names what is avoided, and not only what is to be replaced."""
+    return any(
+        mentions_any(heading, avoidance.things) and not _is_replaced(heading, avoidance)
+        for heading in title.split(": ")
+    )
+
+
+def _is_replaced(heading: str, avoidance: Avoidance) -> bool:
+    """Whether a heading is but the name of what something else is asked for in the place of."""
+    return bool(avoidance.replaced) and content_stems(heading) <= avoidance.replaced
+
+
+def _drop_claimed(text: str, avoidance: Avoidance) -> tuple[Thing, ...]:
+    """What is avoided, without what a text says it does without; for health all of it."""
+    if avoidance.severity == "health":
+        return avoidance.things
+    claimed = {thing for found in _CLAIMED.finditer(text) for thing in _list_absent(found)}
+    return tuple(thing for thing in avoidance.things if thing not in claimed)
+
+
+def _list_absent(claimed: re.Match[str]) -> list[Thing]:
+    """What a diet leaves out, or what is free of a kind."""
+    if claimed["diet"]:
+        name = claimed["diet"].lower()
+        return [content_stems(word) for word in DIETS[_ALSO_CALLED.get(name, name)].split()]
+    kind = content_stems(claimed["kind"])
+    return [kind, *KIND_STEMS.get(kind, ())]
 
 
 def _name_dish(passage: Passage, dish: str) -> str:
@@ -229,7 +366,7 @@ def _name_dish(passage: Passage, dish: str) -> str:
     return " ".join(heading.split()).strip(" .:") or passage.document
 
 
-def _prefer_liked(passages: Sequence[Passage], against: Sequence[Avoidance]) -> tuple[Passage, ...]:
+def _prefer_liked(passages: Sequence[Passage], against: Sequence[Against]) -> tuple[Passage, ...]:
     """The passages without those that speak of what the person dislikes; all, where that would leave none."""
     dislikes = [each for each in against if not each.is_must]
     liked = [passage for passage in passages if not any(find_mention([passage], each) for each in dislikes)]

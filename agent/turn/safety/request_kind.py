@@ -21,7 +21,8 @@ _FOR_ONESELF = re.compile(
     r"\b(?:safe|ok(?:ay)?|fine|suitable|all ?right|good|bad|dangerous|harmful|risky)\b[^?]*"
     r"\bfor (?:me|us|my \w+|our \w+)\b"
     r"|\b(?:contain|have|has|include|is there|are there)s?\b[^?]*\b(?:anything|something|things?|what)\b[^?]*"
-    r"\b(?:i|we) (?:must|should|have to|need to|can|may|am|are)\b",
+    r"\b(?:i|we) (?:must|should|have to|need to|can|may|am|are)\b"
+    r"|\b(?:is|are)\b[^?]*\b(?:safe|ok(?:ay)?|suitable|all ?right)(?: to (?:eat|drink|have|take|try))?\s*\?*$",
     re.IGNORECASE,
 )
 _RECOMMENDATION = re.compile(
@@ -31,7 +32,7 @@ _RECOMMENDATION = re.compile(
     r"|(?:something|anything) (?:to|for|else|nice|good|tasty|quick|easy|sweet|savoury|healthy)"
     r"|(?:what|which|any|some)\b[^?]*\b(?:best|good|healthy|suitable|safe|nice|tasty|quick|easy|else)"
     r"|looking for|i(?:'d| would) like|i want|i need|give me|find me|help me (?:find|choose|pick|plan)|another"
-    r"|which (?:of|ones?)|(?:what|how) about)\b",
+    r"|which (?:of|ones?)|(?:what|how) about|instead of|in place of|replac\w+)\b",
     re.IGNORECASE,
 )
 _FACT = re.compile(

@@ -59,11 +59,16 @@ def say_left_out(statement: str, names: Sequence[str], said_in: InterfaceSentenc
     return said_in.left_out.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
 
 
-def say_conflict(statements: Sequence[str], said_in: InterfaceSentences) -> str:
-    """The sentence that tells that everything found conflicts with some statements."""
+def say_careful(statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells that what is told of has what a statement speaks against."""
+    return said_in.careful.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
+
+
+def say_conflict(statements: Sequence[str], names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells that everything found conflicts with some statements, and what that is."""
     turned = [turn_to_you(text) if said_in == SENTENCES[ENGLISH] else "" for text in statements]
     told = [own or f"“{text.rstrip('.')}”" for own, text in zip(turned, statements, strict=True)]
-    return said_in.conflict.format(statements="; ".join(told))
+    return said_in.conflict.format(statements="; ".join(told), names=list_names(names, said_in=said_in))
 
 
 def _unquote(statement: str) -> str:

@@ -4,15 +4,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent.turn.safety.food_kinds import KINDS
 from schemas.records import Statement
 
-_WARNING = re.compile(
-    r"\b(?:warnings?|danger(?:ous|s)?|cautions?|beware|careful|allergens?|hazard\w*|poison(?:ous|s)?|toxic|harmful|unsafe"
+_FORBIDDEN = (
+    r"danger(?:ous|s)?|beware|hazard\w*|poison(?:ous|s)?|toxic|harmful|unsafe"
     r"|unsuitable|(?:not|n't|never)(?: \w+)? (?:suitable|safe|recommended|advised)|allergic reactions?"
     r"|(?:do not|don't|never|must not|should not|shouldn't)\b.*\b(?:if|who|with)"
     r"|(?:should|must) (?:\w+ )?avoid|avoid\b.*\bif|if\b.*\bavoid|keep (?:\w+ )+?(?:away|out of)"
-    r"|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if)"
-    r"|at risk|fatal|deadly|lethal)\b",
+    r"|fatal|deadly|lethal"
+)
+_FORBIDS = re.compile(rf"\b(?:{_FORBIDDEN})\b", re.IGNORECASE)
+_WARNING = re.compile(
+    rf"\b(?:{_FORBIDDEN}|warnings?|cautions?|careful|allergens?|at risk"
+    r"|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if))\b",
     re.IGNORECASE,
 )
 _CONTENTS = re.compile(r"\bcontains?\b|\btraces of\b|\ballergens?\b", re.IGNORECASE)
@@ -41,12 +46,23 @@ _CONDITIONS = tuple(
         (r"rabbits?\b", r"rabbits?\b|pets?\b"),
     )
 )  # fmt: skip
+# A medicine: "I take warfarin". Whatever else is taken, no warning speaks of taking it.
+_TAKES = re.compile(r"\b(?:take|takes|taking|am on|'m on|is on|prescribed) (?P<what>[a-z]{5,})\b", re.IGNORECASE)
 _HAS_NOT = re.compile(r"\b(?:not|no|never|used to|no longer|hates?|dislikes?)\b|n't\b", re.IGNORECASE)
 
 
 def is_warning(text: str) -> bool:
     """Whether a sentence warns of something."""
-    return bool(_WARNING.search(_HARMLESS.sub(" ", text.replace("’", "'")))) and not text.rstrip().endswith("?")
+    return bool(_WARNING.search(_drop_harmless(text))) and not text.rstrip().endswith("?")
+
+
+def forbids(text: str) -> bool:
+    """Whether a sentence warns of something outright, not only to ask a doctor first."""
+    return is_warning(text) and bool(_FORBIDS.search(_drop_harmless(text)))
+
+
+def _drop_harmless(text: str) -> str:
+    return _HARMLESS.sub(" ", text.replace("’", "'"))
 
 
 def lists_contents(text: str) -> bool:
@@ -65,6 +81,7 @@ class Condition:
 
     statement: Statement
     named: re.Pattern[str]
+    is_must: bool = True  # as of an avoidance
 
     @property
     def is_of_pet(self) -> bool:
@@ -78,3 +95,13 @@ def find_conditions(statement: Statement) -> Iterator[Condition]:
     for has, named in _CONDITIONS:
         if (found := has.search(text)) and not _HAS_NOT.search(text[: found.start()]):
             yield Condition(statement, named)
+    if (taken := _TAKES.search(text)) and not _HAS_NOT.search(text[: taken.start()]):
+        yield Condition(
+            statement, re.compile(rf"\b(?:tak\w+|us(?:e|ing)|with|on) (?:\w+ )?{_also_called(taken['what'])}", re.I)
+        )
+
+
+def _also_called(medicine: str) -> str:
+    """A medicine, or the kind that it is of: simvastatin is a statin."""
+    kinds = (name for name, members in KINDS.items() if medicine.lower() in members.split())
+    return rf"(?:{'|'.join(map(re.escape, dict.fromkeys((medicine, *kinds))))})s?\b"
