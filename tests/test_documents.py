@@ -18,9 +18,11 @@ import numpy as np
 import pypdf
 import pytest
 
+from agent.chat.citations import shown_sources
 from agent.chat.document_index import DocumentIndex, open_documents
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
+from agent.chat.terminal import _name_source
 from agent.turn.open_retriever import open_retriever
 from indexes.documents.chunking import MAX_WORDS, Chunk
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
@@ -266,6 +268,32 @@ def test_long_paragraphs_are_cut_between_sentences_and_keep_their_lines(tmp_path
     assert {id for id in found if id.startswith("one")} == {"one.txt:1", *(f"one.txt:1.{n}" for n in range(2, 10))}
     assert sum(len(found[id].text.split()) for id in found if id.startswith("one")) == 1000
     assert sum(found[id].text.count("x") for id in found if id.startswith("blob")) == 5000
+
+
+LONG = "A very long title goes on " * 4000  # 104 kB
+PARAGRAPH = "The pump of pond {} is cleaned in April, before the fish are fed again and the lilies grow. " * 8
+ROWS = range(1500)
+WITH_LONG_LABELS = {
+    "front.md": f"---\ntitle: {LONG}\n---\n" + "\n\n".join(PARAGRAPH.format(*[n] * 8) for n in ROWS),
+    "heading.md": f"# {LONG}\n\n" + "\n\n".join(PARAGRAPH.format(*[n] * 8) for n in ROWS),
+    "page.html": f"<title>{LONG}</title>" + "".join(f"<p>{PARAGRAPH.format(*[n] * 8)}</p>" for n in ROWS),
+    "table.html": f"<table><tr><th>{LONG}<th>b" + "".join(f"<tr><td>pond {n}<td>pump" for n in ROWS) + "</table>",
+    "table.csv": f"{LONG},b\n" + "".join(f"pond {n} is cleaned in April,pump\n" for n in ROWS),
+    "keys.json": json.dumps({LONG: {f"pond {n}": {"pump": n, "month": "April"} for n in ROWS}}),
+    "mail.eml": f"Subject: {LONG}\n\n" + "\n\n".join(PARAGRAPH.format(*[n] * 8) for n in ROWS),
+}
+
+
+@pytest.mark.parametrize("name", WITH_LONG_LABELS)
+def test_a_title_of_a_hundred_kilobytes_is_cut(name: str, tmp_path: Path) -> None:
+    text = WITH_LONG_LABELS[name]
+    documents = opened(own(tmp_path, {name: text}), tmp_path)
+    kept = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert kept < 20 * len(text)
+    assert max(len(passage.title) for passage in passages(documents).values()) <= 500
+    answered = Session(open_assistant("pond", documents.index, "none", None), Store(None)).ask("When is it cleaned?")
+    shown = [answered.response.text, *(_name_source(source) for source in shown_sources(answered))]
+    assert max(map(len, shown)) < 3000
 
 
 def test_large_json_objects_are_taken_apart(tmp_path: Path) -> None:

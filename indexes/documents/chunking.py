@@ -19,6 +19,7 @@ MIN_WORDS, MAX_WORDS = (
 SHORT_WORDS = 40  # a shorter paragraph joins the one before it, and a shorter section the next one
 CHARACTERS_PER_WORD = 10  # that count as a word where words are longer or have no spaces between them
 MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or within one
+MAX_LABEL_CHARACTERS = 200  # of a title, a heading or a column's name, each of which stands with many passages
 MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sentences
 
 
@@ -86,6 +87,11 @@ def end_with_full_stop(text: str) -> str:
     return text if not text or text[-1] in ".!?:;,…。！？" or text[-2:] in ('."', ".)", "!)", "?)") else f"{text}."
 
 
+def shorten_label(text: str) -> str:
+    """A title, a heading or the name of a value as passages have it: a long one ends in an ellipsis."""
+    return text if len(text) <= MAX_LABEL_CHARACTERS else f"{text[: MAX_LABEL_CHARACTERS - 1].rstrip()}…"
+
+
 def _count_words(text: str) -> int:
     return max(len(text.split()), len(text) // CHARACTERS_PER_WORD)
 
@@ -96,16 +102,17 @@ def _split_block(block: Block, split: SentenceSplitter) -> Iterator[_Piece]:
     whole = glue.join(text for line in block.lines if (text := " ".join(line.text.split())))
     if not whole:
         return
+    headings = tuple(map(shorten_label, block.headings))
     first, last = block.heading_line or block.lines[0].number, block.lines[-1].number
     if _count_words(whole) <= MAX_WORDS:
-        yield _Piece(whole, first, last, block.headings, "\n")
+        yield _Piece(whole, first, last, headings, "\n")
         return
     parts = _cut_block(block, whole, split)
     for number, (text, first, last) in enumerate(_locate_parts(parts, block.lines)):
         if number == 0:
-            yield _Piece(text, block.heading_line or first, last, block.headings, "\n")
+            yield _Piece(text, block.heading_line or first, last, headings, "\n")
         else:
-            yield _Piece(text, first, last, block.headings, glue)
+            yield _Piece(text, first, last, headings, glue)
 
 
 def _cut_block(block: Block, whole: str, split: SentenceSplitter) -> list[str]:

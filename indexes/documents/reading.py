@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 
+from indexes.documents.chunking import MAX_LABEL_CHARACTERS, shorten_label
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
 from indexes.documents.readers import find_reader
@@ -150,7 +151,7 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
 def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
     """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`."""
     times: Counter[str] = Counter()
-    room = MAX_ID_CHARACTERS - len(name)
+    room = min(MAX_ID_CHARACTERS - len(name), MAX_LABEL_CHARACTERS)
     uri = path.absolute().as_uri()
     date = read_date(name) or read_date(document.title)
     for chunk in document.chunks:
@@ -176,8 +177,9 @@ def _number_place(place: str, times: Counter[str]) -> str:
 
 def _join_titles(document_title: str, file_name: str, headings: Sequence[str]) -> str:
     """The document's title, or else the file's name if there is one, then the headings that the title does not have."""
-    new = [heading for heading in headings if heading not in document_title]
-    return ": ".join(part for part in (document_title or file_name, *new) if part)
+    title = shorten_label(document_title)
+    new = [short for heading in headings if (short := shorten_label(heading)) not in title]
+    return ": ".join(part for part in (title or file_name, *new) if part)
 
 
 def _clean_text(text: str) -> str:
