@@ -18,12 +18,15 @@ import numpy as np
 import pypdf
 import pytest
 
-from agent.chat.citations import shown_sources
+from agent.chat.citations import cited_sources, shown_sources
 from agent.chat.document_index import DocumentIndex, open_documents
 from agent.chat.session import Session, open_assistant
-from agent.chat.store import Store
-from agent.chat.terminal import _name_source
+from agent.chat.store import ChatTurn, Store
+from agent.mcp.tools import to_ask_result
+from agent.serve.v1.answering import list_citations
+from agent.serve.v1.shortening import AnswerLimits
 from agent.turn.open_retriever import open_retriever
+from benchmarks.office_files import make_docx
 from indexes.documents.chunking import MAX_WORDS, Chunk
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
@@ -270,6 +273,41 @@ def test_long_paragraphs_are_cut_between_sentences_and_keep_their_lines(tmp_path
     assert sum(found[id].text.count("x") for id in found if id.startswith("blob")) == 5000
 
 
+SECTIONS = {
+    "§ 4 Deposit": "The deposit is 1920 euros. It is paid in three parts.",
+    "§ 6 Garden": "The lawn is mown by the tenants of the ground floor.",
+    "§ 7 Pets": "Cats may be kept by all. Dogs need the written permission of the landlord.",
+}
+PETS = "Do dogs need permission?"
+PLACES = [
+    # a file, its text, a question, the name and the title of the source
+    ("lease.md", "".join(f"# {name}\n{text}\n" for name, text in SECTIONS.items()), PETS, "6", "lease.md: § 7 Pets"),
+    ("lease.md", "# Lease\n" + "".join(f"## {name}\n{text}\n" for name, text in SECTIONS.items()), PETS, "7",
+     "Lease: § 7 Pets"),
+    ("lease.txt", "Lease\n\n" + "\n\n".join(f"{name}\n{text}" for name, text in SECTIONS.items()), PETS, "10",
+     "Lease: § 7 Pets"),
+    ("lease.docx", make_docx("", [part for name in SECTIONS for part in (("Heading1", name), ("", SECTIONS[name]))]),
+     PETS, "§ 7 Pets", "lease.docx: § 7 Pets"),
+    ("letter.txt", LETTER, "What is the monthly price?", "7", "letter.txt"),
+    ("letter.eml", HEADER + LETTER, "What is the monthly price?", "message", "Contract (from Mette)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "question", "place", "title"), PLACES)
+def test_a_source_names_the_place_of_its_sentence(
+    name: str, text: str | bytes, question: str, place: str, title: str, tmp_path: Path
+) -> None:
+    assistant = open_assistant("lease", opened(own(tmp_path, {name: text}), tmp_path).index, "none", None)
+    session = Session(assistant, Store(None))
+    answered = session.ask(question)
+    (source, *_) = cited_sources(answered)
+    assert (source.name, source.title) == (f"{name}:{place}", title)
+    (mcp, *_) = to_ask_result(ChatTurn(question, answered), "1", "").citations
+    (v1, *_) = list_citations(answered, AnswerLimits().shorten([]))
+    assert (mcp.place, mcp.title) == (v1["place"], v1["title"]) == (source.name, source.title)
+    assert mcp.id == v1["id"] == source.passage.id
+
+
 LONG = "A very long title goes on " * 4000  # 104 kB
 PARAGRAPH = "The pump of pond {} is cleaned in April, before the fish are fed again and the lilies grow. " * 8
 ROWS = range(1500)
@@ -292,7 +330,7 @@ def test_a_title_of_a_hundred_kilobytes_is_cut(name: str, tmp_path: Path) -> Non
     assert kept < 20 * len(text)
     assert max(len(passage.title) for passage in passages(documents).values()) <= 500
     answered = Session(open_assistant("pond", documents.index, "none", None), Store(None)).ask("When is it cleaned?")
-    shown = [answered.response.text, *(_name_source(source) for source in shown_sources(answered))]
+    shown = [answered.response.text, *(f"{source.name} {source.title}" for source in shown_sources(answered))]
     assert max(map(len, shown)) < 3000
 
 

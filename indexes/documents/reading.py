@@ -10,10 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from stat import S_ISREG
 
-from indexes.documents.chunking import MAX_LABEL_CHARACTERS, shorten_label
+from indexes.documents.chunking import MAX_LABEL_CHARACTERS, Chunk, shorten_label
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
 from indexes.documents.readers import find_reader
@@ -23,7 +24,7 @@ from indexes.text.dates import read_date
 from indexes.text.languages import find_document_language
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Passage
+from schemas.records import Mark, Passage
 
 MAX_INODE = (1 << 63) - 1  # what SQLite can keep; some file systems have larger ones
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
@@ -162,7 +163,13 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
         found = Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
-        yield replace(found, date=chunk.date or date)
+        yield replace(found, date=chunk.date or date, marks=_keep_marks(chunk))
+
+
+def _keep_marks(chunk: Chunk) -> tuple[Mark, ...]:
+    """Where its place or headings change; none where they never do."""
+    marks = [next(same) for _, same in groupby(chunk.marks, key=lambda mark: (mark.place, mark.headings))]
+    return tuple(marks) if len(marks) > 1 else ()
 
 
 def _number_place(place: str, times: Counter[str]) -> str:

@@ -41,7 +41,7 @@ def chunk_message(data: bytes, place: str, split: SentenceSplitter) -> Iterator[
         blocks = [_describe_message(message), *_read_body(message)]
         heading, date = _name_message(message), _read_utc_date(message)
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place, date=date) for chunk in chunk_blocks(headed, split))
+    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed, split))
 
 
 def _name_message(message: Message) -> str:
