@@ -114,12 +114,14 @@ def seal_index(directory: Path, info: IndexInfo) -> None:
 
 
 def encode_passage(passage: Passage) -> bytes:
-    """As JSON. English and no date are left out, so that an index of passages is as it always was."""
+    """As JSON. English, no date and no marks are left out, so that an index of passages is as it always was."""
     fields = msgspec.to_builtins(passage)
     if passage.language == ENGLISH:
         del fields["language"]
     if not passage.date:
         del fields["date"]
+    if not passage.marks:
+        del fields["marks"]
     return msgspec.json.encode(fields)
 
 

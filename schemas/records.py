@@ -104,6 +104,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """From where on in a passage's text another place of its document is meant."""
+
+    start: int  # characters of the text before it, without white space
+    place: str  # as in ids: "27", a line; "Keys", a heading; "" for that of the whole passage
+    headings: tuple[str, ...] = ()  # above it, without those in the passage's title
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A passage read from the index."""
 
@@ -113,6 +122,7 @@ class Passage:
     url: str = ""
     language: str = "en"  # ISO 639-1, of a person's own documents; all else is taken for English
     date: str = ""  # ISO 8601: a mail's in UTC, or the year, month or day in a document's name or title; "" for none
+    marks: tuple[Mark, ...] = ()  # of a person's own documents, where the passage is of several places
 
     @property
     def document(self) -> str:

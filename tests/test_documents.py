@@ -18,8 +18,15 @@ import numpy as np
 import pypdf
 import pytest
 
+from agent.chat.citations import cited_sources, shown_sources
 from agent.chat.document_index import DocumentIndex, open_documents
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import ChatTurn, Store
+from agent.mcp.tools import to_ask_result
+from agent.serve.v1.answering import list_citations
+from agent.serve.v1.shortening import AnswerLimits
 from agent.turn.open_retriever import open_retriever
+from benchmarks.office_files import make_docx
 from indexes.documents.chunking import MAX_WORDS, Chunk
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
@@ -30,6 +37,7 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.text.segmentation import SentenceSplitter
 from indexes.text.sentences import split_sentences
+from indexes.text.units import split_units
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
@@ -125,6 +133,9 @@ KINDS = [
     ("a.txt", "One.\nTwo.\n\nThree.", [("1-4", "a.txt", "One.\nTwo.\nThree.")]),
     ("a.txt", "Shopping\n\n- rye\n- oats", [("1-4", "Shopping", "rye;\noats.")]),
     ("a.txt", "Just this", [("1", "a.txt", "Just this")]),
+    ("a.txt", "A\n\n§ 7 Pets\nDogs need the permission of him who is called\nlandlord.", [
+        ("1-5", "A: § 7 Pets", "Dogs need the permission of him who is called landlord."),
+    ]),
     ("a.md", "# Only a heading", [("1", "a.md", "Only a heading.")]),
     ("a.md", "# T\n\ntext *with* `code`\nand a [link](u).", [("1-4", "T", "text with code and a link.")]),
     ("a.md", "# T\n## U\nOne.\n## V\nTwo.", [("2-5", "T", "U: One.\nV: Two.")]),
@@ -155,6 +166,100 @@ def test_every_kind(name: str, text: str, expected: list[tuple[str, str, str]], 
     assert [(passage.id.rpartition(":")[2], passage.title, passage.text) for passage in found] == expected
 
 
+LETTER = """Nordwind Energie
+Confirmation of contract
+
+Customer: Ida Halvorsen
+Customer number: 4471-0923
+Tariff: Basis 12
+Monthly price: 17.99 EUR
+Minimum term: 12 months
+Notice period: four weeks to the end of the term
+Start of delivery: 1 March 2025
+
+Delivery address
+Ida Halvorsen
+Hafenstraße 12b
+24103 Kiel
+
+Contact: Torben Paulsen, telephone 0431 5550 182, Monday to Friday 8 to 17
+Regards
+Mette Sørensen
+"""
+HEADER = "From: Mette <m@example.org>\nSubject: Contract\nContent-Type: text/plain; charset=utf-8\n\n"
+ASKED = [
+    # a question about the letter, the sentence that must answer
+    ("What is the monthly price?", "Monthly price: 17.99 EUR."),
+    ("What is the customer number?", "Customer number: 4471-0923."),
+    ("How long is the minimum term?", "Minimum term: 12 months."),
+    ("What is the notice period?", "Notice period: four weeks to the end of the term."),
+    ("When does delivery start?", "Start of delivery: 1 March 2025."),
+    ("Which tariff do I have?", "Tariff: Basis 12."),
+    ("Who is the customer?", "Customer: Ida Halvorsen."),
+    ("Who is Mette Sørensen?", "Mette Sørensen."),
+    ("Who is the contact?", "Contact: Torben Paulsen, telephone 0431 5550 182, Monday to Friday 8 to 17."),
+    ("What is the telephone number of Torben Paulsen?", "Contact: Torben Paulsen, telephone 0431 5550 182, Monday"),
+]
+
+
+@pytest.mark.parametrize("name", ["letter.txt", "letter.eml"])
+def test_a_letter_of_short_lines_is_answered_from(name: str, tmp_path: Path) -> None:
+    folder = own(tmp_path, {name: LETTER if name == "letter.txt" else HEADER + LETTER})
+    assistant = open_assistant("letter", opened(folder, tmp_path).index, "none", None)
+    for question, sentence in ASKED:
+        response = Session(assistant, Store(None)).ask(question).response
+        assert response.sentences[0].text.startswith(sentence), question
+
+
+TEXTS = [
+    # plain text, its units; what is a heading has a # before it
+    ("Rent: 640 EUR\nDeposit: three months\nof the rent, paid before you move in and kept by the bank", [
+        "Rent: 640 EUR.", "Deposit: three months.", "of the rent, paid before you move in and kept by the bank.",
+    ]),
+    ("Rent:\n640 EUR\nDeposit:\n1920 EUR", ["Rent: 640 EUR.", "Deposit: 1920 EUR."]),
+    ("The flat is at the back of the house and has\nno balcony.", [
+        "The flat is at the back of the house and has no balcony.",
+    ]),
+    ("Der Mieter zahlt die Miete bis zum dritten Werktag eines Monats an die\nSparkasse Kiel.", [
+        "Der Mieter zahlt die Miete bis zum dritten Werktag eines Monats an die Sparkasse Kiel.",
+    ]),
+    ("The keys of the garage hang in the\nhall behind the coats, and the one\nof the cellar lies with the\nbaker.", [
+        "The keys of the garage hang in the hall behind the coats, and the one of the cellar lies with the baker.",
+    ]),
+    ("Dear Ida,\nwe thank you for the letter of 3 March, which came here only today, and\nsend the bill for the "
+     "Harbour.\nRegards\nMette Olsen\nNordwind GmbH", [
+        "Dear Ida, we thank you for the letter of 3 March, which came here only today, and send the bill for the "
+        "Harbour.", "Regards.", "Mette Olsen.", "Nordwind GmbH.",
+    ]),
+    ("Harbour     07:15   07:45\nTown Hall   07:22   07:52", ["Harbour 07:15 07:45.", "Town Hall 07:22 07:52."]),
+    ("so much depends\nupon\na red wheel\nbarrow", ["so much depends.", "upon.", "a red wheel.", "barrow."]),
+    ("2025-03-01 10:22 INFO Server started on port 8080 with four workers\n"
+     "2025-03-01 10:23 WARN Disk is nearly full, 91 percent", [
+        "#2025-03-01 10:22 INFO", "Server started on port 8080 with four workers.",
+        "#2025-03-01 10:23 WARN", "Disk is nearly full, 91 percent.",
+    ]),
+    ("[10:32] Ida: are you coming to the meeting tonight at eight\n[10:33] Bo: Yes.", [
+        "[10:32] Ida: are you coming to the meeting tonight at eight.", "[10:33] Bo: Yes.",
+    ]),
+    ("result = compute_it(very_long_argument, another_one)\nreturn result", [
+        "result = compute_it(very_long_argument, another_one).", "return result.",
+    ]),
+    ("You need:\n- flour, the dark one from the\n  mill\n- eggs", [
+        "You need:", "flour, the dark one from the mill.", "eggs.",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "units"), TEXTS)
+@pytest.mark.parametrize("header", ["", HEADER], ids=["txt", "eml"])
+def test_lines_of_text_are_units_of_their_own_unless_they_are_wrapped(header: str, text: str, units: list[str]) -> None:
+    name, opening = ("a.eml", "Hello!\n\n") if header else ("a.txt", "About this\n\n")
+    data = (header + opening + text).encode()
+    (passage,) = parse_document(Path(name), name, data, split_sentences).passages
+    told = [f"#{unit.text}" if unit.kind == "heading" else unit.text for unit in split_units(passage)]
+    assert told[2 if header else 0 :] == units
+
+
 def test_long_paragraphs_are_cut_between_sentences_and_keep_their_lines(tmp_path: Path) -> None:
     lines = [f"Sentence {n} is about owls, which hunt at night, and\nit takes two whole lines." for n in range(40)]
     folder = own(tmp_path, {"owls.txt": "\n".join(lines), "one.txt": "word " * 1000, "blob.txt": "x" * 5000})
@@ -166,6 +271,67 @@ def test_long_paragraphs_are_cut_between_sentences_and_keep_their_lines(tmp_path
     assert {id for id in found if id.startswith("one")} == {"one.txt:1", *(f"one.txt:1.{n}" for n in range(2, 10))}
     assert sum(len(found[id].text.split()) for id in found if id.startswith("one")) == 1000
     assert sum(found[id].text.count("x") for id in found if id.startswith("blob")) == 5000
+
+
+SECTIONS = {
+    "§ 4 Deposit": "The deposit is 1920 euros. It is paid in three parts.",
+    "§ 6 Garden": "The lawn is mown by the tenants of the ground floor.",
+    "§ 7 Pets": "Cats may be kept by all. Dogs need the written permission of the landlord.",
+}
+PETS = "Do dogs need permission?"
+PLACES = [
+    # a file, its text, a question, the name and the title of the source
+    ("lease.md", "".join(f"# {name}\n{text}\n" for name, text in SECTIONS.items()), PETS, "6", "lease.md: § 7 Pets"),
+    ("lease.md", "# Lease\n" + "".join(f"## {name}\n{text}\n" for name, text in SECTIONS.items()), PETS, "7",
+     "Lease: § 7 Pets"),
+    ("lease.txt", "Lease\n\n" + "\n\n".join(f"{name}\n{text}" for name, text in SECTIONS.items()), PETS, "10",
+     "Lease: § 7 Pets"),
+    ("lease.docx", make_docx("", [part for name in SECTIONS for part in (("Heading1", name), ("", SECTIONS[name]))]),
+     PETS, "§ 7 Pets", "lease.docx: § 7 Pets"),
+    ("letter.txt", LETTER, "What is the monthly price?", "7", "letter.txt"),
+    ("letter.eml", HEADER + LETTER, "What is the monthly price?", "message", "Contract (from Mette)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "question", "place", "title"), PLACES)
+def test_a_source_names_the_place_of_its_sentence(
+    name: str, text: str | bytes, question: str, place: str, title: str, tmp_path: Path
+) -> None:
+    assistant = open_assistant("lease", opened(own(tmp_path, {name: text}), tmp_path).index, "none", None)
+    session = Session(assistant, Store(None))
+    answered = session.ask(question)
+    (source, *_) = cited_sources(answered)
+    assert (source.name, source.title) == (f"{name}:{place}", title)
+    (mcp, *_) = to_ask_result(ChatTurn(question, answered), "1", "").citations
+    (v1, *_) = list_citations(answered, AnswerLimits().shorten([]))
+    assert (mcp.place, mcp.title) == (v1["place"], v1["title"]) == (source.name, source.title)
+    assert mcp.id == v1["id"] == source.passage.id
+
+
+LONG = "A very long title goes on " * 4000  # 104 kB
+PARAGRAPH = "The pump of pond {} is cleaned in April, before the fish are fed again and the lilies grow. " * 8
+ROWS = range(1500)
+WITH_LONG_LABELS = {
+    "front.md": f"---\ntitle: {LONG}\n---\n" + "\n\n".join(PARAGRAPH.format(*[n] * 8) for n in ROWS),
+    "heading.md": f"# {LONG}\n\n" + "\n\n".join(PARAGRAPH.format(*[n] * 8) for n in ROWS),
+    "page.html": f"<title>{LONG}</title>" + "".join(f"<p>{PARAGRAPH.format(*[n] * 8)}</p>" for n in ROWS),
+    "table.html": f"<table><tr><th>{LONG}<th>b" + "".join(f"<tr><td>pond {n}<td>pump" for n in ROWS) + "</table>",
+    "table.csv": f"{LONG},b\n" + "".join(f"pond {n} is cleaned in April,pump\n" for n in ROWS),
+    "keys.json": json.dumps({LONG: {f"pond {n}": {"pump": n, "month": "April"} for n in ROWS}}),
+    "mail.eml": f"Subject: {LONG}\n\n" + "\n\n".join(PARAGRAPH.format(*[n] * 8) for n in ROWS),
+}
+
+
+@pytest.mark.parametrize("name", WITH_LONG_LABELS)
+def test_a_title_of_a_hundred_kilobytes_is_cut(name: str, tmp_path: Path) -> None:
+    text = WITH_LONG_LABELS[name]
+    documents = opened(own(tmp_path, {name: text}), tmp_path)
+    kept = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert kept < 20 * len(text)
+    assert max(len(passage.title) for passage in passages(documents).values()) <= 500
+    answered = Session(open_assistant("pond", documents.index, "none", None), Store(None)).ask("When is it cleaned?")
+    shown = [answered.response.text, *(f"{source.name} {source.title}" for source in shown_sources(answered))]
+    assert max(map(len, shown)) < 3000
 
 
 def test_large_json_objects_are_taken_apart(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_openais_client_gets_an_answer_with_its_citations(openai: Any, client: h
     assert whole.choices[0].finish_reason == "stop"
     assert "[1]" in message.content
     first = whole.citations[0]
-    assert sorted(first) == ["id", "number", "quotes", "title", "url"]
+    assert sorted(first) == ["id", "number", "place", "quotes", "title", "url"]
     assert first["number"] == 1
     assert all(quote in message.content for quote in first["quotes"])
     assert openai.chat.completions.create(model="convagent", messages=[USER]).choices == whole.choices

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
-from schemas.records import Passage, TurnResult
+from schemas.records import Mark, Passage, Sentence, TurnResult
 
 CharacterSpan = tuple[int, int]  # start and end of a piece of a text
 
@@ -28,6 +28,22 @@ class Source:
     passage: Passage
     pieces: tuple[TextPiece, ...]
     cited: bool = True  # by the answer itself
+    marks: tuple[Mark, ...] = ()  # the passage's own, of the sentences that it is cited for
+
+    @property
+    def name(self) -> str:
+        """The document and where in it these sentences stand: `lease.md:27-28`, `lease.docx:Keys`."""
+        places = list(dict.fromkeys(mark.place for mark in self.marks))
+        if not places:
+            return self.passage.id
+        place = "-".join(dict.fromkeys((places[0], places[-1]))) if places[0].isdigit() else ", ".join(places)
+        return f"{self.passage.document}:{place}"
+
+    @property
+    def title(self) -> str:
+        """The passage's title and the headings within the passage above these sentences."""
+        below = dict.fromkeys(": ".join(mark.headings) for mark in self.marks)
+        return ": ".join(filter(None, (self.passage.title, ", ".join(filter(None, below)))))
 
     @property
     def quotes(self) -> tuple[str, ...]:
@@ -44,23 +60,53 @@ def shown_sources(answered: TurnResult) -> tuple[Source, ...]:
     """The passages that an answer cites, then those of what came near."""
     passages = {passage.id: passage for passage in answered.passages}
     ranks = {hit.id: rank for rank, hit in enumerate(answered.hits, start=1)}
+    said, near = _group_by_passage(answered.response.sentences), _group_by_passage(answered.response.nearby)
+    return tuple(
+        Source(
+            number,
+            ranks.get(id, 0),
+            passages[id],
+            tuple(_cut_at_marks(passages[id].text, [*said.get(id, []), *near.get(id, [])])),
+            id in said,
+            _find_marks(passages[id], said.get(id) or near[id]),
+        )
+        for number, id in enumerate({**said, **near}, start=1)
+    )
+
+
+def _group_by_passage(sentences: Iterable[Sentence]) -> dict[str, list[str]]:
+    """The texts of the sentences that cite each passage."""
     citing: dict[str, list[str]] = {}
-    for sentence in (*answered.response.sentences, *answered.response.nearby):
+    for sentence in sentences:
         for id in sentence.passage_ids:
             citing.setdefault(id, []).append(sentence.text)
-    used = answered.response.used
+    return citing
+
+
+def _find_marks(passage: Passage, sentences: Iterable[str]) -> tuple[Mark, ...]:
+    """The marks of a passage that these sentences are at."""
+    if not passage.marks:
+        return ()
+    text = passage.text
+    spans = [tuple(len("".join(text[:at].split())) for at in span) for span in _find_spans(text, sentences)]
+    ends = [*(mark.start for mark in passage.marks[1:]), len(text)]
     return tuple(
-        Source(number, ranks.get(id, 0), passages[id], tuple(_cut_at_marks(passages[id].text, sentences)), id in used)
-        for number, (id, sentences) in enumerate(citing.items(), start=1)
+        mark
+        for mark, end in zip(passage.marks, ends, strict=True)
+        if any(start < end and mark.start < stop for start, stop in spans)
     )
+
+
+def _find_spans(text: str, sentences: Iterable[str]) -> list[CharacterSpan]:
+    """Where these sentences stand in a text, in order."""
+    found = (_find_verbatim(sentence, text) or _find_most_similar(sentence, text) for sentence in sentences)
+    return sorted(filter(None, found))
 
 
 def _cut_at_marks(text: str, sentences: Iterable[str]) -> Iterator[TextPiece]:
     """Cut a text into pieces, with those that these sentences are from marked."""
     place = 0
-    for start, end in sorted(
-        filter(None, (_find_verbatim(sentence, text) or _find_most_similar(sentence, text) for sentence in sentences))
-    ):
+    for start, end in _find_spans(text, sentences):
         if start > place:
             yield TextPiece(text[place:start], marked=False)
         if end > place:

@@ -297,7 +297,7 @@ class Terminal:
 
 
 def _name_source(source: Source) -> str:
-    return "  ".join(filter(None, (to_one_line(source.passage.id), to_one_line(source.passage.title))))
+    return "  ".join(filter(None, (to_one_line(source.name), to_one_line(source.title))))
 
 
 def _list_numbers(sources: Sequence[Source]) -> str:

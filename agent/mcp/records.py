@@ -161,6 +161,7 @@ class Citation(msgspec.Struct, frozen=True):
     url: str
     quotes: list[str]
     uri: str
+    place: Annotated[str, Meta(description="The document, and where in it the quotes stand.")] = ""
 
 
 class AskResult(msgspec.Struct, frozen=True):
@@ -179,7 +180,7 @@ class AskResult(msgspec.Struct, frozen=True):
         return [Link(source.uri, f"[{source.number}] {source.id}", source.title) for source in self.citations]
 
     def describe(self) -> str:
-        sources = "\n".join(f"[{source.number}] {source.id}  {source.title}".rstrip() for source in self.citations)
+        sources = "\n".join(f"[{source.number}] {source.place}  {source.title}".rstrip() for source in self.citations)
         return _join_paragraphs(self.answer, sources, self.note, f"conversation_id: {self.conversation_id}")
 
 

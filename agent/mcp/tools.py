@@ -159,10 +159,11 @@ def to_ask_result(turn: "ChatTurn", conversation: str, note: str) -> AskResult:
         Citation(
             source.number,
             source.passage.id,
-            source.passage.title,
+            source.title,
             source.passage.url,
             list(source.quotes),
             to_passage_uri(source.passage.id),
+            source.name,
         )
         for source in (cited_sources(answered) if answered.passages else ())
     ]

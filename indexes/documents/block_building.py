@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from indexes.documents.chunking import Block, Line, end_with_full_stop
+from indexes.documents.chunking import Block, Line, end_with_full_stop, shorten_label
 
 MAX_SHORT_ITEM_WORDS = 6  # words of a list item that ends with a semicolon; a longer one ends with a full stop
 
@@ -22,7 +22,9 @@ def _end_item(text: str) -> str:
 def format_row(names: Sequence[str], values: Sequence[str]) -> str:
     """A row of a table as `name: value; name: value.`, without empty values. Columns without a name are numbered."""
     all_names = [*names, *(f"column {number}" for number in range(len(names) + 1, len(values) + 1))]
-    pairs = [(name.strip(), " ".join(value.split())) for name, value in zip(all_names, values, strict=False)]
+    pairs = [
+        (shorten_label(name.strip()), " ".join(value.split())) for name, value in zip(all_names, values, strict=False)
+    ]
     return end_with_full_stop("; ".join(f"{name}: {value}" if name else value for name, value in pairs if value))
 
 

@@ -11,6 +11,7 @@ from functools import reduce
 from itertools import takewhile
 
 from indexes.text.segmentation import SentenceSplitter
+from schemas.records import Mark
 
 MIN_WORDS, MAX_WORDS = (
     80,
@@ -19,6 +20,7 @@ MIN_WORDS, MAX_WORDS = (
 SHORT_WORDS = 40  # a shorter paragraph joins the one before it, and a shorter section the next one
 CHARACTERS_PER_WORD = 10  # that count as a word where words are longer or have no spaces between them
 MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or within one
+MAX_LABEL_CHARACTERS = 200  # of a title, a heading or a column's name, each of which stands with many passages
 MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sentences
 
 
@@ -48,6 +50,7 @@ class Chunk:
     text: str
     headings: tuple[str, ...] = ()  # above it, the outermost first
     date: str = ""  # that it says of itself, as a message does: ISO 8601, UTC
+    marks: tuple[Mark, ...] = ()  # its lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class _Piece:
     last: int
     headings: tuple[str, ...]
     glue: str  # white space between it and the piece before
+    lines: tuple[Line, ...]  # with its text, all but for punctuation
 
     @property
     def words(self) -> int:
@@ -86,6 +90,11 @@ def end_with_full_stop(text: str) -> str:
     return text if not text or text[-1] in ".!?:;,…。！？" or text[-2:] in ('."', ".)", "!)", "?)") else f"{text}."
 
 
+def shorten_label(text: str) -> str:
+    """A title, a heading or the name of a value as passages have it: a long one ends in an ellipsis."""
+    return text if len(text) <= MAX_LABEL_CHARACTERS else f"{text[: MAX_LABEL_CHARACTERS - 1].rstrip()}…"
+
+
 def _count_words(text: str) -> int:
     return max(len(text.split()), len(text) // CHARACTERS_PER_WORD)
 
@@ -96,16 +105,18 @@ def _split_block(block: Block, split: SentenceSplitter) -> Iterator[_Piece]:
     whole = glue.join(text for line in block.lines if (text := " ".join(line.text.split())))
     if not whole:
         return
+    headings = tuple(map(shorten_label, block.headings))
     first, last = block.heading_line or block.lines[0].number, block.lines[-1].number
     if _count_words(whole) <= MAX_WORDS:
-        yield _Piece(whole, first, last, block.headings, "\n")
+        yield _Piece(whole, first, last, headings, "\n", block.lines)
         return
     parts = _cut_block(block, whole, split)
     for number, (text, first, last) in enumerate(_locate_parts(parts, block.lines)):
+        line = (Line(first, text),)
         if number == 0:
-            yield _Piece(text, block.heading_line or first, last, block.headings, "\n")
+            yield _Piece(text, block.heading_line or first, last, headings, "\n", line)
         else:
-            yield _Piece(text, first, last, block.headings, glue)
+            yield _Piece(text, first, last, headings, glue, line)
 
 
 def _cut_block(block: Block, whole: str, split: SentenceSplitter) -> list[str]:
@@ -144,15 +155,25 @@ def _join_pieces(pieces: Sequence[_Piece]) -> Chunk:
     """One chunk: headings that all pieces share become its own, the others go before the text below them."""
     current = shared = reduce(_find_common_prefix, (piece.headings for piece in pieces))
     text = ""
+    marks: list[Mark] = []
     for piece in pieces:
         new = piece.headings[len(_find_common_prefix(current, piece.headings)) :]
         current = piece.headings
-        before = end_with_full_stop(text) + piece.glue if piece.glue == "\n" else text + piece.glue
-        text = (before if text else "") + " ".join(
-            [*(re.sub(r"(?<=\w)$", ":", heading) for heading in new), piece.text]
-        )
+        if text:
+            text = (end_with_full_stop(text) if piece.glue == "\n" else text) + piece.glue
+        before, text = text, text + "".join(re.sub(r"(?<=\w)$", ":", heading) + " " for heading in new)
+        marks += _mark_lines(piece, _count_visible(before), _count_visible(text), len(shared))
+        text += piece.text
     first, last = pieces[0].first, pieces[-1].last
-    return Chunk(f"{first}-{last}" if last > first else f"{first}", text, shared)
+    return Chunk(f"{first}-{last}" if last > first else f"{first}", text, shared, marks=tuple(marks))
+
+
+def _mark_lines(piece: _Piece, first: int, start: int, shared: int) -> Iterator[Mark]:
+    """Where each line of a piece begins in the text; the first one with the new headings before it."""
+    for line in piece.lines:
+        if line.text.strip():
+            yield Mark(first, str(line.number), piece.headings[shared:])
+            first = start = start + _count_visible(line.text)
 
 
 def _find_common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop
+from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
@@ -94,7 +94,7 @@ def _list_leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _name_text(path: str, text: str) -> str:
-    return f"{path}: {text}" if path else text
+    return f"{shorten_label(path)}: {text}" if path else text
 
 
 def _format_scalar(value: Any) -> str:

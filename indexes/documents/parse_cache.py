@@ -22,7 +22,7 @@ from indexes.storage.private_files import make_private_directory, make_private_f
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 6  # to be raised when files are cut differently: then all are read again
+FORMAT = 8  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
     "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT, inode INT, settled INT, "

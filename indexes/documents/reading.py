@@ -10,9 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from stat import S_ISREG
 
+from indexes.documents.chunking import MAX_LABEL_CHARACTERS, Chunk, shorten_label
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
 from indexes.documents.readers import find_reader
@@ -22,7 +24,7 @@ from indexes.text.dates import read_date
 from indexes.text.languages import find_document_language
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Passage
+from schemas.records import Mark, Passage
 
 MAX_INODE = (1 << 63) - 1  # what SQLite can keep; some file systems have larger ones
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
@@ -150,7 +152,7 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
 def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
     """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`."""
     times: Counter[str] = Counter()
-    room = MAX_ID_CHARACTERS - len(name)
+    room = min(MAX_ID_CHARACTERS - len(name), MAX_LABEL_CHARACTERS)
     uri = path.absolute().as_uri()
     date = read_date(name) or read_date(document.title)
     for chunk in document.chunks:
@@ -161,7 +163,13 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
         found = Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
-        yield replace(found, date=chunk.date or date)
+        yield replace(found, date=chunk.date or date, marks=_keep_marks(chunk))
+
+
+def _keep_marks(chunk: Chunk) -> tuple[Mark, ...]:
+    """Where its place or headings change; none where they never do."""
+    marks = [next(same) for _, same in groupby(chunk.marks, key=lambda mark: (mark.place, mark.headings))]
+    return tuple(marks) if len(marks) > 1 else ()
 
 
 def _number_place(place: str, times: Counter[str]) -> str:
@@ -176,8 +184,9 @@ def _number_place(place: str, times: Counter[str]) -> str:
 
 def _join_titles(document_title: str, file_name: str, headings: Sequence[str]) -> str:
     """The document's title, or else the file's name if there is one, then the headings that the title does not have."""
-    new = [heading for heading in headings if heading not in document_title]
-    return ": ".join(part for part in (document_title or file_name, *new) if part)
+    title = shorten_label(document_title)
+    new = [short for heading in headings if (short := shorten_label(heading)) not in title]
+    return ": ".join(part for part in (title or file_name, *new) if part)
 
 
 def _clean_text(text: str) -> str:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-MAX_NAME_CHARACTERS = 200  # of a column; each of its values is given with it
+from indexes.documents.chunking import shorten_label
+
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
 
 
@@ -25,7 +26,7 @@ def name_columns(rows: Iterable[TableRow]) -> Iterator[tuple[TableRow, Sequence[
             continue
         if names is None:
             if _is_header(row.values):
-                names = [value[:MAX_NAME_CHARACTERS] for value in row.values]
+                names = [shorten_label(value) for value in row.values]
                 continue
             names = [f"column {column}" for column in range(1, len(row.values) + 1)]
         yield row, names

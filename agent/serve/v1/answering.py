@@ -144,7 +144,8 @@ def list_citations(answered: TurnResult, shortening: Shortening) -> list[dict[st
         {
             "number": source.number,
             "id": source.passage.id,
-            "title": source.passage.title,
+            "title": source.title,
+            "place": source.name,
             "url": source.passage.url,
             "quotes": source.quotes,
         }

@@ -41,7 +41,7 @@ def chunk_message(data: bytes, place: str, split: SentenceSplitter) -> Iterator[
         blocks = [_describe_message(message), *_read_body(message)]
         heading, date = _name_message(message), _read_utc_date(message)
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place, date=date) for chunk in chunk_blocks(headed, split))
+    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed, split))
 
 
 def _name_message(message: Message) -> str:
@@ -164,7 +164,7 @@ def _read_plain_text(text: str) -> Iterator[Block]:
     runs = [(quoted, "\n".join(lines)) for quoted, lines in groupby(text.split("\n"), key=_is_quoted)]
     yield from (block for quoted, run in runs if not quoted for block in read_text_blocks(run, headed=False))
     for run in (_QUOTE.sub("", run) for quoted, run in runs if quoted):
-        yield from (replace(block, headings=(QUOTED,)) for block in read_text_blocks(run, headed=False))
+        yield from (replace(block, headings=(QUOTED, *block.headings)) for block in read_text_blocks(run, headed=False))
 
 
 def _is_quoted(line: str) -> bool:

@@ -1,6 +1,6 @@
 """Passages of documents that have headings but no lines or pages to name: a place is the heading above."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from indexes.documents.chunking import Block, Chunk, chunk_blocks
@@ -24,9 +24,14 @@ def chunk_sections(
     """
     numbered = [_number_block(number, block) for number, block in enumerate(blocks, start=1)]
     for chunk in chunk_blocks(numbered, split):
-        headings = numbered[int(chunk.place.partition("-")[0]) - 1].headings
-        place = escape_place(headings[-1]) if headings else ""
-        yield replace(chunk, place=place or name_unheaded(chunk.place))
+        marks = tuple(replace(mark, place=_name_place(numbered, mark.place, name_unheaded)) for mark in chunk.marks)
+        yield replace(chunk, place=_name_place(numbered, chunk.place, name_unheaded), marks=marks)
+
+
+def _name_place(blocks: Sequence[Block], numbers: str, name_unheaded: Callable[[str], str]) -> str:
+    """The heading above the first of these blocks, or where there is none what they are called without."""
+    headings = blocks[int(numbers.partition("-")[0]) - 1].headings
+    return (escape_place(headings[-1]) if headings else "") or name_unheaded(numbers)
 
 
 def _number_block(number: int, block: Block) -> Block:

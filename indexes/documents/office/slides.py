@@ -22,7 +22,7 @@ def chunk_slides(slides: Iterable[Slide], split: SentenceSplitter) -> Iterator[C
     """The passages of the slides, each below its title."""
     for number, slide in enumerate(slides, start=1):
         for chunk in chunk_blocks(_build_blocks(slide), split):
-            yield replace(chunk, place=f"slide{number}")
+            yield replace(chunk, place=f"slide{number}", marks=())
 
 
 def number_lines(texts: Iterable[str]) -> list[Line]:
