@@ -141,7 +141,7 @@ OF_2025: list[Change] = [
         lambda found: {**found, "wiki:1": -99.0},
         "wiki:1 is no id",
     ),
-    ("no responses", "0/responses", [], "line 1 $.responses"),
+    ("no responses", "0/responses", [], "line 1 $.responses: text is empty"),
     ("the text is empty", f"{LINE}/text", "", "text is empty"),
     ("the text is missing", f"{LINE}/text", DELETE, "'text' is a required property"),
     ("a text that the official fixer deletes", f"{LINE}/text", MANY, "the official fixer deletes 1 of 1"),

@@ -338,6 +338,30 @@ def test_passages_are_looked_up_in_an_index(tmp_path: Path) -> None:
         assert ("passages bread:2 is not in the index" in ended.out) == bool(code)
 
 
+TAKEN_BY_2025: list[tuple[str, str, Any, str]] = [
+    # what the official script of 2025 takes: where, its value there, what is said
+    ("a turn twice", "", lambda lines: [*lines, lines[0]], "is there already"),
+    ("no responses", "0/responses", [], "text is empty"),
+    ("too long, which it trims", "0/responses/0/text", "Rice bread. " * 126, "the official fixer deletes 1 of 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"), [row[1:] for row in TAKEN_BY_2025], ids=[r[0] for r in TAKEN_BY_2025]
+)
+def test_what_the_official_script_of_2025_takes_is_a_warning(where: str, value: Any, said: str, tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.json", EDITIONS["ikat-2025"])
+    good = decoded("ikat-2025", run_of(read_topics(topics), "ikat-2025"))
+    (tmp_path / "run.jsonl").write_bytes(encoded("ikat-2025", changed(good, where, value)))
+    check = ("validate", tmp_path / "run.jsonl", "-t", topics, "--collection", "any")
+    ended = outcome(*check)
+    assert (ended.code, said in ended.err) == (0, True), ended.out + ended.err
+    ended = outcome(*check, "--strict")
+    assert (ended.code, said in ended.out) == (5, True), ended.out + ended.err
+    if where:  # which of two rankings of a turn would be meant?
+        assert outcome("convert", tmp_path / "run.jsonl", "-o", tmp_path / "run.trec").code == 0
+
+
 def test_all_used_and_all_chosen_are_warnings_even_where_it_is_strict(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
     run = changed(decoded("ikat-2024", run_of(read_topics(topics), "ikat-2024")), "turns", every(*PASSAGES, used=True))

@@ -1,6 +1,7 @@
 """Every kind of run: manual, only-response, retrieval-only, several responses, and parts left out."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,16 @@ from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.oracle_labels import provide_labels
 from agent.runs.trace import read_trace
+from agent.runs.validation import CheckRequest, check_run
 from agent.terminal.progress import turn_progress
+from agent.tracks.oddities import Oddities
+from agent.tracks.response_length import response_length
+from agent.tracks.run_files import read_detected_run
 from agent.tracks.topic_files import read_topics
+from agent.turn.safety.personal_answer import Heeded, put_safety_first
 from indexes.passage_index import PassageIndex
-from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Message, Parts, Plan
+from schemas.errors import UsageError
+from schemas.records import Message, Parts, Plan, Response, Sentence, Statement
 from tests.conftest import EXAMPLES, needs_model
 from tests.test_topics import IKAT, IKAT_2025, QRECC, write
 
@@ -67,11 +73,72 @@ def test_a_manual_run_says_so_and_searches_the_human_rewrite(example_index: Pass
     assert "gold statements" in metadata["data"]["used of the topics"]
 
 
-def test_a_manual_run_needs_the_labels(run: Path, tmp_path: Path, example_index: PassageIndex) -> None:
-    topics = write(tmp_path / "topics.json", QRECC)
-    with pytest.raises(InvalidInputError, match="no human rewrite of turn 1_1, 1_2"):
-        answer(run, EvidenceFiles(example_index.directory, embedder="none"), Plan(), topics, mode="manual")
-    assert not run.exists()
+MODES = ("automatic", "manual", "only-response")
+REWRITES = {"an empty rewrite": "", "no rewrite": None}
+UNKNOWN = [f"clueweb22-en0000-00-0000{n}:1" for n in range(3)]
+
+
+@pytest.mark.parametrize("edition", IKAT)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("rewrite", REWRITES)
+def test_topics_without_rewrites_and_rankings_of_unknown_passages_make_valid_runs(
+    edition: str, mode: Any, rewrite: str, example_index: PassageIndex, run: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In an only-response run the first turn has a ranking of which no text is known, and the second has none."""
+    topics = json.loads(json.dumps(IKAT[edition]))
+    asked = topics[0]["responses" if "responses" in topics[0] else "turns"]
+    for turn in asked:
+        turn.pop("resolved_utterance", None)
+        if REWRITES[rewrite] is not None:
+            turn["resolved_utterance"] = REWRITES[rewrite]
+    file = write(run.with_name("topics.json"), topics)
+    first, second, *_ = read_topics(file).turn_ids()
+    origin = EvidenceFiles(example_index.directory, embedder="none")
+    if mode == "only-response":
+        ranking = write(
+            run.with_name("ranking.trec"), "".join(f"{first} Q0 {id} 1 {9 - n} t\n" for n, id in enumerate(UNKNOWN))
+        )
+        origin = replace(origin, ranking=ranking, on_error="skip")
+    report = answer(run, origin, Plan(k=20), file, mode=mode)
+    assert report.problems == ()
+    verdict = check_run(run, file, CheckRequest(edition=edition, collection="any"))
+    assert verdict.problems == ()
+    answered = [line.answered for line in read_trace(report.trace).lines()]
+    assert all(line.response.text for line in answered)
+    told = [record.message for record in caplog.records if "no human rewrite" in record.message]
+    assert len(told) == (mode == "manual")
+    if mode == "manual":
+        utterances = [turn.get("utterance") or turn["user_utterance"] for turn in asked]
+        assert [line.query.standalone for line in answered] == utterances
+    if mode == "only-response":
+        found = list(read_detected_run(run.read_bytes(), Oddities())[2])
+        assert [[hit.id for hit in turn.responses[0].used] for turn in found][:2] == [UNKNOWN[:1], []]
+        assert f"turn {second}: has no ranking" in caplog.text
+
+
+def test_short_responses_are_never_empty(example_index: PassageIndex, run: Path) -> None:
+    """Ten responses share 250 words: a warning longer than one's share is cut, not left out."""
+    topics = json.loads(TOPICS.read_text())
+    for topic in topics:
+        topic["ptkb"] = {"1": "I am allergic to nuts, gluten, milk, eggs, fish, soy, celery and mustard."}
+        for turn in topic["turns"]:
+            turn["ptkb_provenance"] = []
+    file = write(run.with_name("topics.json"), topics)
+    origin = EvidenceFiles(example_index.directory, embedder="none")
+    report = answer(run, origin, Plan(k=20, responses=10), file, edition="ikat-2025")
+    assert report.problems == ()
+    assert all(
+        response.text.strip() for line in read_trace(report.trace).lines() for response in line.answered.responses
+    )
+
+
+def test_a_warning_that_is_longer_than_a_response_may_be_is_cut() -> None:
+    warning = Sentence("Warning: " + "not suitable for people who are allergic to nuts, " * 9, ("a:1",))
+    heeded = Heeded((), (warning,), (Statement("1", "I am allergic to nuts."),), conflict=False)
+    cut = put_safety_first(Response((Sentence("Stir it.", ("a:1",)),)), heeded, tokens=20)
+    assert cut.text.startswith("Warning: not suitable")
+    assert cut.used == ("a:1",)
+    assert response_length(cut.text) <= 20
 
 
 @pytest.mark.parametrize("model", ["none", pytest.param("smollm2", marks=needs_model)])

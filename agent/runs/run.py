@@ -14,8 +14,9 @@ from agent.runs.given_ranking import GivenRanking
 from agent.runs.oracle_labels import provide_labels
 from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace
 from agent.runs.worker import WorkerDescription
-from agent.tracks.rules import STRICT
+from agent.tracks.rules import STRICT, Checks
 from agent.tracks.run_files import encode_run, make_checker
+from agent.tracks.run_records import RunTurn
 from indexes.storage.files import write_atomically
 from schemas.records import Mode, Plan, Problem, Provided, RunInfo, Topic, Topics, TurnResult
 
@@ -91,11 +92,20 @@ def describe_run(settings: RunSettings, name: str, team: str) -> RunInfo:
 
 
 def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
-    """Write the run (to stdout where the path is `-`) and return the rules that it breaks: ours too are errors."""
+    """Write the run (to stdout where the path is `-`) and return the rules that it breaks: ours too are errors.
+
+    A turn for which there was no passage at all, which was said before it was answered, keeps the official rules alone.
+    """
     answered = (line.answered for line in trace.lines(topics.turn_ids()))
-    checker = make_checker(edition, info, topics, STRICT)
+    checker, official = make_checker(edition, info, topics, STRICT), make_checker(edition, info, topics, Checks())
     problems: list[Problem] = []
-    chunks = encode_run(edition, answered, info, lambda turn: problems.extend(checker.check_turn(turn)))
+
+    def check(turn: RunTurn) -> None:
+        has_passages = any(response.passages is None or response.passages for response in turn.responses)
+        problems.extend((checker if has_passages else official).check_turn(turn))
+        checker.mark_seen(turn.turn_id)
+
+    chunks = encode_run(edition, answered, info, check)
     if str(path) == "-":
         sys.stdout.buffer.writelines(chunks)
     else:

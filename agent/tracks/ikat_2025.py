@@ -16,7 +16,7 @@ from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat_2023 import Id, NonEmpty, TopicNumber
 from agent.tracks.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import absent
-from agent.tracks.rules import EditionLimits, OfficialValidator, check_citations_listed, check_total_length
+from agent.tracks.rules import EditionLimits, OfficialValidator, check_citations_listed
 from agent.tracks.run_layouts import JsonLines
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, RunInfo
@@ -97,7 +97,7 @@ class RunEntry(Struct, forbid_unknown_fields=True):
     metadata: Metadata
     turn_id: Id
     references: Annotated[dict[NonEmpty, float], Meta(max_length=1000)]
-    responses: Annotated[list[Response], Meta(min_length=1)]
+    responses: list[Response]
 
 
 class Ikat2025(IkatEdition):
@@ -111,7 +111,7 @@ class Ikat2025(IkatEdition):
     layout = JsonLines()
     limits = EditionLimits(together=True)
     official = OfficialValidator(
-        frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed, check_total_length})
+        frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed}), repeated_turns=False
     )
     optional_parts = frozenset({"rewrite"})
 
@@ -133,7 +133,7 @@ class Ikat2025(IkatEdition):
         responses = [
             _read_response(given, ranking, rank, f"{where}.responses[{rank - 1}]")
             for rank, given in enumerate(entry.responses, start=1)
-        ]
+        ] or [RunResponse(1, "", ranking, where=f"{where}.responses")]  # the ranking counts without a response, too
         metadata = entry.metadata
         info = RunInfo(metadata.run_id, MODES[metadata.run_type], metadata.team_id)
         return RunTurn(entry.turn_id, tuple(responses), where=where, info=info)

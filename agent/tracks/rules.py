@@ -54,6 +54,7 @@ class OfficialValidator:
 
     oddities: frozenset[OddityKind]
     rules: "frozenset[Rule]" = frozenset()
+    repeated_turns: bool = True  # whether it refuses a turn that is there twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class CheckContext:
     judged: bool  # whether there must be a text
     ptkb: Mapping[str, tuple[Statement, ...]]  # by turn id
     checks: Checks
-    refused: "frozenset[Rule]"  # whose breach the official validator refuses
+    official: OfficialValidator
 
 
 def says_something(text: str | None) -> bool:
@@ -268,7 +269,7 @@ ADVICE: tuple[Rule, ...] = (check_not_all_used, check_not_all_chosen)  # always 
 class RunChecker:
     """Checks a run that is read turn by turn: each turn by all rules, and at the end that every turn was there.
 
-    That the turns are those of the topics, each once, is an error in every edition.
+    That the turns are those of the topics is an error in every edition, and that each is there once in all but 2025.
     """
 
     def __init__(self, topics: Topics, info: RunInfo, asked: CheckContext) -> None:
@@ -287,7 +288,8 @@ class RunChecker:
         if turn.turn_id not in self._known:
             yield Problem(place, "is not a turn of these topics")
         if turn.turn_id in self._seen:
-            yield Problem(place, "is there already")
+            repeated = Problem(place, "is there already")
+            yield repeated if self._asked.official.repeated_turns else self._judge(repeated)
         self.mark_seen(turn.turn_id)
         for rule in (*RULES, *ON_REQUEST, *ADVICE):
             for problem in rule(turn, self._asked):
@@ -295,7 +297,7 @@ class RunChecker:
 
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
-        refused = rule in self._asked.refused or rule in ON_REQUEST
+        refused = rule in self._asked.official.rules or rule in ON_REQUEST
         is_error = refused or (self._asked.checks.strict and rule not in ADVICE)
         return problem if is_error else replace(problem, severity="warning")
 

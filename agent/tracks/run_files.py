@@ -153,7 +153,7 @@ def make_checker(edition: str, info: RunInfo, topics: Topics, checks: Checks) ->
     """A checker of the rules of an edition, which is to be given the turns of a run one by one."""
     ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
     form = load_edition(edition)
-    return RunChecker(topics, info, CheckContext(form.limits, info.parts.answer, ptkb, checks, form.official.rules))
+    return RunChecker(topics, info, CheckContext(form.limits, info.parts.answer, ptkb, checks, form.official))
 
 
 def run_problems(data: Data, topics: Topics, edition: str | None = None, checks: Checks = STRICT) -> list[Problem]:

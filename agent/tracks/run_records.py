@@ -66,8 +66,9 @@ def to_run_turns(answered: Iterable[TurnResult], info: RunInfo) -> Iterator[RunT
 
 
 def _to_run_response(turn: TurnResult, response: Response | None, rank: int, info: RunInfo) -> RunResponse:
+    """An abstention that cites nothing names the nearest passage: a text must say where it is from."""
     texts = {passage.id: passage.text for passage in turn.passages}
-    used = set(response.used) if response else set()
+    used = set(response.used or [hit.id for hit in turn.hits[:1]]) if response else set()
     return RunResponse(
         rank,
         response.text if response else None,

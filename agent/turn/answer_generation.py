@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from agent.models.protocol import Conversation, LanguageModel
 from agent.turn.answer_writing import Writer, write_response
-from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
+from agent.turn.extractive_answer import LengthLimit, extract_answer, say_not_found, says_not_found
 from indexes.ranking.vectors import Embed
-from schemas.records import Passage, Plan, Query, Response, ScoredStatement
+from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 
 
 def generate_responses(
@@ -25,7 +25,7 @@ def generate_responses(
     """The wanted number of answers, best first, each as long as the plan allows.
 
     They cite only `passages`. A further answer is built from passages that none before it cites. Where no passage has
-    an answer, the only response says so; it is empty where no passage has a sentence.
+    an answer, the only response says so, also where there is no passage.
     """
     if not plan.parts.answer:
         return ()
@@ -46,6 +46,8 @@ def generate_responses(
         else:
             not_found = not_found if not_found.sentences else response
             left = left[len(shown) :]
+    if not (responses or not_found.sentences):
+        not_found = Response((Sentence(say_not_found(query, plan.tuning.answer), ()),))
     return tuple(responses) or (not_found,)
 
 

@@ -63,7 +63,7 @@ def extract_answer(
         return response
     if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages, embed)):
         nearest = ranked[: tuning.answer.fallback_sentences]
-        opening = _say_not_found(query, tuning.answer)
+        opening = say_not_found(query, tuning.answer)
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
     if direct:
@@ -76,7 +76,8 @@ def extract_answer(
     return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
 
 
-def _say_not_found(query: Query, tuning: AnswerTuning) -> str:
+def say_not_found(query: Query, tuning: AnswerTuning) -> str:
+    """The sentence that says so, in the person's language where answers are."""
     utterances = (*query.earlier_utterances, query.utterance)
     return choose_sentences(utterances).not_found if tuning.own_language else NOT_FOUND
 

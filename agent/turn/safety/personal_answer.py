@@ -14,7 +14,7 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.quote_ranking import rank_quotes
-from agent.turn.quotes import find_quotes
+from agent.turn.quotes import find_quotes, truncate_words
 from agent.turn.safety.personal_safety import LeftOut, Review, is_of
 from agent.turn.safety.second_person import say_careful, say_conflict, say_left_out
 from indexes.documents.chunking import end_with_full_stop
@@ -187,6 +187,8 @@ def put_safety_first(
     if len(fitting) < len(first):  # warnings that only fit without the phrases
         whole = tuple(warnings)
         fitting = leading_within_limit((sentence.text for sentence in whole), tokens)
+    if not fitting:  # of a warning that is too long by itself, its beginning
+        return Response((replace(whole[0], text=truncate_words(whole[0].text, tokens, MAX_WARNING_WORDS)),))
     return Response(whole[: len(fitting)])
 
 
