@@ -3,7 +3,6 @@
 import gzip
 import json
 import logging
-import time
 import traceback
 import tracemalloc
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agent.models.cancellation import CancellationToken
 from agent.models.openai_client import open_server
 from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
@@ -33,7 +33,7 @@ ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
-    monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before a further attempt
+    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)  # before a further attempt
     with standing_in() as started:
         yield started
 

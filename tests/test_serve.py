@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
-from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import cited_sources
 from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
+from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import MAX_WAITING_OF_USER, BusyError, RequestQueue
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex

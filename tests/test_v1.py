@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from agent.chat.cancellation import AnswerCancelledError, CancellationToken
+from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from agent.serve.v1.embeddings import MAX_TEXTS, embed_texts
 from agent.serve.v1.shortening import AnswerLimits, Shortening
 from agent.tracks.response_length import response_length
