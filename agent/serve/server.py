@@ -109,12 +109,12 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         app = _guard_app(pages, request, policy)
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
-        with watching, make_vectors_meanwhile(current, embedder), passed_on:
+        with watching as watcher, make_vectors_meanwhile(current, embedder), passed_on:
             run_server(app, listening, lambda: on_start(start), models.has_failed)
     if models.has_failed():
         models.find_model()  # raises why
-    if queue.is_hanging():
-        _leave_at_once()
+    if queue.is_hanging() or not watcher.has_ended:
+        _leave_at_once("an answer in hand" if queue.is_hanging() else "reading")
 
 
 def _offer_models(request: ServerRequest, assistant: Assistant, opener: Callable[[str], Assistant]) -> ModelChoice:
@@ -246,9 +246,12 @@ def _report_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]
     log.warning("%s%s", context.get("message", "failed"), f" ({error})" if error else "", exc_info=None)
 
 
-def _leave_at_once() -> None:
-    """End the process although an answer hangs: its thread waits for a server, or computes, and heeds nothing."""
-    log.info("an answer in hand was left unfinished")
+def _leave_at_once(what: str) -> None:
+    """End the process although a thread is at work, which heeds nothing: it computes, or waits for another process.
+
+    What is written meanwhile is whole or not there, as where a process is killed; one that reads documents ends itself.
+    """
+    log.info("%s was left unfinished", what)
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
