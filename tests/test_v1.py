@@ -269,6 +269,22 @@ def test_usage_counts_what_a_reply_from_the_cache_had_taken(
     assert response.input_tokens_details.cached_tokens == first.prompt_tokens
 
 
+@pytest.mark.parametrize("limit", [None, 30])
+def test_usage_of_a_quoted_answer_is_what_was_asked_and_sent(limit: int | None, openai: Any) -> None:
+    earlier = [{"role": "user", "content": "Thanks!"}, {"role": "assistant", "content": "You are welcome."}]
+    asked, options = {"model": "convagent", "messages": [*earlier, USER]}, {"include_usage": True}
+    whole = openai.chat.completions.create(**asked, max_tokens=limit)
+    *_, last = openai.chat.completions.create(**asked, max_tokens=limit, stream=True, stream_options=options)
+    response = openai.responses.create(model="convagent", input=[*earlier, USER], max_output_tokens=limit)
+    read = sum(response_length(message["content"]) for message in (*earlier, USER))
+    written = response_length(whole.choices[0].message.content)
+    assert 0 < written <= (limit or written)
+    for usage in (whole.usage, last.usage):
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (read, written, read + written)
+    usage = response.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (read, written, read + written)
+
+
 # Responses
 
 

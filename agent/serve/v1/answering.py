@@ -17,6 +17,7 @@ from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.earlier_messages import CITATION_MARKS, to_turns
 from agent.serve.v1.shortening import Shortening
+from agent.tracks.response_length import response_length
 from schemas.records import Call, Message, Turn, TurnResult
 
 MODEL = "convagent"
@@ -118,7 +119,8 @@ async def _follow_pieces(job: Job) -> AsyncIterator[list[str]]:
 class Usage:
     """What the language model read and wrote for an answer, all its prompts together.
 
-    A reply from the cache counts with what it took when it was computed; of `read`, `cached` are such tokens.
+    A reply from the cache counts with what it took when it was computed; of `read`, `cached` are such tokens. Where no
+    model read, or none wrote, the messages of the request and the text that was sent count in its place.
     """
 
     read: int
@@ -126,12 +128,14 @@ class Usage:
     cached: int
 
 
-def count_usage(calls: Sequence[Call]) -> Usage:
-    """The sum over the calls."""
+def count_usage(calls: Sequence[Call], asked: Sequence[Message], sent: str) -> Usage:
+    """The sum over the calls; texts are counted as `max_tokens` counts them."""
+    read = sum(call.tokens_read + call.cached_tokens_read for call in calls)
+    written = sum(call.tokens_written + call.cached_tokens_written for call in calls)
     return Usage(
-        read=sum(call.tokens_read + call.cached_tokens_read for call in calls),
-        written=sum(call.tokens_written + call.cached_tokens_written for call in calls),
-        cached=sum(call.cached_tokens_read for call in calls),
+        read or sum(response_length(message.text) for message in asked),
+        written or response_length(sent),
+        sum(call.cached_tokens_read for call in calls),
     )
 
 
