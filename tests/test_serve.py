@@ -12,7 +12,7 @@ import msgspec
 import psutil
 import pytest
 
-from agent.chat.citations import cited_sources
+from agent.chat.citations import cited_sources, shown_sources
 from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.models.cancellation import AnswerCancelledError
@@ -426,6 +426,8 @@ MARKED = [
     ("Rye keeps longer.", "Bread keeps.\nRye  keeps\nlonger. So.", ["Rye keeps longer."]),
     ("Rye keeps.", "Bread keeps well. Rye, it is said, keeps longer.", ["Rye, it is said, keeps longer."]),
     ("Rye keeps.", "Rye keeps; wheat does not", ["Rye keeps"]),
+    ("He keeps.", "He keepsakes. He keeps.", ["He keeps."]),
+    ("Dogs bark loudly.", "Bread keeps. Rye keeps longer.", []),  # which says nothing of it
 ]
 
 
@@ -436,3 +438,14 @@ def test_a_source_is_marked_where_it_says_so(sentence: str, text: str, quotes: l
     (source,) = cited_sources(TurnResult("1_1", Query("?"), (), (Hit("p", 1.0),), (passage,), (response,)))
     assert list(source.quotes) == quotes
     assert "".join(piece.text for piece in source.pieces) == text
+
+
+def test_what_came_near_is_marked_in_no_source() -> None:
+    passages = (Passage("p", "Bread keeps. Rye keeps longer."), Passage("q", "Oats keep."))
+    near = (Sentence("Rye keeps longer.", ("p",)), Sentence("Oats keep.", ("q",)))
+    response = Response((Sentence("Bread keeps.", ("p",)),), nearby=near)
+    sources = shown_sources(TurnResult("1_1", Query("?"), (), (Hit("p", 1.0),), passages, (response,)))
+    assert [(source.number, source.cited, source.quotes) for source in sources] == [
+        (1, True, ("Bread keeps.",)),
+        (2, False, ()),
+    ]

@@ -114,6 +114,17 @@ def test_an_answer_has_whole_sentences_of_so_many_tokens(openai: Any, answer: st
     assert (enough.message.content, enough.finish_reason) == (answer, "stop")
 
 
+@pytest.mark.parametrize("limit", [None, 60, 30])
+def test_the_quotes_of_a_source_are_in_the_answer(limit: int | None, openai: Any) -> None:
+    """Neither what came near, nor what was cut off."""
+    for asked in (ASKED, ASKED | {"messages": [USER | {"content": "What should I know about bread without gluten?"}]}):
+        reply = openai.chat.completions.create(**asked, max_tokens=limit)
+        content = reply.choices[0].message.content.replace("\\", "")
+        quotes = [quote.removesuffix(".") for source in reply.citations for quote in source["quotes"]]
+        assert [quote for quote in quotes if quote not in content] == []
+        assert bool(quotes) == bool(content)
+
+
 SHORTENED: list[tuple[AnswerLimits, list[str], list[str], str]] = [
     # limits, pieces, what is given out with each piece and at the end, how it ended
     (AnswerLimits(), ["One.", " Two."], ["One.", " Two.", ""], ""),
