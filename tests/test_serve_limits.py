@@ -376,6 +376,17 @@ def test_one_who_asks_without_end_is_told_to_wait(server: Server) -> None:
     assert b'"rate_limit_exceeded"' in replies
 
 
+def test_tabs_that_wait_leave_room_for_questions(server: Server) -> None:
+    """As many requests of theirs as are refused of others."""
+    poll = write_head(server, "GET /progress HTTP/1.1")
+    with closing(connect(server)) as connection, server.open_client() as client:
+        wait_until(lambda: client.get("/health").status_code == 200)
+        connection.sendall(poll * 600 + write_head(server, "GET /asked/x/steps HTTP/1.1", "Connection: close"))
+        replies = read_all(connection)
+        assert client.get("/").status_code == 200
+    assert (replies.count(b"HTTP/1.1 200"), replies.count(b"HTTP/1.1 404")) == (600, 1)
+
+
 def test_a_user_may_ask_much_at_once_and_so_often_then() -> None:
     limit = RequestLimit(burst=3, per_second=0.001)
     assert [limit.count_request("ana") for _ in range(3)] == [0, 0, 0]

@@ -42,7 +42,7 @@ from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.sign_in import SignIn, make_cookie_name
 from agent.serve.tokens import find_own_token, hash_token, make_token
-from agent.serve.uploads import UPLOAD_PATH, UploadPages, find_upload_folder
+from agent.serve.uploads import UPLOAD_PATH, UploadPages, clear_left_uploads, find_upload_folder
 from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
 from agent.serve.v1.errors import RequestError, error_response
 from agent.serve.v1.routes import make_routes
@@ -95,6 +95,8 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         uploads = find_upload_folder(current.collection) if request.allow_upload else None
+        if uploads:
+            clear_left_uploads(uploads)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
