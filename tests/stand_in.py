@@ -48,7 +48,7 @@ class StandIn(BaseHTTPRequestHandler):
     What it writes at a step comes in parts, which in a stream are sent as they come.
     """
 
-    models: tuple[int, Any]
+    models: tuple[int, Any] | str  # that are listed; or `WORKING`
     replies: list[Any]
     write_parts: Callable[[str], Iterator[str]]
     takes_streams: bool
@@ -57,7 +57,9 @@ class StandIn(BaseHTTPRequestHandler):
     closed: threading.Event
 
     def do_GET(self) -> None:
-        self._send(*self.models if self.path == "/v1/models" else (404, {}))
+        if self.models == WORKING:
+            self.closed.wait(PATIENCE)
+        self._send(*self.models if self.path == "/v1/models" and not isinstance(self.models, str) else (404, {}))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from agent.chat.store import Store
 from agent.serve.users import add_user
 from schemas.errors import MissingError
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, ROOT
 from tests.serving import Server, command, environment, serving_source
 from tests.stand_in import WORKING, StandIn, standing_in
 from tests.test_serve import ask
@@ -400,6 +401,26 @@ def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: Server, o
     assert {path.name for path in open_folder.iterdir()} == added | {"wall.md", "away.md"}
     assert not (open_folder.parent / "outside.md").exists()
     assert not (open_folder.parent / "target.md").exists()
+
+
+KILLED_UPLOAD = """
+import os, pathlib, sys
+from agent.serve.uploads import add_document
+os.link = lambda *_names: os.kill(os.getpid(), 9)  # when all is written, and nothing has its name
+add_document(pathlib.Path(sys.argv[1]), "new.md", b"Rye.")
+"""
+
+
+def test_what_a_killed_upload_left_is_cleared_at_the_next_start(open_folder: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED_UPLOAD, open_folder], cwd=ROOT, env=environment(tmp_path), check=False)
+    assert len(list(open_folder.glob(".upload-*"))) == 1
+    kept = {".upload-notes.md", ".upload-list", "wall.md"}
+    for name in kept:
+        (open_folder / name).write_text("The wall is painted in Chalk.\n")
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS):  # which is not to write there
+        assert len(list(open_folder.iterdir())) == 4
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload"):
+        assert {path.name for path in open_folder.iterdir()} == kept
 
 
 def test_nothing_is_added_unless_that_is_allowed(

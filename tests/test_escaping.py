@@ -25,6 +25,7 @@ from agent.serve.v1.earlier_messages import _split_reply
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
+from indexes.text.control_characters import strip_directions
 from schemas.records import Hit, Passage, Query, Response, Sentence, TurnResult
 from tests.serving import serving
 from tests.test_chat import shown_after
@@ -80,7 +81,7 @@ def test_markdown_shows_a_passage_as_it_is(text: str, renderer: MarkdownIt) -> N
     rendered = render("".join(mark_in_markdown(answer_with(text).response)), renderer)
     assert set(re.findall(r"<(\w+)", rendered)) <= {"p"}
     words = html.unescape(re.sub(r"<.*?>", "", rendered))
-    assert words.split() == f"{defuse_citations(text)} [1]".split()
+    assert words.split() == f"{defuse_citations(strip_directions(text))} [1]".split()
     assert [found[0] for found in re.finditer(r"\[\s*\d[\d, ]*\]", words)] == [OURS]
 
 
@@ -115,7 +116,7 @@ def test_any_id_is_code(id: str) -> None:
 def test_an_earlier_answer_is_read_as_it_was_meant(text: str) -> None:
     marked = f"{escape_markdown(text)} [1]"
     assert [sentence.passage_ids for sentence in _split_reply(marked)] == [("1",)]
-    assert unescape_markdown(escape_markdown(text)).split() == defuse_citations(text).split()
+    assert unescape_markdown(escape_markdown(text)).split() == defuse_citations(strip_directions(text)).split()
 
 
 def test_plain_sentences_keep_their_characters() -> None:

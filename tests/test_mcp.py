@@ -20,7 +20,6 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from agent.chat.background_vectors import VectorMaker
-from agent.chat.cancellation import CancellationToken
 from agent.chat.document_index import open_documents
 from agent.mcp.calls import CallProgress
 from agent.mcp.conversations import MAX_CONVERSATIONS, MAX_TURNS, Conversations
@@ -29,6 +28,7 @@ from agent.mcp.library import Library, LibraryRequest
 from agent.mcp.records import to_document_uri
 from agent.mcp.resources import MAX_TEXT, PAGE
 from agent.mcp.server import PROMPT, make_server
+from agent.models.cancellation import CancellationToken
 from agent.serve.listening import open_socket, to_url
 from agent.terminal.progress import stage_progress
 from indexes.documents.isolation.process import ReadingProcess

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +21,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from agent.models.bundled import find_bundled_gguf, requantise
+from agent.models.cancellation import AnswerCancelledError, CancellationToken, heed_token
 from agent.models.openai_client import RAW_RESPONSE_HEADER, SENT_HEADERS
 from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
@@ -48,7 +51,7 @@ class Question(Struct):
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
-    monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before a further attempt
+    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)  # before a further attempt
     with standing_in() as started:
         yield started
 
@@ -156,7 +159,7 @@ def test_what_does_not_pass_is_told(trouble: Any, model: ServerModel, address: s
 
 def test_each_pause_is_longer_than_the_one_before(model: ServerModel, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(time, "sleep", waited.append)
+    monkeypatch.setattr(CancellationToken, "pause", lambda _token, seconds: waited.append(seconds))
     StandIn.replies = [(503, b"")] * 3
     with pytest.raises(ModelError):
         model.ask(TALK, Task("hyde"), str)
@@ -195,6 +198,41 @@ def test_a_redirection_is_not_followed(model: ServerModel, monkeypatch: pytest.M
     StandIn.replies = [(307, b"")]
     with pytest.raises(ModelError, match="something else \\(HTTP 307"):
         model.ask(TALK, Task("hyde"), str)
+
+
+def ask_to_wait(server: StandIn) -> None:
+    """A server that is busy, and says when to come back."""
+    server.close_connection = True
+    server.send_response(503)
+    server.send_header("Retry-After", "300")
+    server.send_header("Content-Length", "0")
+    server.end_headers()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    "trouble",
+    [WORKING, partial(StandIn.trickle, in_header=True), partial(StandIn.trickle, in_header=False), ask_to_wait],
+    ids=["says nothing", "header trickles", "body trickles", "asks to wait"],
+)
+def test_what_is_no_longer_wanted_is_ended_at_once(trouble: Any, streamed: bool) -> None:
+    """Whatever the server does, and the next answer, while the server asked for a pause, too."""
+    with standing_in() as address, closing(open_server_model(address, print)) as model, ThreadPoolExecutor(1) as pool:
+        StandIn.replies = [trouble] * 9
+
+        def ask(token: CancellationToken) -> str:
+            with heed_token(token):
+                return model.ask(TALK, Task("hyde"), str, (lambda _text: None) if streamed else None)
+
+        for _ in range(2):
+            token = CancellationToken()
+            asked = pool.submit(ask, token)
+            time.sleep(0.5)  # it waits by then, wherever it does
+            cancelled_at = time.monotonic()
+            token.cancel()
+            assert isinstance(asked.exception(PATIENCE), AnswerCancelledError)
+            assert time.monotonic() - cancelled_at < 20  # it takes a few hundredths of a second
+        assert len(StandIn.asked) == (1 if trouble is ask_to_wait else 2)
 
 
 def test_a_reply_has_so_many_seconds(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,21 +3,28 @@
 import gzip
 import json
 import logging
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
 import time
 import traceback
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from agent.models.cancellation import CancellationToken
 from agent.models.openai_client import open_server
 from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
-from agent.models.reply_limits import MAX_REPLY_BYTES
+from agent.models.reply_limits import MAX_REPLY_BYTES, ReplyLimits
 from indexes.passage_index import PassageIndex
 from schemas.errors import ModelError, RunError
 from schemas.records import Call, Message
@@ -33,7 +40,7 @@ ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
-    monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before a further attempt
+    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)  # before a further attempt
     with standing_in() as started:
         yield started
 
@@ -62,6 +69,40 @@ def test_a_reply_that_trickles_in_has_an_end(
     ):
         model.ask(TALK, Task("hyde"), str, (lambda _text: None) if streamed else None)
     assert len(StandIn.asked) == (3 if in_header else 1)  # one that began is not begun again
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that sends a byte of a header now and then, over TLS."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["-keyout", str(key), "-out", str(certificate), "-days", "1", "-subj", "/CN=localhost"]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made], check=True, capture_output=True)
+    context, ended = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), threading.Event()
+    context.load_cert_chain(certificate, key)
+
+    def trickle() -> None:
+        with suppress(OSError), context.wrap_socket(listening.accept()[0], server_side=True) as connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            until = time.monotonic() + 60  # so that it ends where nobody ends it
+            while not ended.wait(0.02) and time.monotonic() < until:
+                connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}/"
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_an_encrypted_connection_ends_in_time_too(encrypted: str) -> None:
+    limits = ReplyLimits(0.5)
+    with httpx.Client(verify=False, trust_env=False, timeout=20, event_hooks={"request": [limits.begin]}) as client:  # noqa: S501
+        began = time.monotonic()
+        with pytest.raises(httpx.TransportError):
+            client.get(encrypted)
+    assert time.monotonic() - began < 20
 
 
 def bomb(megabytes: int) -> bytes:

@@ -12,16 +12,17 @@ import msgspec
 import psutil
 import pytest
 
-from agent.chat.cancellation import AnswerCancelledError
-from agent.chat.citations import cited_sources
+from agent.chat.citations import cited_sources, shown_sources
 from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
+from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import MAX_WAITING_OF_USER, BusyError, RequestQueue
+from agent.terminal.output import to_plain_text
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import Call, Hit, Passage, Query, Response, Sentence, Statement, TurnResult
 from tests.conftest import PATIENCE
-from tests.serving import Server, command, environment, serving
+from tests.serving import Server, command, environment, serving, serving_source
 from tests.test_topics import write
 
 SHADE = "Which plants grow well in pots on a shady balcony?"
@@ -112,6 +113,32 @@ def test_nothing_of_a_page_comes_from_elsewhere(client: httpx.Client) -> None:
     assert "http" not in page.text.replace("http-equiv", "")
     for path in ("page.css", "page.js", "htmx-2.0.11.min.js", "htmx-LICENSE.txt", "icon.svg"):
         assert client.get(f"/static/{path}").status_code == 200
+
+
+TURNS = [chr(code) for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))]
+
+
+def test_nothing_turns_the_direction_of_writing(tmp_path: Path) -> None:
+    """In pages, exports, answers to programs and at the terminal; `fdp.exe` would be shown as `exe.pdf`."""
+    turned = "".join(TURNS)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bread.md").write_text(f"The rye bread {turned}keeps for nine days.\n")
+    arguments = ("--model", "none", "--embedder", "none")
+    question = f"How long does the rye bread {turned}keep?"
+    asked = {"model": "convagent", "messages": [{"role": "user", "content": question}]}
+    with (
+        serving_source("--docs", tmp_path / "notes", tmp_path / "data", *arguments) as running,
+        running.open_client() as client,
+    ):
+        client.post("/statements", data={"text": f"I {turned}bake."})
+        page = ask(client, question)
+        path = page.url.path
+        document = client.get("/documents/bread.md", params={"at": "1", "chat": path.rpartition("/")[2], "turn": "1"})
+        exported = [client.get(f"{path}/{name}") for name in ("conversation.md", "topics.json")]
+        reply = client.post("/v1/chat/completions", json=asked).json()["choices"][0]["message"]["content"]
+    shown = [page.text, document.text, *(export.text for export in exported), reply, to_plain_text(question).plain]
+    assert all("bread keep" in text for text in shown)
+    assert [turn for turn in TURNS for text in shown if turn in text] == []
 
 
 HOSTILE = "<script>alert(1)</script> & {{ 7 * 7 }} Bread keeps for two days in a tin."
@@ -426,6 +453,8 @@ MARKED = [
     ("Rye keeps longer.", "Bread keeps.\nRye  keeps\nlonger. So.", ["Rye keeps longer."]),
     ("Rye keeps.", "Bread keeps well. Rye, it is said, keeps longer.", ["Rye, it is said, keeps longer."]),
     ("Rye keeps.", "Rye keeps; wheat does not", ["Rye keeps"]),
+    ("He keeps.", "He keepsakes. He keeps.", ["He keeps."]),
+    ("Dogs bark loudly.", "Bread keeps. Rye keeps longer.", []),  # which says nothing of it
 ]
 
 
@@ -436,3 +465,14 @@ def test_a_source_is_marked_where_it_says_so(sentence: str, text: str, quotes: l
     (source,) = cited_sources(TurnResult("1_1", Query("?"), (), (Hit("p", 1.0),), (passage,), (response,)))
     assert list(source.quotes) == quotes
     assert "".join(piece.text for piece in source.pieces) == text
+
+
+def test_what_came_near_is_marked_in_no_source() -> None:
+    passages = (Passage("p", "Bread keeps. Rye keeps longer."), Passage("q", "Oats keep."))
+    near = (Sentence("Rye keeps longer.", ("p",)), Sentence("Oats keep.", ("q",)))
+    response = Response((Sentence("Bread keeps.", ("p",)),), nearby=near)
+    sources = shown_sources(TurnResult("1_1", Query("?"), (), (Hit("p", 1.0),), passages, (response,)))
+    assert [(source.number, source.cited, source.quotes) for source in sources] == [
+        (1, True, ("Bread keeps.",)),
+        (2, False, ()),
+    ]

@@ -21,6 +21,7 @@ from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
 from agent.serve.request_limits import RequestLimit
 from agent.serve.request_queue import MAX_WAITING, MAX_WAITING_OF_USER, BusyError, RequestQueue
 from indexes.passage_index import PassageIndex
+from schemas.errors import MissingError
 from tests.conftest import PATIENCE
 from tests.serving import Server, serving
 from tests.stand_in import WORKING, StandIn, standing_in
@@ -213,6 +214,50 @@ def test_a_model_that_hangs_does_not_keep_the_server(signal: str, tmp_path: Path
         assert running.count_tracebacks() == 0
 
 
+def test_stop_ends_a_request_that_hangs_and_others_are_answered(tmp_path: Path, example_index: PassageIndex) -> None:
+    with (
+        standing_in() as address,
+        serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
+        running.open_client() as client,
+    ):
+        StandIn.replies = [WORKING] * 100
+        page = client.post("/ask", data={"question": SHADE})
+        wait_until(lambda: bool(StandIn.asked))
+        began = time.monotonic()
+        client.post(f"{page.url.path}/stop")
+        wait_until(lambda: "data-working" not in (stopped := client.get(page.url)).text and "stopped" in stopped.text)
+        assert time.monotonic() - began < SOON
+        StandIn.replies = []
+        assert client.post("/v1/chat/completions", json=ASKED).status_code == 200
+
+
+def test_a_model_server_that_says_nothing_at_the_start_holds_up_nothing_else(
+    tmp_path: Path, example_index: PassageIndex
+) -> None:
+    with standing_in() as address:
+        StandIn.models = WORKING
+        arguments = ("-m", address, "--embedder", "none", "--incognito")
+        with serving(example_index.directory, tmp_path, *arguments) as running, running.open_client() as client:
+            assert client.get("/health").status_code == client.get("/").status_code == 200
+            page = client.post("/ask", data={"question": SHADE})
+            assert "data-working" in page.text
+            client.post(f"{page.url.path}/stop")
+            wait_until(lambda: "The answer was stopped" in client.get(page.url).text)
+            asking = client.build_request("POST", "/ask", data={"question": SHADE})
+            client.send(asking)  # it waits when the server ends
+            running.process.terminate()
+            assert running.process.wait(SOON) == 0
+            assert running.count_tracebacks() == 0
+
+
+def test_a_model_server_that_is_not_there_ends_the_start(tmp_path: Path, example_index: PassageIndex) -> None:
+    arguments = ("-m", "http://127.0.0.1:9/v1", "--embedder", "none", "--incognito")
+    with serving(example_index.directory, tmp_path, *arguments) as running:
+        assert running.process.stderr
+        assert "http://127.0.0.1:9/v1: the server cannot be reached" in running.process.stderr.read()
+        assert running.process.wait(SOON) == MissingError.exit_code
+
+
 def follow_up() -> dict[str, Any]:
     """A question that the model is asked something about."""
     said = [
@@ -329,6 +374,17 @@ def test_one_who_asks_without_end_is_told_to_wait(server: Server) -> None:
     assert b"HTTP/1.1 429" in replies
     assert b"retry-after: " in replies
     assert b'"rate_limit_exceeded"' in replies
+
+
+def test_tabs_that_wait_leave_room_for_questions(server: Server) -> None:
+    """As many requests of theirs as are refused of others."""
+    poll = write_head(server, "GET /progress HTTP/1.1")
+    with closing(connect(server)) as connection, server.open_client() as client:
+        wait_until(lambda: client.get("/health").status_code == 200)
+        connection.sendall(poll * 600 + write_head(server, "GET /asked/x/steps HTTP/1.1", "Connection: close"))
+        replies = read_all(connection)
+        assert client.get("/").status_code == 200
+    assert (replies.count(b"HTTP/1.1 200"), replies.count(b"HTTP/1.1 404")) == (600, 1)
 
 
 def test_a_user_may_ask_much_at_once_and_so_often_then() -> None:

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from agent.models import resending
+from agent.models.cancellation import CancellationToken
 from agent.models.concurrency import ConcurrencyLimit
 from agent.models.resending import FIRST_PAUSE, JITTER, LONGEST_PAUSE, Resending, TransientError, read_retry_after
 from indexes.passage_index import PassageIndex
@@ -204,7 +205,7 @@ def test_any_number_of_threads_share_a_limit() -> None:
     full = threading.Event()
 
     def ask(number: int) -> None:
-        with limit.admit():
+        with limit.admit(CancellationToken()):
             with lock:
                 crowd.add(number)
                 crowds.append(len(crowd))
@@ -224,7 +225,7 @@ def test_requests_that_fail_together_lower_the_limit_once() -> None:
     windows = []
     for _ in range(4):
         with ExitStack() as stack:
-            crowd = [stack.enter_context(limit.admit()) for _ in range(limit.window)]
+            crowd = [stack.enter_context(limit.admit(CancellationToken())) for _ in range(limit.window)]
             for admitted in crowd:
                 limit.decrease(admitted, 0)
             windows.append(limit.window)
@@ -234,7 +235,7 @@ def test_requests_that_fail_together_lower_the_limit_once() -> None:
 def test_replies_raise_the_limit_again_as_far_as_it_was() -> None:
     limit = ConcurrencyLimit(4)
     for _ in range(2):
-        with limit.admit() as admitted:
+        with limit.admit(CancellationToken()) as admitted:
             limit.decrease(admitted, 0)
     windows = []
     for _ in range(20):
@@ -246,10 +247,10 @@ def test_replies_raise_the_limit_again_as_far_as_it_was() -> None:
 
 def test_nothing_is_sent_while_a_server_asks_for_a_pause() -> None:
     limit = ConcurrencyLimit(2)
-    with limit.admit() as admitted:
+    with limit.admit(CancellationToken()) as admitted:
         limit.decrease(admitted, 0.05)
     paused_from = time.monotonic()
-    with limit.admit():
+    with limit.admit(CancellationToken()):
         assert time.monotonic() - paused_from > 0.04
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from agent.chat.cancellation import AnswerCancelledError, CancellationToken
+from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from agent.serve.v1.embeddings import MAX_TEXTS, embed_texts
 from agent.serve.v1.shortening import AnswerLimits, Shortening
 from agent.tracks.response_length import response_length
@@ -112,6 +112,17 @@ def test_an_answer_has_whole_sentences_of_so_many_tokens(openai: Any, answer: st
             assert join_stream(streamed) == (content, "length", cited)
     enough = openai.chat.completions.create(**ASKED, max_tokens=response_length(answer)).choices[0]
     assert (enough.message.content, enough.finish_reason) == (answer, "stop")
+
+
+@pytest.mark.parametrize("limit", [None, 60, 30])
+def test_the_quotes_of_a_source_are_in_the_answer(limit: int | None, openai: Any) -> None:
+    """Neither what came near, nor what was cut off."""
+    for asked in (ASKED, ASKED | {"messages": [USER | {"content": "What should I know about bread without gluten?"}]}):
+        reply = openai.chat.completions.create(**asked, max_tokens=limit)
+        content = reply.choices[0].message.content.replace("\\", "")
+        quotes = [quote.removesuffix(".") for source in reply.citations for quote in source["quotes"]]
+        assert [quote for quote in quotes if quote not in content] == []
+        assert bool(quotes) == bool(content)
 
 
 SHORTENED: list[tuple[AnswerLimits, list[str], list[str], str]] = [
@@ -267,6 +278,22 @@ def test_usage_counts_what_a_reply_from_the_cache_had_taken(
         assert usage.total_tokens == first.total_tokens
     assert (response.input_tokens, response.output_tokens) == (first.prompt_tokens, first.completion_tokens)
     assert response.input_tokens_details.cached_tokens == first.prompt_tokens
+
+
+@pytest.mark.parametrize("limit", [None, 30])
+def test_usage_of_a_quoted_answer_is_what_was_asked_and_sent(limit: int | None, openai: Any) -> None:
+    earlier = [{"role": "user", "content": "Thanks!"}, {"role": "assistant", "content": "You are welcome."}]
+    asked, options = {"model": "convagent", "messages": [*earlier, USER]}, {"include_usage": True}
+    whole = openai.chat.completions.create(**asked, max_tokens=limit)
+    *_, last = openai.chat.completions.create(**asked, max_tokens=limit, stream=True, stream_options=options)
+    response = openai.responses.create(model="convagent", input=[*earlier, USER], max_output_tokens=limit)
+    read = sum(response_length(message["content"]) for message in (*earlier, USER))
+    written = response_length(whole.choices[0].message.content)
+    assert 0 < written <= (limit or written)
+    for usage in (whole.usage, last.usage):
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (read, written, read + written)
+    usage = response.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (read, written, read + written)
 
 
 # Responses

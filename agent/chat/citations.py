@@ -57,16 +57,17 @@ def cited_sources(answered: TurnResult) -> tuple[Source, ...]:
 
 
 def shown_sources(answered: TurnResult) -> tuple[Source, ...]:
-    """The passages that an answer cites, then those of what came near."""
+    """The passages that an answer cites, then those of what came near, in which nothing is marked."""
+    response = answered.response
     passages = {passage.id: passage for passage in answered.passages}
     ranks = {hit.id: rank for rank, hit in enumerate(answered.hits, start=1)}
-    said, near = _group_by_passage(answered.response.sentences), _group_by_passage(answered.response.nearby)
+    said, near = _group_by_passage(response.sentences), _group_by_passage(response.nearby)
     return tuple(
         Source(
             number,
             ranks.get(id, 0),
             passages[id],
-            tuple(_cut_at_marks(passages[id].text, [*said.get(id, []), *near.get(id, [])])),
+            tuple(_cut_at_marks(passages[id].text, said.get(id, ()))),
             id in said,
             _find_marks(passages[id], said.get(id) or near[id]),
         )
@@ -119,12 +120,13 @@ def _cut_at_marks(text: str, sentences: Iterable[str]) -> Iterator[TextPiece]:
 def _find_verbatim(sentence: str, text: str) -> CharacterSpan | None:
     """Where a text has a sentence word for word. Spaces may differ, and the full stop may be missing."""
     words = sentence.removesuffix(".").split()
-    found = re.search(r"\s+".join(map(re.escape, words)) + r"\.?", text) if words else None
+    found = re.search(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)\.?", text) if words else None
     return found.span() if found else None
 
 
 def _find_most_similar(sentence: str, text: str) -> CharacterSpan | None:
-    """Where the sentence of the text is that shares most words: a model may have left some out."""
+    """Where the sentence of the text is that has most of its words, and half at least: a model may change some."""
     words = set(extract_stems(sentence))
-    most_similar = max(split_sentences(text), key=lambda other: len(words & set(extract_stems(other))), default="")
-    return _find_verbatim(most_similar, text)
+    shared = {other: len(words & set(extract_stems(other))) for other in split_sentences(text)}
+    most_similar = max(shared, key=lambda other: (shared[other], -len(other)), default="")
+    return _find_verbatim(most_similar, text) if words and shared.get(most_similar, 0) * 2 >= len(words) else None

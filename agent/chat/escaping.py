@@ -6,6 +6,8 @@ nothing of a passage becomes an image (which would be fetched from its address),
 
 import re
 
+from indexes.text.control_characters import strip_directions
+
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060\ufeff"
 _FOREIGN_CITATION = re.compile(
     rf"[\[［【〔⟦](?=[^\[\]]{{0,40}}\d)(?P<numbers>[\d\s,;–—{_INVISIBLE}-]{{1,40}})[\]］】〕⟧]"
@@ -27,8 +29,9 @@ def defuse_citations(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """A text that Markdown shows as it is, but for foreign citations, which are defused."""
-    escaped = _MARKDOWN.sub(r"\\\g<0>", _BLANK_LINES.sub("\n", defuse_citations(text).strip()))
+    """A text that Markdown shows as it is, but for foreign citations, which are defused, and turns of direction."""
+    plain = defuse_citations(strip_directions(text)).strip()
+    escaped = _MARKDOWN.sub(r"\\\g<0>", _BLANK_LINES.sub("\n", plain))
     return _LINE_BEGINNING.sub(_escape_line_beginning, escaped)
 
 
@@ -39,7 +42,7 @@ def unescape_markdown(text: str) -> str:
 
 def to_code_span(text: str) -> str:
     """A text as code in Markdown, whatever it holds, on one line."""
-    line = " ".join(text.split())
+    line = " ".join(strip_directions(text).split())
     fence = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{space}{line}{space}{fence}"

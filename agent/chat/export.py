@@ -9,6 +9,7 @@ from agent.chat.escaping import defuse_citations, escape_markdown, to_code_span
 from agent.chat.store import ChatTurn, Store
 from agent.tracks.ikat_2023 import Topic, TopicTurn
 from indexes.storage.files import check_writable, write_atomically
+from indexes.text.control_characters import strip_directions
 from schemas.errors import UsageError
 from schemas.records import Response, Sentence, Statement
 
@@ -120,4 +121,4 @@ def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: 
             for number, turn in enumerate(turns, start=1)
         ],
     )
-    return msgspec.json.format(msgspec.json.encode([topic]), indent=2) + b"\n"
+    return strip_directions(msgspec.json.format(msgspec.json.encode([topic]), indent=2).decode()).encode() + b"\n"

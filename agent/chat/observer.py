@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from agent.chat.cancellation import CancellationToken
+from agent.models.cancellation import CancellationToken
 from agent.models.protocol import Listener, ignore_call
 from agent.turn.answer_writing import ResponseListener
 from schemas.records import Call, Response

@@ -27,6 +27,7 @@ from agent.chat.small_talk import (
 )
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
+from agent.models.cancellation import heed_token
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.turn.answer_generation import is_writer
@@ -130,11 +131,13 @@ class Assistant:
         """Respond to what is said after these turns: talk about the talk at once, a question by the flow.
 
         Only passages of the scope are searched; the scope of the turn that comes back is that of the next one.
-        A correction ("no, I meant ...") is asked together with the question before, and takes its place. Raises
-        `AnswerCancelledError` after the step in hand, once `observer` has cancelled it.
+        A correction ("no, I meant ...") is asked together with the question before, and takes its place. Once
+        `observer` has cancelled it, raises `AnswerCancelledError`: at once where a server is waited for, else after the
+        step in hand.
         """
         talk = recognise_small_talk(turn.utterance, turns, self.collection)
-        said = self._respond_in(scope, talk, turn, turns, ptkb, observer)
+        with heed_token(observer.token):
+            said = self._respond_in(scope, talk, turn, turns, ptkb, observer)
         return replace(said, scope=choose_scope(talk, scope, self.collection))
 
     def _respond_in(

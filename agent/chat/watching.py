@@ -24,6 +24,7 @@ from schemas.records import Problem
 QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
 SHOWN_SECONDS = 1.0  # between two looks at how far reading is
+END_SECONDS = 1.0  # that reading has to end when the program does
 POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not reported
 LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
@@ -39,7 +40,10 @@ class _WatchEndedError(Exception):
 def watch_documents(
     current: CurrentCollection, embedder: Embedder | None, *, follow_links: bool = False
 ) -> Iterator["DocumentWatcher"]:
-    """Keep a folder's collection up to date until the block ends. An index that is no folder's is left as it is."""
+    """Keep a folder's collection up to date until the block ends. An index that is no folder's is left as it is.
+
+    What is read or built at the end is not waited for: the thread is a daemon, and a killed one leaves nothing behind.
+    """
     watcher = DocumentWatcher(current, embedder, Path(current.collection.source), follow_links)
     if not current.collection.is_folder:
         yield watcher
@@ -50,7 +54,8 @@ def watch_documents(
         yield watcher
     finally:
         watcher.ended.set()
-        thread.join()
+        thread.join(END_SECONDS)
+        watcher.has_ended = not thread.is_alive()
 
 
 @dataclass(slots=True)
@@ -62,6 +67,7 @@ class DocumentWatcher:
     source: Path  # the folder, or a single document
     follow_links: bool = False  # also those that lead out of the folder
     ended: threading.Event = field(default_factory=threading.Event)
+    has_ended: bool = True  # False where the thread still reads or builds after the end
     _folder: Path = field(init=False)
     has_begun: threading.Event = field(default_factory=threading.Event)  # once all changes from now on are noticed
     _left_out: frozenset[Problem] | None = None  # files, as of the last reading

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from agent.chat.cancellation import CancellationToken
+from agent.models.cancellation import CancellationToken
 from schemas.errors import ConvagentError, RunError
 
 if TYPE_CHECKING:

@@ -10,7 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from agent.models.cancellation import CancellationToken
+
 DECREASE = 0.5
+POLL_SECONDS = 0.2  # between two looks at whether the request is still wanted
 log = logging.getLogger("convagent")
 
 
@@ -29,11 +32,16 @@ class ConcurrencyLimit:
         return int(self._window)
 
     @contextmanager
-    def admit(self) -> Iterator[int]:
-        """One request, as soon as there is room for it. What it yields is handed to `decrease` where it fails."""
+    def admit(self, token: CancellationToken) -> Iterator[int]:
+        """One request, as soon as there is room for it. What it yields is handed to `decrease` where it fails.
+
+        Raises `AnswerCancelledError` once the token is cancelled.
+        """
         with self._changed:
+            token.raise_if_cancelled()
             while (pause := self._closed_until - time.monotonic()) > 0 or self._under_way >= self.window:
-                self._changed.wait(pause if pause > 0 else None)
+                self._changed.wait(min(pause, POLL_SECONDS) if pause > 0 else POLL_SECONDS)
+                token.raise_if_cancelled()
             self._under_way += 1
             admitted_after = self._decreases
         try:

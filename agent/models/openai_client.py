@@ -8,7 +8,6 @@ key, where the server wants one, comes from `CONVAGENT_API_KEY`, and is never re
 import logging
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from agent.models.cancellation import find_token
 from agent.models.concurrency import ConcurrencyLimit
 from agent.models.protocol import Reply, TextListener
 from agent.models.reply_limits import PackingError, ReplyLimits, TooLargeError
@@ -104,7 +104,8 @@ class Server:
 
     A request waits until there is room for it, and is sent again where its failure may pass. Both raise `UsageError`
     where a key is wanted, `MissingError` where there is no such path or model, `RefusedError` where the request is not
-    taken, `ModelReplyError` for a reply of another form, and `ModelError` where every attempt failed.
+    taken, `ModelReplyError` for a reply of another form, `ModelError` where every attempt failed, and
+    `AnswerCancelledError` as soon as the answer in hand is cancelled.
     """
 
     base: str
@@ -153,8 +154,9 @@ class Server:
     def _send(self, request: Callable[[], T]) -> Iterator[T]:
         """What a request brings, which is under way as long as it is read; then it is not sent again."""
         resending = Resending(self.limits.seconds)
+        self.limits.token = token = find_token()
         while True:
-            with self.concurrency.admit() as admitted:
+            with self.concurrency.admit(token) as admitted, token.ending_with(self.limits.end_connection):
                 try:
                     with self._explain_errors():
                         reply = request()
@@ -166,7 +168,7 @@ class Server:
                     yield reply
                     self.concurrency.increase()
                     return
-            time.sleep(pause)
+            token.pause(pause)
 
     def _read_chunks(self, reply: Any) -> Iterator[_Chunk]:
         """The events of a stream up to its end. Comments and the names of events are left out."""
@@ -192,10 +194,11 @@ class Server:
             yield
         except ConvagentError:
             raise
-        except APIStatusError as error:
-            raise self._status_error(error) from error
-        except Exception as error:  # of the client's transport, whose package differs by its version
-            raise self._connection_error(error) from error
+        except Exception as error:
+            self.limits.token.raise_if_cancelled()
+            if isinstance(error, APIStatusError):
+                raise self._status_error(error) from error
+            raise self._connection_error(error) from error  # of the client's transport, whose package differs
 
     def _connection_error(self, error: Exception) -> ModelError:
         cause = error.__cause__ or error

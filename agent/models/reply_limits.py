@@ -1,7 +1,8 @@
 """How long a server's reply may take as a whole, and how large it may be: a deadline and a bound for each attempt.
 
 The client's own time-outs are for one read: a server that sends a byte a second would be waited for for ever. Its
-transport is kept to the deadline by hooks that it documents: the connection is ended when the time is over.
+transport is kept to the deadline by hooks that it documents: the connection is ended when the time is over, and when
+the answer is no longer wanted.
 """
 
 import socket
@@ -10,6 +11,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+
+from agent.models.cancellation import CancellationToken
 
 MAX_REPLY_BYTES = 1 << 24  # unpacked
 UNPACKED_AT_ONCE = 1 << 16
@@ -29,13 +32,22 @@ class PackingError(Exception):
 
 
 class ReplyLimits:
-    """The limits of one client's replies, of which there is one at a time."""
+    """The limits of one client's replies, of which there is one at a time.
+
+    `token` is that of the answer for which the server is asked.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.expired, self.reply_began = seconds, False, False
         self.requests = 0  # that were begun
+        self.token = CancellationToken()
         self._socket: socket.socket | None = None
         self._timer: threading.Timer | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for the reply any more."""
+        return self.expired or self.token.is_cancelled
 
     def begin(self, request: Any) -> None:
         """A hook for requests: from now on so many seconds."""
@@ -60,11 +72,17 @@ class ReplyLimits:
             self._timer.cancel()
 
     def _follow_connection(self, event: str, details: dict[str, Any]) -> None:
-        if event.endswith("connect_tcp.complete"):
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):  # TLS takes the socket over
             self._socket = details["return_value"].get_extra_info("socket")
+            if self.is_over:  # before there was a connection to end
+                self.end_connection()
 
     def _expire(self) -> None:
         self.expired = True
+        self.end_connection()
+
+    def end_connection(self) -> None:
+        """End it from another thread: who sends or reads fails at once."""
         if self._socket is not None:
             with suppress(OSError):  # ended already; a TLS socket's own `shutdown` would disturb who reads it
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
@@ -81,10 +99,11 @@ def _make_bounded(stream: Any, encoding: str, limits: ReplyLimits) -> Any:
                 total += len(chunk)
                 if total > MAX_REPLY_BYTES:
                     raise TooLargeError(f"it has more than {MAX_REPLY_BYTES >> 20} MB")
-                if limits.expired:  # what came before may be much, and slow to read
+                if limits.is_over:  # what came before may be much, and slow to read
                     break
                 yield chunk
-            if limits.expired:  # to the transport it may look like the end
+            limits.token.raise_if_cancelled()  # to the transport it may look like the end
+            if limits.expired:
                 raise ExpiredError
 
         def close(self) -> None:

@@ -9,7 +9,11 @@ class ModelWrapper:
     """Does what the model inside it does."""
 
     def __init__(self, llm: LanguageModel) -> None:
-        self._llm = llm
+        self._inside = llm
+
+    @property
+    def _llm(self) -> LanguageModel:
+        return self._inside
 
     @property
     def name(self) -> str:

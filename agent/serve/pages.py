@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import shown_sources
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.observer import Observer
@@ -26,6 +25,7 @@ from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
+from agent.models.cancellation import AnswerCancelledError
 from agent.serve.model_choice import ModelChoice
 from agent.serve.rendering import (
     choose_headers,

@@ -11,14 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from agent.chat.cancellation import AnswerCancelledError
 from agent.chat.citations import shown_sources
 from agent.chat.collection import GONE
 from agent.chat.export import mark_sentences
 from agent.chat.selection.dated_items import describe_date
 from agent.chat.small_talk import ANSWERED
+from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.text.blocks import read_text_blocks
+from indexes.text.control_characters import strip_directions
 from schemas.errors import ConvagentError, MissingError, UsageError, format_count, list_with_limit
 from schemas.records import Passage
 
@@ -114,7 +115,13 @@ def read_row(text: str) -> list[tuple[str, str]]:
     return cells if len(cells) > 1 else []
 
 
+def _leave_out_directions(value: object) -> object:
+    """What a template shows: text from outside must not be shown in another order than it has."""
+    return strip_directions(value) if isinstance(value, str) else value
+
+
 TEMPLATES = Environment(
+    finalize=_leave_out_directions,
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
     undefined=StrictUndefined,

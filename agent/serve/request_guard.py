@@ -14,13 +14,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.serve.request_limits import RequestLimit
+from agent.serve.request_limits import POLLS_AT_ONCE, POLLS_PER_SECOND, RequestLimit
 from agent.serve.sign_in import CHALLENGE, SignIn
 
 LARGEST = 256_000  # bytes of a request's body
 BODY_SECONDS = 15.0  # for a body to arrive
 LARGEST_UPLOAD = 50_000_000  # bytes, in memory while they arrive
 SAFE = ("GET", "HEAD")
+_POLL = re.compile(r"/progress|/asked/[^/]+/steps")  # what pages ask for by themselves
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -40,6 +41,7 @@ class GuardPolicy:
     names: frozenset[str] = frozenset()  # of this server, beside `localhost` and addresses
     public_origin: str = ""  # such as https://ask.example.org, where a proxy stands before it
     limit: RequestLimit = field(default_factory=RequestLimit)
+    poll_limit: RequestLimit = field(default_factory=lambda: RequestLimit(POLLS_AT_ONCE, POLLS_PER_SECOND))
     open_paths: frozenset[str] = frozenset({"/health", "/sign-in"})  # that need no token
     api_paths: tuple[str, ...] = ("/v1",)  # whose errors are JSON, in OpenAI's form
     upload_path: str = ""  # to which larger bodies may be sent
@@ -95,7 +97,8 @@ class RequestGuard:
             what = f"the token of this server is needed, {remedy}"
             return self._refuse(scope, 401, what, headers=CHALLENGE, code="invalid_api_key")
         scope.setdefault("state", {})["user"] = user or ""
-        if user is not None and (seconds := self.policy.limit.count_request(user)):
+        limit = self.policy.poll_limit if _POLL.fullmatch(scope["path"]) else self.policy.limit
+        if user is not None and (seconds := limit.count_request(user)):
             headers = {"Retry-After": str(seconds)}
             return self._refuse(scope, 429, "too many requests", headers=headers, code="rate_limit_exceeded")
         return None

@@ -1,11 +1,15 @@
-"""How many requests a user may send: many at once, as a page does that is opened, and then so many a second."""
+"""How many requests a user may send: many at once, as a page does that is opened, and then so many a second.
+
+What open pages ask by themselves, again and again, is counted apart: any number of tabs leaves room for questions.
+"""
 
 import math
 import time
 from dataclasses import dataclass, field
 
 BURST = 400  # requests at once
-PER_SECOND = 20.0  # later on; a page that waits for an answer asks for its steps two or three times a second
+PER_SECOND = 20.0  # later on
+POLLS_AT_ONCE, POLLS_PER_SECOND = 2000, 200.0  # a page that waits for an answer asks two or three times a second
 
 
 @dataclass(slots=True)

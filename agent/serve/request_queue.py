@@ -7,16 +7,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from agent.chat.cancellation import CancellationToken
 from agent.chat.observer import Observer
 from agent.chat.progress_messages import describe_call
+from agent.models.cancellation import CancellationToken
 from schemas.errors import RunError
 from schemas.records import Call, Response
 
 MAX_WAITING = 100  # questions of all users together; more are turned away
 MAX_WAITING_OF_USER = 20
 RETRY_SECONDS = 10  # after which it is worth asking again
-END_SECONDS = 3.0  # that an answer in hand has to end when the server ends
+END_SECONDS = 1.5  # that an answer in hand has to end when the server ends
 NO_RESPONSE = Response(())
 T = TypeVar("T")
 Work = Callable[[Observer], T]  # answers a question

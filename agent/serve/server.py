@@ -30,6 +30,7 @@ from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
+from agent.models.registry import is_server_address
 from agent.serve.access_log import AccessLog, check_log
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
 from agent.serve.documents import DocumentPages
@@ -41,7 +42,7 @@ from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.sign_in import SignIn, make_cookie_name
 from agent.serve.tokens import find_own_token, hash_token, make_token
-from agent.serve.uploads import UPLOAD_PATH, UploadPages, find_upload_folder
+from agent.serve.uploads import UPLOAD_PATH, UploadPages, clear_left_uploads, find_upload_folder
 from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
 from agent.serve.v1.errors import RequestError, error_response
 from agent.serve.v1.routes import make_routes
@@ -78,8 +79,9 @@ class ServerRequest:
 def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
     """Answer until Ctrl-C or SIGTERM; `on_start` is called as soon as the server listens.
 
-    Raises `UsageError` for what cannot be meant, `RunError` where the port is taken, and what opening users, index,
-    model and store raises.
+    A model's server is asked meanwhile: one that says nothing holds up what it is to answer, and nothing else; one that
+    is not there ends this server. Raises `UsageError` for what cannot be meant, `RunError` where the port is taken, and
+    what opening users, index, model and store raises.
     """
     origin = read_public_origin(request.public_url) if request.public_url else ""
     names = list_names(request.host, origin, request.allowed_hosts)
@@ -93,9 +95,12 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         uploads = find_upload_folder(current.collection) if request.allow_upload else None
+        if uploads:
+            clear_left_uploads(uploads)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
+        opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
+        assistant = open_assistant_over(current, request.model, embedder, only, opened)
         shown = origin or to_url(request.host, listening).rstrip("/")
         start = _describe_start(request, shown, to_url(request.host, listening), token)
         choice = _offer_models(request, assistant, lambda name: open_assistant_over(current, name, embedder, only))
@@ -106,10 +111,12 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         app = _guard_app(pages, request, policy)
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
-        with watching, make_vectors_meanwhile(current, embedder), passed_on:
-            run_server(app, listening, lambda: on_start(start))
-    if queue.is_hanging():
-        _leave_at_once()
+        with watching as watcher, make_vectors_meanwhile(current, embedder), passed_on:
+            run_server(app, listening, lambda: on_start(start), models.has_failed)
+    if models.has_failed():
+        models.find_model()  # raises why
+    if queue.is_hanging() or not watcher.has_ended:
+        _leave_at_once("an answer in hand" if queue.is_hanging() else "reading")
 
 
 def _offer_models(request: ServerRequest, assistant: Assistant, opener: Callable[[str], Assistant]) -> ModelChoice:
@@ -185,9 +192,14 @@ async def show_health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-def run_server(app: ASGIApp, listening: socket.socket, on_start: Callable[[], object]) -> None:
-    """Serve an application on a socket until Ctrl-C or SIGTERM, which end it in good order from `on_start` on."""
-    server = _Server(_configure_uvicorn(app), on_start)
+def run_server(
+    app: ASGIApp, listening: socket.socket, on_start: Callable[[], object], is_over: Callable[[], bool]
+) -> None:
+    """Serve an application on a socket until Ctrl-C or SIGTERM, or until it is over.
+
+    All of them end it in good order from `on_start` on.
+    """
+    server = _Server(_configure_uvicorn(app), on_start, is_over)
 
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(_report_loop_error)
@@ -197,15 +209,18 @@ def run_server(app: ASGIApp, listening: socket.socket, on_start: Callable[[], ob
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers, and heeds signals."""
+    """Says when it answers, and heeds signals, and whether it is over."""
 
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object], is_over: Callable[[], bool]) -> None:
         super().__init__(config)
-        self._on_start = on_start
+        self._on_start, self._is_over = on_start, is_over
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_start()
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._is_over()
 
 
 def _configure_uvicorn(app: ASGIApp) -> uvicorn.Config:
@@ -233,9 +248,12 @@ def _report_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]
     log.warning("%s%s", context.get("message", "failed"), f" ({error})" if error else "", exc_info=None)
 
 
-def _leave_at_once() -> None:
-    """End the process although an answer hangs: its thread waits for a server, or computes, and heeds nothing."""
-    log.info("an answer in hand was left unfinished")
+def _leave_at_once(what: str) -> None:
+    """End the process although a thread is at work, which heeds nothing: it computes, or waits for another process.
+
+    What is written meanwhile is whole or not there, as where a process is killed; one that reads documents ends itself.
+    """
+    log.info("%s was left unfinished", what)
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

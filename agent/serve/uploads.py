@@ -4,6 +4,7 @@ import os
 import re
 import tempfile
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from schemas.records import Problem
 UPLOAD_PATH = "/upload"
 MAX_FILES = 50  # of a request
 MAX_NAME_BYTES = 200
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069<>:"|?*]')
+_BEGUN = ".upload-"  # the beginning of the name of a file that is being written
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069<>:"|?*]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,13 @@ def find_upload_folder(collection: Collection) -> Path:
     return folder
 
 
+def clear_left_uploads(folder: Path) -> None:
+    """Remove what an upload left that was ended by force: before the folder is served, none is under way."""
+    for left in folder.glob(_BEGUN + "[a-z0-9_]" * 8):  # as `tempfile` names them
+        with suppress(OSError):  # it stays, hidden as it is
+            left.unlink()
+
+
 def add_document(folder: Path, name: str, content: bytes) -> str:
     """Write a file into a folder, whole or not at all; its name there.
 
@@ -67,7 +76,7 @@ def add_document(folder: Path, name: str, content: bytes) -> str:
     if not has_reader(Path(name)):
         raise InvalidInputError(f"is of no kind that can be read ({EXPECTED_SUFFIXES})")
     try:
-        handle, written = tempfile.mkstemp(prefix=".upload-", dir=folder)  # hidden from the watcher
+        handle, written = tempfile.mkstemp(prefix=_BEGUN, dir=folder)  # hidden from the watcher
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agent.chat.escaping import defuse_citations
 from agent.runs.trace import read_trace
 from agent.terminal.output import open_stdout, to_one_line, to_plain_text
-from indexes.text.control_characters import strip_control_characters
+from indexes.text.control_characters import strip_control_characters, strip_directions
 from schemas.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _show_turn(console: Any, turn: "TurnResult") -> None:
     from rich.table import Table
 
     def row(label: str, text: str, style: str = "") -> None:
-        text = strip_control_characters(text)
+        text = strip_directions(strip_control_characters(text))
         line = Table.grid(padding=(0, 2))
         line.add_column(width=12, justify="right", style="dim")
         line.add_column(style=style)

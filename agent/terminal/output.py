@@ -3,12 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from agent.terminal.settings import is_quiet
-from indexes.text.control_characters import strip_control_characters
+from indexes.text.control_characters import strip_control_characters, strip_directions
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-_DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def open_stderr() -> Any:
@@ -33,11 +31,11 @@ def open_stdout() -> Any:
 def to_plain_text(text: str, style: str = "") -> "Text":
     """Text from outside for rich: nothing in it is read as markup, and control characters are left out.
 
-    So are those that turn the direction of writing: text after them would be shown in another order than it has.
+    So are those that turn the direction of writing.
     """
     from rich.text import Text
 
-    return Text(strip_control_characters(text).translate(_DIRECTIONS), style)
+    return Text(strip_directions(strip_control_characters(text)), style)
 
 
 def to_one_line(text: str) -> str:

@@ -1,10 +1,9 @@
 """A conversation that came through `/v1`: asked of the agent, waited for, followed while it is written, counted."""
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -15,8 +14,9 @@ from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pie
 from agent.chat.session import Assistant
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from agent.serve.v1.earlier_messages import CITATION_MARKS, to_turns
+from agent.serve.v1.earlier_messages import to_turns
 from agent.serve.v1.shortening import Shortening
+from agent.tracks.response_length import response_length
 from schemas.records import Call, Message, Turn, TurnResult
 
 MODEL = "convagent"
@@ -118,7 +118,8 @@ async def _follow_pieces(job: Job) -> AsyncIterator[list[str]]:
 class Usage:
     """What the language model read and wrote for an answer, all its prompts together.
 
-    A reply from the cache counts with what it took when it was computed; of `read`, `cached` are such tokens.
+    A reply from the cache counts with what it took when it was computed; of `read`, `cached` are such tokens. Where no
+    model read, or none wrote, the messages of the request and the text that was sent count in its place.
     """
 
     read: int
@@ -126,20 +127,25 @@ class Usage:
     cached: int
 
 
-def count_usage(calls: Sequence[Call]) -> Usage:
-    """The sum over the calls."""
+def count_usage(calls: Sequence[Call], asked: Sequence[Message], sent: str) -> Usage:
+    """The sum over the calls; texts are counted as `max_tokens` counts them."""
+    read = sum(call.tokens_read + call.cached_tokens_read for call in calls)
+    written = sum(call.tokens_written + call.cached_tokens_written for call in calls)
     return Usage(
-        read=sum(call.tokens_read + call.cached_tokens_read for call in calls),
-        written=sum(call.tokens_written + call.cached_tokens_written for call in calls),
-        cached=sum(call.cached_tokens_read for call in calls),
+        read or sum(response_length(message.text) for message in asked),
+        written or response_length(sent),
+        sum(call.cached_tokens_read for call in calls),
     )
 
 
 def list_citations(answered: TurnResult, shortening: Shortening) -> list[dict[str, Any]]:
-    """The sources of an answer as it was sent; none where it repeats an earlier one, whose numbers it has."""
+    """The sources of an answer, with what was sent of them; none where it repeats one before, whose numbers it has."""
     if not answered.passages:
         return []
-    marked = {number for mark in CITATION_MARKS.findall(shortening.text) for number in re.findall(r"\d+", mark)}
+    response = answered.response
+    pieces = mark_in_markdown(replace(response, direct=""))
+    sent = [sentence for sentence, piece in zip(response.sentences, pieces, strict=True) if piece in shortening.text]
+    said = replace(answered, responses=(replace(response, sentences=tuple(sent), nearby=()),))
     return [
         {
             "number": source.number,
@@ -149,6 +155,5 @@ def list_citations(answered: TurnResult, shortening: Shortening) -> list[dict[st
             "url": source.passage.url,
             "quotes": source.quotes,
         }
-        for source in cited_sources(answered)
-        if not shortening.is_ended or str(source.number) in marked
+        for source in cited_sources(said)
     ]

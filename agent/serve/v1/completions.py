@@ -7,7 +7,7 @@ Markdown is escaped.
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -24,6 +24,7 @@ from agent.serve.v1.errors import RequestError, refuse_field, refuse_value, to_r
 from agent.serve.v1.messages import RequestMessage, join_messages, name_instructions
 from agent.serve.v1.models import check_chat_model
 from agent.serve.v1.shortening import AnswerLimits, Shortening, read_stop
+from schemas.records import Message
 
 TokenLimit = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -78,8 +79,9 @@ class Completions:
         """An answer, whole or as server-sent events."""
         parsed, ignored = _read_request(await request.body())
         limits, headers = parsed.limits, name_ignored(ignored)
-        job = await self.answering.submit(join_messages(parsed.messages, "messages"), request.state.user)
-        reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
+        messages = join_messages(parsed.messages, "messages")
+        job = await self.answering.submit(messages, request.state.user)
+        reply = _Reply(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), messages)
         if parsed.stream:
             usage = parsed.stream_options is not None and parsed.stream_options.include_usage
             events = self._stream_events(reply, job, Shortening(limits), usage=usage)
@@ -101,7 +103,7 @@ class Completions:
             citations = list_citations(job.future.result().answered, shortening)
             yield _format_event(reply.make_chunk({}, _name_end(shortening)) | {"citations": citations})
             if usage:
-                yield _format_event(reply.make_usage_chunk(job))
+                yield _format_event(reply.make_usage_chunk(job, shortening))
             yield "data: [DONE]\n\n"
         except Exception as error:
             yield _format_event(to_request_error(error).body)
@@ -140,32 +142,32 @@ class _Reply:
 
     id: str
     created: int
+    asked: Sequence[Message]
 
     def make_completion(self, turn: ChatTurn, shortening: Shortening, job: Job) -> dict[str, Any]:
         message = {"role": "assistant", "content": shortening.text, "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _name_end(shortening)}
-        rest = {"usage": _show_usage(job), "citations": list_citations(turn.answered, shortening)}
+        rest = {"usage": self._show_usage(job, shortening), "citations": list_citations(turn.answered, shortening)}
         return self._make_frame("chat.completion", [choice]) | rest
 
     def make_chunk(self, delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return self._make_frame("chat.completion.chunk", [choice])
 
-    def make_usage_chunk(self, job: Job) -> dict[str, Any]:
-        return self._make_frame("chat.completion.chunk", []) | {"usage": _show_usage(job)}
+    def make_usage_chunk(self, job: Job, shortening: Shortening) -> dict[str, Any]:
+        return self._make_frame("chat.completion.chunk", []) | {"usage": self._show_usage(job, shortening)}
 
     def _make_frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
 
-
-def _show_usage(job: Job) -> dict[str, Any]:
-    usage = count_usage(job.calls)
-    return {
-        "prompt_tokens": usage.read,
-        "completion_tokens": usage.written,
-        "total_tokens": usage.read + usage.written,
-        "prompt_tokens_details": {"cached_tokens": usage.cached},
-    }
+    def _show_usage(self, job: Job, shortening: Shortening) -> dict[str, Any]:
+        usage = count_usage(job.calls, self.asked, shortening.text)
+        return {
+            "prompt_tokens": usage.read,
+            "completion_tokens": usage.written,
+            "total_tokens": usage.read + usage.written,
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
+        }
 
 
 def _format_event(data: Mapping[str, Any]) -> str:

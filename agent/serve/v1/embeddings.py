@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.chat.cancellation import CancellationToken
+from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import RequestQueue
 from agent.serve.v1.answering import wait_for_result
 from agent.serve.v1.decoding import decode_request, name_ignored

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from agent.serve.v1.errors import refuse_field, to_request_error
 from agent.serve.v1.messages import RequestMessage, join_messages, name_instructions
 from agent.serve.v1.models import check_chat_model
 from agent.serve.v1.shortening import AnswerLimits, Shortening
+from schemas.records import Message
 
 
 class TextOptions(msgspec.Struct):
@@ -61,8 +62,9 @@ class Responses:
         """An answer, whole or as server-sent events."""
         parsed, ignored = _read_request(await request.body())
         limits, headers = AnswerLimits(max_tokens=parsed.max_output_tokens), name_ignored(ignored)
-        job = await self.answering.submit(join_messages(parsed.messages, "input"), request.state.user)
-        reply = _Reply(int(time.time()), limits)
+        messages = join_messages(parsed.messages, "input")
+        job = await self.answering.submit(messages, request.state.user)
+        reply = _Reply(int(time.time()), limits, messages)
         if parsed.stream:
             events = self._stream_events(reply, job)
             return StreamingResponse(events, headers=headers, media_type="text/event-stream")
@@ -128,6 +130,7 @@ class _Reply:
 
     created: int
     limits: AnswerLimits
+    asked: Sequence[Message]
     id: str = field(default_factory=lambda: f"resp_{uuid.uuid4().hex}")
     message_id: str = field(default_factory=lambda: f"msg_{uuid.uuid4().hex}")
 
@@ -162,8 +165,18 @@ class _Reply:
         return self.make(status) | {
             "incomplete_details": {"reason": "max_output_tokens"} if shortening.is_too_long else None,
             "output": [self.make_message(status, shortening.text)],
-            "usage": _show_usage(job),
+            "usage": self._show_usage(job, shortening),
             "citations": list_citations(job.future.result().answered, shortening),
+        }
+
+    def _show_usage(self, job: Job, shortening: Shortening) -> dict[str, Any]:
+        usage = count_usage(job.calls, self.asked, shortening.text)
+        return {
+            "input_tokens": usage.read,
+            "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+            "output_tokens": usage.written,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.read + usage.written,
         }
 
     def make_message(self, status: str, text: str | None) -> dict[str, Any]:
@@ -173,14 +186,3 @@ class _Reply:
 
 def _make_part(text: str) -> Mapping[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def _show_usage(job: Job) -> dict[str, Any]:
-    usage = count_usage(job.calls)
-    return {
-        "input_tokens": usage.read,
-        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
-        "output_tokens": usage.written,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": usage.read + usage.written,
-    }
