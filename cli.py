@@ -1,5 +1,6 @@
 """The command line: parse, make one call, print. Nothing else."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -487,6 +488,7 @@ def chats(
         Path | None, typer.Option("--output", "-o", help="Markdown (.md), or iKAT topics (.json).")
     ] = None,
     forget: Annotated[int | None, typer.Option(metavar="NUMBER", help="Delete this one.")] = None,
+    sure: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking, on a terminal, too.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """List kept conversations, search them, write one to a file, or delete it.
@@ -502,7 +504,9 @@ def chats(
     if export is not None:
         export_chat(store, export, output, overwrite=overwrite)
     if forget is not None:
-        store.delete_chat(forget)
+        turns = len(store.read_turns(forget))
+        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns} turns?"):
+            store.delete_chat(forget)
     if forget is None and export is None:
         reports.show_chats(store.list_chats(" ".join(words or [])))
 

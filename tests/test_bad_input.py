@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import json
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ import zstandard
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import read_trace
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
 from tests.fuzz.bench import Ended, call, settings
 
 BRACKETS = 100_000
@@ -204,6 +206,30 @@ def test_bad_passages_are_named_and_no_index_is_left(name: str, tmp_path: Path) 
     assert said in ended.err
     assert len(ended.err) < 1500
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_settings_that_are_nested_too_deeply_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "convagent.toml", f"x = {'[' * 5000}")
+    ended = call("prompts")
+    assert (ended.code, ended.crash) == (5, "")
+    assert "convagent.toml: is nested too deeply" in ended.err
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+@pytest.mark.parametrize("kilobytes", [600_000, 900_000])
+def test_too_little_memory_is_said(kilobytes: int, tmp_path: Path) -> None:
+    """Be it the weights or their context that do not fit."""
+    command = (
+        f"ulimit -v {kilobytes}; exec {sys.executable} {ROOT}/cli.py chat --docs {EXAMPLES}/documents --incognito -q"
+    )
+    env = own_settings_left_out() | {"CONVAGENT_CACHE": str(tmp_path)}
+    ended = subprocess.run(
+        ["sh", "-c", command], input=b"Hi\n", env=env, capture_output=True, timeout=PATIENCE, check=False
+    )
+    told = ended.stderr.decode()
+    assert "Traceback" not in told
+    assert (ended.returncode, "memory" in told or "smaller" in told) == (ended.returncode or 0, bool(ended.returncode))
 
 
 def test_archives_are_not_unpacked(tmp_path: Path) -> None:

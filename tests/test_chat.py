@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from agent.terminal.output import to_plain_text
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
 from schemas.records import Call
-from tests.conftest import ROOT
+from tests.conftest import PATIENCE, ROOT, needs_embedder
 
 QUESTION = "Which balcony plants are safe for cats?"
 
@@ -170,6 +171,8 @@ def test_small_talk_has_a_reply_and_leaves_the_sources_open(terminal: Terminal) 
         ("/export talk.txt", "there is nothing to export yet"),
         ("/about-me sing", "/about-me does not know 'sing'"),
         ("/open", "no source ''"),
+        ("/forget 99999", "there is no conversation 99999"),
+        ("/forget it", "there is no conversation 'it'"),
         ("   ", ""),
     ],
 )
@@ -190,8 +193,19 @@ def test_another_conversation_and_one_to_forget(terminal: Terminal) -> None:
     assert terminal.session.turns == ()
     shown_after(terminal, "What do bees need?")
     assert len(store.list_chats()) == 2
+    terminal.is_sure = lambda asked: "with its 1 turn?" not in asked
+    assert "Nothing is deleted" in shown_after(terminal, "/forget")
+    assert "there is no conversation 99999" in shown_after(terminal, "/forget 99999")
+    assert (len(store.list_chats()), len(terminal.session.turns)) == (2, 1)
+    terminal.is_sure = lambda _asked: True
     shown_after(terminal, "/forget")
     assert [chat.title for chat in store.list_chats()] == [QUESTION]
+    assert terminal.session.turns == ()
+    [kept] = store.list_chats()
+    shown_after(terminal, "What do bees need?")
+    assert f"Conversation {kept.id} is deleted." in shown_after(terminal, f"/forget {kept.id}")
+    assert [chat.title for chat in store.list_chats()] == ["What do bees need?"]
+    assert len(terminal.session.turns) == 1
 
 
 def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:
@@ -265,5 +279,46 @@ def test_a_question_through_a_pipe(person: dict[str, str], example_index: Passag
     hidden = convagent(person, "chat", "-i", index, *quick, "--incognito", text="What do bees need?\n")
     assert hidden.returncode == 0
     assert "bees" not in convagent(person, "chats").stdout
+    keyboard, screen = pty.openpty()
+    os.write(keyboard, b"n\n")
+    command = [sys.executable, str(ROOT / "cli.py"), "chats", "--forget", "1"]
+    asked = subprocess.run(command, env=person, stdin=screen, capture_output=True, timeout=PATIENCE, check=False)
+    os.close(keyboard)
+    os.close(screen)
+    assert b"Delete conversation 1 with its 2 turns?" in asked.stdout
+    assert convagent(person, "chats", "--forget", "99999").returncode == 4
+    assert "1  " in convagent(person, "chats", "frost").stdout
     assert convagent(person, "chats", "--forget", "1").returncode == 0
     assert convagent(person, "chat", "--continue").returncode == 4
+
+
+@needs_embedder
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"COLUMNS": "0"},
+        {"COLUMNS": "-5"},
+        {"COLUMNS": "1"},
+        {"CONVAGENT_CACHE": "{}/file/cache"},
+    ],
+    ids=str,
+)
+def test_the_answer_is_there_whatever_the_environment(
+    setting: dict[str, str], person: dict[str, str], tmp_path: Path
+) -> None:
+    """Also where a cache cannot be kept, with the models that want one."""
+    (tmp_path / "file").touch()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "frost.txt").write_text(
+        "The “hardy” fuchsia survives frost down to −10 °C.\n", encoding="utf-8"
+    )
+    env = person | {name: value.format(tmp_path) for name, value in setting.items()}
+    models = ("-m", "none") if "CONVAGENT_CACHE" in setting else ("-m", "none", "--embedder", "none")
+    asked = "Which fuchsia survives frost?\n"
+    result = convagent(env, "chat", "--docs", str(tmp_path / "notes"), *models, "--incognito", text=asked)
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
+    assert "fuchsia survives frost" in " ".join(result.stdout.split())
+    if "PYTHONIOENCODING" in setting:
+        assert "\\u201chardy\\u201d" in result.stdout
+    assert result.stderr.count("cannot be written") == ("CONVAGENT_CACHE" in setting)

@@ -2,7 +2,10 @@
 
 import json
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -38,7 +41,7 @@ from indexes.ranking.hybrid import HybridRetriever
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import MissingError
 from schemas.records import Query, Response, TurnResult
-from tests.conftest import EXAMPLES, PATIENCE, needs_embedder, needs_model
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model
 from tests.mcp_clients import (
     JAM,
     NO_MODELS,
@@ -757,6 +760,34 @@ def test_what_cannot_be_served_is_told_at_once_on_stderr(
     done = run("mcp", *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
+
+
+def test_half_a_character_is_replaced_and_answered(data: Path) -> None:
+    with RawServer(data, f"{ROOT}/cli.py", "mcp", "--docs", str(DOCUMENTS), *NO_MODELS) as server:
+        server.initialize()
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        params = {"name": "search_passages", "arguments": {"query": f"{JAM} \ud800"}}
+        server.send_raw(json.dumps(call | {"params": params}).encode() + b"\n")
+        assert "result" in server.read_reply(1)
+
+
+@pytest.mark.parametrize("tool", ["search_passages", "ask"])
+def test_a_client_that_goes_while_documents_are_opened_leaves_no_traceback(tool: str, data: Path) -> None:
+    asked = {"search_passages": "query", "ask": "question"}[tool]
+    for seconds in (0.3, 1.0, 2.0):  # while its modules are loaded, and after
+        with RawServer(data, f"{ROOT}/cli.py", "mcp", "--docs", str(DOCUMENTS)) as server:
+            server.initialize()
+            server.call(1, tool, **{asked: JAM})
+            time.sleep(seconds)
+            _, told = server.end()
+            assert (server.process.returncode, "Traceback" in told) == (0, False), told
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_streams_are_told(closed: str, data: Path) -> None:
+    command = f"{sys.executable} {ROOT}/cli.py mcp --docs {DOCUMENTS} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (done.returncode, "stdin or stdout is closed" in done.stderr) == (2, True), done.stderr
 
 
 def test_the_home_directory_is_found_without_a_shell(data: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
-from schemas.errors import ConvagentError, RunError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError, format_count
 from schemas.records import Call, Response, TurnResult
 
 HELP = """\
@@ -33,7 +33,7 @@ Ask, and go on asking. Commands:
   /nearby            what came near the last answer
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
-  /new               start another conversation           /forget        delete this one, and start another
+  /new               start another conversation           /forget [N]    delete this one, or conversation N
   /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
@@ -59,6 +59,7 @@ class Terminal:
     news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
     done: bool = False
     exit_code: int = 0  # that of the worst error so far
+    is_sure: Callable[[str], bool] = lambda _question: True  # asks a person, where there is one
     hinted: bool = False  # whether it was said how other languages than English are found
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
@@ -266,9 +267,20 @@ class Terminal:
         self._say(f"A new conversation.{kept}", "dim")
 
     def _forget_chat(self, argument: str) -> None:
-        if self.session.chat is not None:
-            self.session.store.delete_chat(self.session.chat)
-        self._start_chat(argument)
+        """Delete this conversation, or the one of that number, if the person is sure."""
+        if argument and not argument.isdecimal():
+            raise UsageError(f"there is no conversation {argument!r}", remedy="`convagent chats` lists them.")
+        chat = int(argument) if argument else self.session.chat
+        turns = len(self.session.store.read_turns(chat)) if chat is not None else 0
+        if turns and not self.is_sure(f"Delete conversation {chat} with its {format_count(turns, 'turn')}?"):
+            self._say("Nothing is deleted.", "dim")
+            return
+        if chat is not None:
+            self.session.store.delete_chat(chat)
+        if chat == self.session.chat:
+            self._start_chat("")
+        else:
+            self._say(f"Conversation {chat} is deleted.", "dim")
 
     def _change_model(self, argument: str) -> None:
         if argument:
@@ -323,6 +335,7 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
             terminal.handle(line)
         return terminal.exit_code
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
+    terminal.is_sure = lambda question: input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
     session.assistant.current.tell = terminal.news.append
     _show_progress_below(prompt, session.assistant.current)
     header = f" /help for help, Ctrl-D to leave. {describe_destination(session.assistant.model, None)}"

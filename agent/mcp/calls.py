@@ -111,7 +111,8 @@ def _work(work: Callable[[CallProgress], T], progress: CallProgress) -> T | Conv
     except ConvagentError as error:
         return error
     except BaseException as error:
-        log.error("a call failed", exc_info=error)
+        if not progress.token.is_cancelled:  # nobody waits, and the program may be ending under it
+            log.error("a call failed", exc_info=error)
         return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
 
 

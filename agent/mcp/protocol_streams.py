@@ -1,7 +1,9 @@
 """Stdin and stdout for the protocol alone: whatever else prints, libraries in C and Rust included, goes to stderr."""
 
 import asyncio
+import json
 import os
+import re
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,6 +11,7 @@ from typing import BinaryIO, TextIO
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 MAX_LINES = 100  # read ahead of what is being done
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,17 @@ def keep_for_protocol() -> ProtocolStreams:
     return ProtocolStreams(os.fdopen(input, "rb"), os.fdopen(output, "w", encoding="utf-8", newline="\n"))
 
 
+def replace_lone_surrogates(line: str) -> str:
+    """A message in which no half of a character is escaped: the SDK would drop it, and its sender wait for ever."""
+    if not _SURROGATE.search(line):
+        return line
+    try:
+        message = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):  # the SDK says what is wrong with it
+        return line
+    return message.encode("utf-8", "replace").decode("utf-8")
+
+
 @dataclass(slots=True)
 class IncomingLines:
     """The lines of a stream as they come, read by a thread of its own: the program can end while it waits for one."""
@@ -55,7 +69,7 @@ class IncomingLines:
         if not line:
             raise StopAsyncIteration
         self._room.release()
-        return line.decode("utf-8", "replace")
+        return replace_lone_surrogates(line.decode("utf-8", "replace"))
 
     def _read(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: the program ends

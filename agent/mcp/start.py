@@ -46,6 +46,8 @@ def choose_source(docs: Path | None, index: Path | None) -> Path:
 
 def serve_on_stdio(request: LibraryRequest) -> None:
     """Serve the program that started this one, until it closes stdin. Nothing but the protocol is on stdout."""
+    if sys.stdin is None or sys.stdout is None:
+        raise UsageError("stdin or stdout is closed", remedy="Clients start this command; --http listens on a port.")
     if sys.stdin.isatty():
         log.info("Waiting for a client on stdin; clients start this command themselves. --http listens on a port.")
     streams = keep_for_protocol()

@@ -28,7 +28,7 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
     try:
         return LlamaModel(path_model=str(path), params=params, verbose=False)
     except (ValueError, RuntimeError) as error:
-        remedy = "Is the download complete, and the architecture known to this llama-cpp-python?"
+        remedy = "Is the download complete, the architecture known to this llama-cpp-python, and enough memory free?"
         raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
 
 

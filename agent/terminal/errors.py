@@ -1,5 +1,6 @@
 """How a command ends: errors, Ctrl-C and SIGTERM become a message and an exit code."""
 
+import errno
 import os
 import re
 import signal
@@ -12,12 +13,13 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from agent.terminal.settings import shows_tracebacks
+from agent.terminal.settings import prepare_output, shows_tracebacks
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError
 from schemas.secrets import hide_secrets
 
 _COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
+NO_MEMORY = "there is not enough memory\n  Close other programs, or take a smaller model (--model none needs none)."
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
@@ -31,6 +33,7 @@ class ErrorReportingGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         signal.signal(signal.SIGTERM, _raise_terminated)
+        prepare_output()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # at exit it would be too late to say that it failed
@@ -47,8 +50,11 @@ class ErrorReportingGroup(TyperGroup):
         except BrokenPipeError as error:  # whoever reads has read enough
             _discard_stdout()
             raise typer.Exit(0) from error
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             _show_traceback()
+            if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
+                typer.echo(f"convagent: {NO_MEMORY}", err=True)
+                raise typer.Exit(ConvagentError.exit_code) from error
             if error.filename is None:
                 _discard_stdout()
             typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)

@@ -1,5 +1,6 @@
 """What holds for every command: how much is logged, and the defaults in `convagent.toml`."""
 
+import io
 import logging
 import os
 import sys
@@ -12,6 +13,7 @@ from schemas.errors import InvalidInputError
 from schemas.secrets import hide_keys
 
 SETTINGS_FILE = "convagent.toml"
+MIN_COLUMNS = 20
 log = logging.getLogger("convagent")
 _verbosity = {"quiet": False, "verbose": 0}
 
@@ -51,6 +53,16 @@ def configure_logging(*, quiet: bool, verbose: int) -> None:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
 
 
+def prepare_output() -> None:
+    """Lose nothing on the way out: what a stream cannot encode is escaped, and lines have room for a word."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    columns = os.environ.get("COLUMNS", "")
+    if not columns.isdecimal() or int(columns) < MIN_COLUMNS:  # rich shows nothing at all in a width of 0
+        os.environ.pop("COLUMNS", None)
+
+
 def choose_gpu_layers(wanted: str | None) -> None:
     """Hand `--gpu-layers` on to whatever opens a model in this process or in one that it starts."""
     if wanted:
@@ -79,3 +91,5 @@ def read_settings_file() -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"is not TOML ({error})", where=SETTINGS_FILE) from error
+    except RecursionError as error:
+        raise InvalidInputError("is nested too deeply", where=SETTINGS_FILE) from error

@@ -1,14 +1,42 @@
 """The user's directories: for caches, which may be deleted, and for data, which may not."""
 
+import atexit
+import logging
 import os
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
+
+log = logging.getLogger("convagent")
 
 
 def find_cache_directory() -> Path:
-    """Where caches are: `CONVAGENT_CACHE`, or else the user's cache directory."""
+    """Where caches are: `CONVAGENT_CACHE`, or else the user's cache directory.
+
+    Where that cannot be written, which is said once, a directory that is gone when the program ends.
+    """
     from platformdirs import user_cache_path
 
-    return Path(os.environ.get("CONVAGENT_CACHE") or user_cache_path("convagent"))
+    wanted = Path(os.environ.get("CONVAGENT_CACHE") or user_cache_path("convagent"))
+    return wanted if _is_writable(wanted) else _make_stand_in(wanted)
+
+
+def _is_writable(directory: Path) -> bool:
+    """Whether files can be made there, or the directory itself can be."""
+    try:
+        existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
+    except OSError:  # a name that is too long, a loop of links
+        return False
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+
+
+@cache
+def _make_stand_in(wanted: Path) -> Path:
+    log.warning("%s cannot be written: what is made is kept until the program ends", wanted)
+    made = Path(tempfile.mkdtemp(prefix="convagent-cache-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def find_data_directory() -> Path:
