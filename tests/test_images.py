@@ -131,4 +131,3 @@ def test_the_commands_that_build_it_make_a_program_that_answers(built: Path, tmp
             command, cwd=tmp_path, env=environment, input=asked, capture_output=True, text=True, check=False
         )
         assert ended.returncode == 0, ended.stderr
-    assert (place / "share" / "man" / "man1" / "convagent.1").is_file()
