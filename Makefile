@@ -9,7 +9,7 @@ NO_AMX := $(shell for flag in -mno-amx-tile -mno-amx-int8 -mno-amx-bf16; do \
 	echo | $(CC) $$flag -E - >/dev/null 2>&1 && printf '%s ' $$flag; done)
 export CMAKE_ARGS ?= -DCMAKE_C_FLAGS="$(NO_AMX)" -DCMAKE_CXX_FLAGS="$(NO_AMX)"
 
-.PHONY: demo test soak check schemas docs man results clean
+.PHONY: demo test soak check schemas release clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -36,14 +36,9 @@ check: $(READY)
 schemas: $(READY)
 	$(BIN)/python -m agent.tracks.json_schemas
 
-docs: $(READY)
-	$(BIN)/python -c 'import cli, pathlib; from agent.terminal.cli_reference import write_reference; write_reference(cli.app, pathlib.Path("docs/cli.md"))'
-
-man: $(READY)
-	$(BIN)/python -c 'import cli, pathlib; from agent.terminal.man_page import write_man_page; write_man_page(cli.app, pathlib.Path("docs/man"))'
-
-results: $(READY)
-	$(BIN)/python -c 'from pathlib import Path; from agent.evaluation.bench.recorded import write_tables; [write_tables(Path(page), Path("docs/results.json")) for page in ("README.md", "docs/results.md")]'
+release: $(READY)  # the wheel, and the reference of all commands beside it
+	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .
+	$(BIN)/typer cli.py utils docs --name convagent --output dist/cli.md
 
 $(READY): pyproject.toml constraints.txt weights.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "convagent needs Python 3.11 or newer")'

@@ -25,8 +25,6 @@ index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_he
 app.add_typer(index_app, name="index")
 eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
 app.add_typer(eval_app, name="eval")
-bench_app = typer.Typer(help="Compare the default with what it is without each part.", no_args_is_help=True)
-app.add_typer(bench_app, name="bench")
 model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
 users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
@@ -116,23 +114,7 @@ UserFile = Annotated[
 ]
 PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
 MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
-BenchData = Annotated[
-    Path, typer.Option("--data", metavar="DIR", help="The folder of the files; what is missing is named.")
-]
-BenchFolder = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="DIR", help="Runs, traces and tables.", show_default="bench-NAME"),
-]
-BenchOnly = Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="A system; can be repeated.")]
-BenchLimit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="So many conversations, evenly spaced: a quick look.")
-]
-BenchRecord = Annotated[
-    Path | None, typer.Option("--record", metavar="FILE", help="Keep the figures there, beside other benchmarks'.")
-]
-BenchAsJson = Annotated[bool, typer.Option("--json", help="The tables as JSON.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with its own model.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's traces end.")]
 
 
 @app.callback()
@@ -1016,87 +998,6 @@ def eval_touche(
     measures = MEASURES if quality_qrels else MEASURES[:1]
     scores = evaluate_touche(runs, qrels, quality_qrels)
     reports.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
-
-
-@bench_app.command("ikat")
-def bench_ikat(
-    data: BenchData,
-    output: BenchFolder = None,
-    model: ModelOption = "smollm2",
-    only: BenchOnly = None,
-    limit: BenchLimit = None,
-    jobs: Jobs = 1,
-    record: BenchRecord = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    as_json: BenchAsJson = False,
-) -> None:
-    """iKAT 2023 over the passages whose text is public: search, statements, answers. Downloads nothing.
-
-    [bold]convagent bench ikat --data DIR --model none --limit 2[/] is a quick look.
-    [bold]convagent bench ikat --data DIR --resume[/] goes on after an interruption.
-    """
-    from agent.evaluation.bench import run
-    from agent.evaluation.bench.answering import BenchRequest
-
-    folder = output or Path("bench-ikat")
-    request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
-    reports.show_bench(run.bench_ikat(request, progress.bench_progress(), record), as_json=as_json)
-
-
-@bench_app.command("mtrag")
-def bench_mtrag(
-    data: BenchData,
-    output: BenchFolder = None,
-    model: ModelOption = "smollm2",
-    only: BenchOnly = None,
-    limit: BenchLimit = None,
-    jobs: Jobs = 1,
-    record: BenchRecord = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    as_json: BenchAsJson = False,
-) -> None:
-    """MTRAG-UN: search, answers, what has no answer told as such, what is underspecified asked back. Downloads nothing.
-
-    [bold]convagent bench mtrag --data DIR --model none --limit 20[/] is a quick look.
-    [bold]convagent bench mtrag --data DIR --only "no model"[/] runs one system.
-    """
-    from agent.evaluation.bench import run
-    from agent.evaluation.bench.answering import BenchRequest
-
-    folder = output or Path("bench-mtrag")
-    request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
-    reports.show_bench(run.bench_mtrag(request, progress.bench_progress(), record), as_json=as_json)
-
-
-@bench_app.command("own")
-def bench_own(
-    data: BenchData = Path(),
-    output: BenchFolder = None,
-    model: ModelOption = "smollm2",
-    half: Annotated[
-        Literal["open", "kept", "all"],
-        typer.Option(help="Which conversations. The kept ones are for when answers are no longer being changed."),
-    ] = "open",
-    only: BenchOnly = None,
-    limit: BenchLimit = None,
-    record: BenchRecord = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    as_json: BenchAsJson = False,
-) -> None:
-    """Questions over a person's own documents, asked as in a chat; the files are in convagent's source repository.
-
-    [bold]convagent bench own --model none[/] in a copy of the repository.
-    [bold]convagent bench own --data ~/src/convagent --limit 3[/] is a quick look.
-    """
-    from agent.evaluation.bench import run
-    from agent.evaluation.bench.answering import BenchRequest
-
-    folder = output or Path("bench-own")
-    request = BenchRequest(data, folder, model, tuple(only or ()), limit, 1, resume, overwrite)
-    reports.show_bench(run.bench_own(request, progress.bench_progress(), half, record), as_json=as_json)
 
 
 @app.command()

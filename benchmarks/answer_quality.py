@@ -8,7 +8,7 @@ when they are withheld and the next best are shown, or when all passages of the 
 the same first number share one). `--plot` draws it for every threshold. Before it stand the simplest answer, the first
 words of the first gold passage, and with `--slow` free writing by the model, at every third turn: ROUGE F with the
 canonical reply, the share of sentences that a cited passage supports, words, and the share of answers that say the
-passages have none. What the default is worth, `convagent bench ikat` measures.
+passages have none. What the default is worth, `python -m benchmarks ikat` measures.
 """
 
 import argparse

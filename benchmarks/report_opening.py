@@ -1,6 +1,6 @@
 """How long a browser takes to open a report from disk: until something is seen, and until all of it is there.
 
-    convagent bench ikat --data DIR -o bench
+    python -m benchmarks ikat --data DIR -o bench
     python benchmarks/report_opening.py bench/report.html [--times 7]
 
 Chromium without a window, driven by its driver (extra dev); every time another page comes between.

@@ -7,7 +7,7 @@ searches as `convagent answer` does, with the parts it names. What a row costs a
 and wrote for its parts, and the seconds of model and search, on this machine; the conversation itself is read by the
 first step. An answer is sampled for each seed; a row with one is the mean over the
 seeds, with the standard deviation after it. What the default is worth beside `--model none`, words alone and the human
-rewrite, `convagent bench ikat` measures.
+rewrite, `python -m benchmarks ikat` measures.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`convagent bench` over tiny beds made from the examples: its tables, its commands, what it goes on with."""
+"""The benchmarks over tiny beds made from the examples: its tables, its commands, what it goes on with."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.evaluation.bench.bed import choose_evenly
-from agent.evaluation.bench.recorded import fill_tables, record_results
-from agent.evaluation.bench.tables import Results, Row, Table, format_figure, format_table
+from benchmarks.__main__ import app as benchmarks_app
+from benchmarks.bed import choose_evenly
+from benchmarks.figures import format_figure
 from cli import app
-from schemas.errors import InvalidInputError
 from tests.conftest import EXAMPLES
 
 TURNS = 2  # of each conversation
@@ -21,6 +20,10 @@ LEASE = "The lease ends in June.\n\nDogs are not allowed in the flat.\n"
 
 def invoke(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def bench(*arguments: object) -> Any:
+    return CliRunner().invoke(benchmarks_app, [str(argument) for argument in arguments])
 
 
 def read_conversations() -> list[Any]:
@@ -106,7 +109,7 @@ def write_own(folder: Path) -> None:
 def ikat(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished benchmark."""
     folder = tmp_path_factory.mktemp("made") / "bench"
-    done = invoke("bench", "ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", folder)
+    done = bench("ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", folder)
     assert done.exit_code == 0, done.output
     assert done.stdout == (folder / "results.md").read_text()
     return folder
@@ -123,9 +126,9 @@ def read_tables(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
-@pytest.mark.parametrize(("bench", "files"), [("ikat", 5), ("mtrag", 2), ("own", 8)])
-def test_all_missing_files_are_named_with_their_origin(bench: str, files: int, tmp_path: Path) -> None:
-    refused = invoke("bench", bench, "--data", tmp_path, "-m", "none", "-o", tmp_path / "out")
+@pytest.mark.parametrize(("name", "files"), [("ikat", 5), ("mtrag", 2), ("own", 8)])
+def test_all_missing_files_are_named_with_their_origin(name: str, files: int, tmp_path: Path) -> None:
+    refused = bench(name, "--data", tmp_path, "-m", "none", "-o", tmp_path / "out")
     assert refused.exit_code == 4
     assert f"{files} files of {files} not there" in refused.stderr
     assert refused.stderr.count("    from ") == files
@@ -161,17 +164,17 @@ def test_a_benchmark_goes_on_where_it_was_killed(data: Path, ikat: Path) -> None
     results, whole = (ikat / "results.json").read_bytes(), trace.read_bytes()
     kept, lost = whole.splitlines(keepends=True)[:3], whole.splitlines(keepends=True)[3]
     trace.write_bytes(b"".join(kept) + lost[:40])
-    refused = invoke("bench", "ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", ikat)
+    refused = bench("ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", ikat)
     assert refused.exit_code == 2
     assert "--resume" in refused.stderr
-    done = invoke("bench", "ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", ikat, "--resume")
+    done = bench("ikat", "--data", data, "-m", "none", "--only", SYSTEM, "-o", ikat, "--resume")
     assert done.exit_code == 0, done.output
     assert trace.read_bytes().startswith(b"".join(kept))
     assert (ikat / "results.json").read_bytes() == results
 
 
 def test_mtrag_has_figures_for_each_kind(data: Path, tmp_path: Path) -> None:
-    done = invoke("bench", "mtrag", "--data", data, "-m", "none", "--only", SYSTEM, "-o", tmp_path / "bench")
+    done = bench("mtrag", "--data", data, "-m", "none", "--only", SYSTEM, "-o", tmp_path / "bench")
     assert done.exit_code == 0, done.output
     tables = read_tables(tmp_path / "bench")
     assert tables["search"][SYSTEM]["nDCG@5"] > 0
@@ -190,8 +193,8 @@ def test_mtrag_has_figures_for_each_kind(data: Path, tmp_path: Path) -> None:
 
 def test_own_documents_go_on_with_the_conversations_that_are_left(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "bench"
-    command = "bench", "own", "--data", data, "-m", "none", "--only", SYSTEM, "-o", folder
-    done = invoke(*command)
+    command = "own", "--data", data, "-m", "none", "--only", SYSTEM, "-o", folder
+    done = bench(*command)
     assert done.exit_code == 0, done.output
     figures = read_tables(folder)["sets"][f"{SYSTEM}: household"]
     assert (figures["questions"], figures["right"]) == (2, 1.0)
@@ -199,22 +202,15 @@ def test_own_documents_go_on_with_the_conversations_that_are_left(data: Path, tm
     whole = answers.read_bytes()
     lines = whole.splitlines(keepends=True)
     answers.write_bytes(lines[0] + lines[1].replace(b"June", b"July") + lines[2][:20])
-    assert invoke(*command, "--resume").exit_code == 0
+    assert bench(*command, "--resume").exit_code == 0
     assert read_tables(folder)["sets"][f"{SYSTEM}: household"]["right"] == 0.5  # the kept answer was not asked again
     assert answers.read_bytes() == whole.replace(b"June", b"July")
 
 
 def test_a_system_that_is_none_is_refused_with_those_there_are(data: Path, tmp_path: Path) -> None:
-    refused = invoke("bench", "ikat", "--data", data, "--only", "magic", "-o", tmp_path / "bench", "-m", "none")
+    refused = bench("ikat", "--data", data, "--only", "magic", "-o", tmp_path / "bench", "-m", "none")
     assert refused.exit_code == 2
     assert "human rewrite" in refused.stderr
-
-
-def test_a_part_is_not_recorded(data: Path, tmp_path: Path) -> None:
-    record = "--record", tmp_path / "results.json"
-    refused = invoke("bench", "mtrag", "--data", data, "--limit", "1", *record, "-o", tmp_path / "bench")
-    assert refused.exit_code == 2
-    assert not (tmp_path / "bench").exists()
 
 
 @pytest.mark.parametrize(
@@ -231,30 +227,3 @@ def test_a_part_is_spread_over_the_whole(items: str, limit: int | None, expected
 )
 def test_figures_are_written_as_the_pages_write_them(figure: float | None, expected: str) -> None:
     assert format_figure(figure) == expected
-
-
-TABLE = Table(
-    "search", "Search.", ("nDCG@5",), (Row("default", "convagent a", (0.5,)), Row("none", "convagent b", (None,)))
-)
-PAGE = "# Results\n\n<!-- bench ikat search -->\nold\n<!-- end bench -->\n\nEnd.\n"
-
-
-def test_a_page_gets_the_tables_that_were_recorded(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    record_results(path, Results("ikat", "convagent bench ikat", "1", (TABLE,)))
-    record_results(path, Results("own", "convagent bench own", "1", ()))
-    assert list(json.loads(path.read_text())) == ["ikat", "own"]
-    recorded = {"ikat": Results("ikat", "", "1", (TABLE,))}
-    filled = fill_tables(PAGE, recorded)
-    assert format_table(TABLE) in filled
-    assert "old" not in filled
-    assert fill_tables(filled, recorded) == filled
-    part = fill_tables(PAGE.replace("ikat search -->", "ikat search: none -->"), recorded)
-    assert "convagent b" in part
-    assert "convagent a" not in part
-
-
-@pytest.mark.parametrize("place", ["mtrag search", "ikat answers", "ikat search: magic"])
-def test_a_table_that_was_not_recorded_is_an_error(place: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"not recorded|no row"):
-        fill_tables(PAGE.replace("ikat search", place), {"ikat": Results("ikat", "", "1", (TABLE,))})

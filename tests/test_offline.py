@@ -77,7 +77,6 @@ KNOWN = {
     "indexes/documents/isolation/process.py": {"subprocess"},  # starts Python with a module of ours
     "indexes/sharding/shard_transport.py": {"subprocess"},  # starts Python with a module of ours
     "agent/models/embedding/minilm_package.py": {"subprocess"},  # starts pip or uv, where a person asks for it
-    "agent/terminal/man_page.py": {"shell"},  # the name of one, whose completions are written
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "yaml.load", "yaml.unsafe_load"}
 

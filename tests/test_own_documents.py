@@ -6,10 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.bench.own.answer_parts import join_cut_sentences, plain, read_answer
-from agent.evaluation.bench.own.bench import SETS
-from agent.evaluation.bench.own.grading import Verdict, grade, has
-from agent.evaluation.bench.own.questions import Conversation, Half, Question, read_conversations
+from benchmarks.own import SETS
+from benchmarks.own_grading import (
+    Conversation,
+    Half,
+    Question,
+    Verdict,
+    grade,
+    has,
+    join_cut_sentences,
+    plain,
+    read_answer,
+    read_conversations,
+)
 from indexes.documents.ocr import is_ocr_installed
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences

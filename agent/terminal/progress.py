@@ -9,7 +9,6 @@ from agent.terminal.output import open_stderr
 from agent.terminal.settings import log
 
 if TYPE_CHECKING:
-    from agent.evaluation.bench.answering import Progress
     from agent.runs.run import OnTurn
     from indexes.corpora.corpus import Corpus
     from schemas.records import TurnResult
@@ -75,10 +74,3 @@ def stage_progress(stage: str, total: int) -> Iterator[Callable[[int], None]]:
             bar.update(task, completed=done, pace=f"{pace:,.0f} a second")
 
         yield on_done
-
-
-def bench_progress() -> "Progress":
-    """The bars of a benchmark: over turns, and over the stages before them."""
-    from agent.evaluation.bench.answering import Progress
-
-    return Progress(turn_progress, stage_progress)

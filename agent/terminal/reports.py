@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from agent.chat.document_index import ReadingReport
     from agent.chat.store import ChatSummary
-    from agent.evaluation.bench.run import Outcome
     from agent.evaluation.scores import Scores
     from agent.judging.evaluation import JudgedRuns
     from agent.models.catalogue import ModelEntry
@@ -205,20 +204,6 @@ def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bo
 
 def _format_value(value: float | None) -> str:
     return "   -  " if value is None else f"{value:.4f}"
-
-
-def show_bench(outcome: "Outcome", *, as_json: bool) -> None:
-    """The tables of a benchmark, in Markdown or as JSON; where its files are."""
-    from agent.evaluation.bench.tables import format_results
-
-    if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.encode(outcome.results).decode())
-    else:
-        typer.echo(format_results(outcome.results), nl=False)
-    for file in outcome.files:
-        log.info("%s", file)
 
 
 def show_report(path: Path) -> None:

@@ -1,35 +1,105 @@
-"""`convagent bench own`: questions over documents, asked as in a chat and graded by patterns."""
+"""Questions over a person's own documents, asked as in a chat: `python -m benchmarks.own`."""
 
 import hashlib
 import logging
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
+
+import msgspec
 
 from agent.chat.document_index import open_documents
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
-from agent.evaluation.bench.answering import BenchRequest, Progress, choose_systems
-from agent.evaluation.bench.bed import choose_evenly, prepare_folder
-from agent.evaluation.bench.own.answer_parts import read_answer
-from agent.evaluation.bench.own.grading import Verdict, count_verdicts, grade
-from agent.evaluation.bench.own.kept_answers import (
-    AnsweredConversation,
-    AnswerSettings,
-    append_line,
-    keep_answers,
-    read_answers,
-)
-from agent.evaluation.bench.own.questions import Conversation, Halves, read_conversations
-from agent.evaluation.bench.systems import DEFAULT, NO_MODEL, WORDS_ONLY, System
-from agent.evaluation.bench.tables import Row, Table
-from agent.evaluation.bench.wanted_files import WantedFile, check_files
 from agent.models.embedding.registry import open_embedder
 from agent.runs.source_digests import hash_sources
-from indexes.storage.files import hash_file
+from benchmarks.bed import (
+    DEFAULT,
+    NO_MODEL,
+    WORDS_ONLY,
+    BenchRequest,
+    Progress,
+    System,
+    WantedFile,
+    check_files,
+    choose_evenly,
+    choose_systems,
+    prepare_folder,
+)
+from benchmarks.figures import Row, Table
+from benchmarks.own_grading import Conversation, Halves, Verdict, count_verdicts, grade, read_answer, read_conversations
+from indexes.storage.files import hash_file, read_bytes
+from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Response
+from schemas.wire import decode
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSettings:
+    """What decides the answers: digests of the questions, of the documents, of the models and of the code."""
+
+    questions: str
+    documents: str
+    model: str
+    embedder: str
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredConversation:
+    """The answers of one conversation, in order."""
+
+    conversation: str  # its id
+    responses: tuple[Response, ...]
+
+
+def read_answers(path: Path, settings: AnswerSettings) -> dict[str, AnsweredConversation]:
+    """What a file has, by conversation; a torn last line is left out.
+
+    Raises `UsageError` where it was made under other settings, `InvalidInputError` where it is no such file.
+    """
+    if not path.exists():
+        return {}
+    first, *lines = read_bytes(path).splitlines(keepends=True) or [b""]
+    try:
+        if first.endswith(b"\n"):
+            _check_same(decode(first, AnswerSettings), settings, path)
+        whole = [decode(line, AnsweredConversation) for line in lines if line.endswith(b"\n")]
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"holds no answers ({error})", where=str(path)) from error
+    return {found.conversation: found for found in whole}
+
+
+def _check_same(then: AnswerSettings, now: AnswerSettings, path: Path) -> None:
+    different = [name for name, value in asdict(now).items() if asdict(then)[name] != value]
+    if different:
+        what = f"was made with other {', '.join(different)}, so it cannot be resumed"
+        raise UsageError(what, where=str(path), remedy="Give --overwrite to start again.")
+
+
+@contextmanager
+def keep_answers(
+    path: Path, settings: AnswerSettings, found: Mapping[str, AnsweredConversation]
+) -> Iterator[IO[bytes]]:
+    """The file opened to go on after what was found in it."""
+    with path.open("wb") as file:
+        append_line(file, settings)
+        for answered in found.values():
+            append_line(file, answered)
+        yield file
+
+
+def append_line(file: IO[bytes], line: AnswerSettings | AnsweredConversation) -> None:
+    """Write one line and hand it to the disk."""
+    file.write(msgspec.json.encode(line) + b"\n")
+    file.flush()
+    os.fsync(file.fileno())
+
 
 log = logging.getLogger("convagent")
 BENCHMARK = "benchmarks/own_documents"
@@ -192,4 +262,4 @@ def _count(graded: Sequence[Graded]) -> tuple[float | int, ...]:
 
 
 def _format_command(system: System, half: Halves) -> str:
-    return f"convagent bench own --half {half} --only '{system.name}'"
+    return f"python -m benchmarks own --half {half} --only '{system.name}'"

@@ -1,15 +1,37 @@
-"""`convagent bench ikat`: iKAT 2023's conversations over the passages whose text is public."""
+"""iKAT 2023's conversations over the passages whose text is public: `python -m benchmarks.ikat --data DIR`."""
 
 import json
 from collections.abc import Mapping
 
-from agent.evaluation.bench.answering import AnsweredBed, BenchedBed, BenchRequest, Progress, answer_bed, choose_systems
-from agent.evaluation.bench.bed import Bed, choose_evenly, prepare_bed, prepare_folder
-from agent.evaluation.bench.figures import keep_turns, make_table, measure_answers, measure_rankings, measure_statements
-from agent.evaluation.bench.systems import DEFAULT, NO_MODEL, NO_STATEMENTS, SYSTEMS, WITH_LABELS, WORDS_ONLY, System
-from agent.evaluation.bench.tables import Table
-from agent.evaluation.bench.wanted_files import WantedFile, check_files
 from agent.evaluation.ptkb import read_statement_labels
+from benchmarks.bed import (
+    DEFAULT,
+    NO_MODEL,
+    SYSTEMS,
+    WITH_LABELS,
+    WORDS_ONLY,
+    AnsweredBed,
+    Bed,
+    BenchRequest,
+    Progress,
+    System,
+    WantedFile,
+    answer_bed,
+    check_files,
+    choose_evenly,
+    choose_systems,
+    prepare_bed,
+    prepare_folder,
+)
+from benchmarks.figures import (
+    BenchedBed,
+    Table,
+    keep_turns,
+    make_table,
+    measure_answers,
+    measure_rankings,
+    measure_statements,
+)
 from indexes.storage.files import read_utf8
 
 REPOSITORY = "github.com/irlabamsterdam/iKAT (MIT licence)"
@@ -32,6 +54,7 @@ WANTED = (
         for name, path in LABELS.items()
     ),
 )
+NO_STATEMENTS = System("no statements", min_probability=1.0)
 SYSTEMS_OF_IKAT = (*SYSTEMS, *WITH_LABELS, NO_STATEMENTS)
 CHOOSING = (DEFAULT, NO_MODEL, WORDS_ONLY, NO_STATEMENTS)  # whose choice of statements is measured
 ANSWERING = (DEFAULT, NO_MODEL, WORDS_ONLY)  # whose answers from the gold passages are, too

@@ -1,1 +1,0 @@
-"""The own-documents benchmark: questions over documents, answers as a chat gives them, verdicts by patterns."""

@@ -1,1 +1,0 @@
-complete --command convagent --no-files --arguments "(env _CONVAGENT_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) convagent)" --condition "env _CONVAGENT_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) convagent"
