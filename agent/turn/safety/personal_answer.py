@@ -102,7 +102,7 @@ def _is_near(
     numbered = [replace(quote, rank=side, place=0) for side, quotes in enumerate(sides) for quote in quotes]
     untied = replace(tuning, answer=replace(tuning.answer, rank_penalty=0.0))
     ranked, _ = rank_quotes(numbered, query, selected_statements, embed, untied)
-    left, lost = (max(quote.score for quote in ranked if quote.rank == side) for side in (0, 1))
+    left, lost = (max((quote.score for quote in ranked if quote.rank == side), default=0.0) for side in (0, 1))
     return left >= NEAR * lost
 
 
@@ -117,9 +117,13 @@ def find_heeded(response: Response, unheeded: Response, review: Review, *, answe
     warned = [
         pair for pair in review.warnings if any(is_of(review.dishes[pair[0].passage_ids[0]], dish) for dish in cited)
     ]
-    noted = () if conflict else tuple(_find_noted(response, review, [sentence for sentence, _ in warned]))
+    said: dict[str, tuple[str, ...]] = {}  # a warning that several dishes have is said once
+    for warning, _ in warned:
+        said[warning.text] = (*said.get(warning.text, ()), *warning.passage_ids)
+    warnings = tuple(Sentence(text, ids) for text, ids in said.items())
+    noted = () if conflict else tuple(_find_noted(response, review, warnings))
     told = (*(each.statement for each in lost), *(statement for _, statement in warned), *(n.statement for n in noted))
-    return Heeded(lost, tuple(sentence for sentence, _ in warned), tuple(dict.fromkeys(told)), conflict, noted)
+    return Heeded(lost, warnings, tuple(dict.fromkeys(told)), conflict, noted)
 
 
 def _find_noted(response: Response, review: Review, warnings: Sequence[Sentence]) -> Iterator[LeftOut]:

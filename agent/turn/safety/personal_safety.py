@@ -2,8 +2,7 @@
 
 Passages are held back by the dish, never by the sentence: a recipe whose line about peanuts is left out is a dangerous
 recipe. All passages of one document and heading are one dish; where a passage has several short sections, each of them
-is. A question about a thing or a fact ("Does the satay
-contain peanuts?") is answered from it all the same.
+is. A question about a thing or a fact ("Does the satay contain peanuts?") is answered from it all the same.
 """
 
 import re
@@ -120,7 +119,7 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     kept = _prefer_liked(left, against)
     best = {passage.id for passage in passages[:depth]}
     missed = tuple(dish for dish in left_out if any(passage.id in best for passage in dish.passages))
-    warnings = tuple(_find_warnings(passages, drop_asked_pets(needs, utterances)))
+    warnings = tuple(_find_warnings(passages, dishes, drop_asked_pets(needs, utterances)))
     noted = tuple(_find_conflicts(passages, dishes, find_noted(needs, utterances)))
     return Review(tuple(passages), kept[:depth], missed, warnings, dishes, noted)
 
@@ -222,25 +221,30 @@ def _find_conflicts(
             if reason and conflicting:
                 title = _name_dish(own[0], dish)
                 whole = LeftOut(title, each.statement, conflicting, reason, (), _name_thing(title, reason, each))
-                yield from list(_leave_out_sections(told_of, each, against)) or [whole]
+                yield from list(_leave_out_sections(own, near, each, against)) or [whole]
                 break
 
 
 def _leave_out_sections(
-    told_of: Sequence[Passage], conflicting: Against, against: Sequence[Against]
+    own: Sequence[Passage], near: Sequence[Passage], conflicting: Against, against: Sequence[Against]
 ) -> Iterator[LeftOut]:
-    """The sections that conflict, of passages that have several; none where what stands around them conflicts."""
-    split = [(passage, *split_sections(passage)) for passage in told_of]
-    if find_mention([replace(passage, text=lead) for passage, lead, _ in split], conflicting):
+    """The sections that conflict, of passages that have several.
+
+    None where what stands around them conflicts, or may go on with one of them.
+    """
+    split = [(passage, *split_sections(passage)) for passage in own]
+    is_of_sections = all(sections and not (lead and len(own) > 1) for _, lead, sections in split)
+    around = (*(replace(passage, text=lead) for passage, lead, _ in split), *near)
+    if not is_of_sections or find_mention(around, conflicting):
         return
     for passage, lead, sections in split:
-        reasons = [_find_reason(own, against) for own in sections]
-        safe = [own.text for own, why in zip(sections, reasons, strict=True) if not why]
+        reasons = [_find_reason(section, against) for section in sections]
+        safe = [section.text for section, why in zip(sections, reasons, strict=True) if not why]
         rest = (replace(passage, text="\n".join(filter(None, (lead, *safe)))),) if safe else ()
-        for own, why in zip(sections, reasons, strict=True):
+        for section, why in zip(sections, reasons, strict=True):
             if why:
-                title, (said, each) = own.text.partition(":")[0], why
-                yield LeftOut(title, each.statement, (own,), said, rest, _name_thing(title, said, each))
+                title, (said, each) = section.text.partition(":")[0], why
+                yield LeftOut(title, each.statement, (section,), said, rest, _name_thing(title, said, each))
 
 
 def _find_reason(passage: Passage, against: Iterable[Against]) -> tuple[Sentence, Against] | None:
@@ -373,14 +377,17 @@ def _prefer_liked(passages: Sequence[Passage], against: Sequence[Against]) -> tu
     return tuple(liked or passages)
 
 
-def _find_warnings(passages: Sequence[Passage], needs: PersonalNeeds) -> Iterator[tuple[Sentence, Statement]]:
-    """Every warning that bears on the person, once, with the statement that it bears on."""
-    seen: set[str] = set()
+def _find_warnings(
+    passages: Sequence[Passage], dishes: Mapping[str, str], needs: PersonalNeeds
+) -> Iterator[tuple[Sentence, Statement]]:
+    """Every warning that bears on the person, once of each dish, with the statement that it bears on."""
+    seen: set[tuple[str, str]] = set()
     for passage in passages if needs else ():
         under_warnings = is_warning(passage.title.rpartition(": ")[2])
         for text in split_sentences(passage.text):
-            if text not in seen and (statement := find_warned(text, needs, under_warnings=under_warnings)):
-                seen.add(text)
+            said = dishes[passage.id], text
+            if said not in seen and (statement := find_warned(text, needs, under_warnings=under_warnings)):
+                seen.add(said)
                 yield Sentence(text, (passage.id,)), statement
 
 
