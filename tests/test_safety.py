@@ -21,8 +21,9 @@ from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.safety.avoidance import content_stems, find_needs, read_avoided_things, split_told
+from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_answer import answer_for_person
-from agent.turn.safety.personal_safety import Review, find_stems, find_warned, is_of, mentions_any, review_passages
+from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
 from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.ranking.vectors import Embedder

@@ -15,7 +15,8 @@ from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_f
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
-from agent.turn.safety.personal_safety import LeftOut, Review, is_of
+from agent.turn.safety.dishes import is_of
+from agent.turn.safety.personal_safety import LeftOut, Review
 from agent.turn.safety.second_person import say_careful, say_conflict, say_left_out
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
