@@ -21,8 +21,9 @@ from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.safety.avoidance import content_stems, find_needs, read_avoided_things, split_told
+from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_answer import answer_for_person
-from agent.turn.safety.personal_safety import Review, find_stems, find_warned, is_of, review_passages
+from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
 from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.ranking.vectors import Embedder
@@ -256,7 +257,7 @@ LILIES = Passage("lilies.md:1-3", "Lilies smell sweet. Lilies are poisonous to c
         ([SATAY, SOUP], ["I hate noodles."], COOK, [SATAY, SOUP], [], 0),
         ([SATAY], [PEANUTS], "Can I have something with peanuts?", [], ["Satay noodles"], 0),
         ([MENU], [PEANUTS], COOK, [MENU_LEFT], ["Pad Thai"], 1),
-        ([ALL_TRACES], [PEANUTS], COOK, [], ["Menu"], 1),
+        ([ALL_TRACES], [PEANUTS], COOK, [], ["Menu"], 2),
         ([PARTS], [PEANUTS], COOK, [], ["Supper"], 0),
         ([BUTTERED], ["I'm vegan."], COOK, [], ["Gluten-free cake"], 0),
         ([LILIES, SOUP], ["I have a cat."], "Which flowers could I buy?", [SOUP], ["Lilies"], 1),
@@ -489,10 +490,18 @@ OTHER_WARNING = [
     ("a", "Recipes: Soup", ["A quick dinner of peanuts is ready to cook in twenty minutes."]),
 ]
 
+SAME_WARNING = [
+    ("c", "Stew", ["A quick dinner of peanuts is ready to cook in twenty minutes."]),
+    ("a", "Stew", ["You can cook it tonight and serve it warm with bread."]),
+    ("b", "Stew", ["Warning: dangerous for people who are allergic to peanuts."]),
+    ("a", "Stew", ["Warning: dangerous for people who are allergic to peanuts."]),
+]
+
 
 @examples(150)
 @given(drawn=PASSAGES, statements=STATEMENTS, in_chat=st.booleans())
 @example(drawn=OTHER_WARNING, statements=[PEANUTS], in_chat=False)
+@example(drawn=SAME_WARNING, statements=[PEANUTS], in_chat=False)
 def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
     drawn: list[tuple[str, str, list[str]]], statements: list[str], in_chat: bool
 ) -> None:
@@ -512,6 +521,13 @@ def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
     assert review.kept or not passages or texts
     shown_warnings = [sentence.text in warnings for sentence in response.sentences if sentence.passage_ids]
     assert shown_warnings == sorted(shown_warnings, reverse=True)  # they come first
+    avoidances = find_needs([Statement("", text) for text in statements], (), ()).avoidances
+    advised = [
+        sentence.text for sentence in response.sentences if sentence.passage_ids and sentence.text not in warnings
+    ]
+    if in_chat:  # a run has to cite something
+        dangerous = [each for each in avoidances if each.severity == "health"]
+        assert not [text for text in advised for each in dangerous if mentions_any(text, each.things)]
     kept = {passage.id for passage in review.kept}
     held = {passage.id: passage.text for passage in passages}
     for sentence in response.sentences:

@@ -141,6 +141,6 @@ _GRAINS = (
 # A compound, and the word of it that says what is in it: there is no milk in almond milk, nor wheat in rice noodles.
 COMPOUND = (
     rf"\b(?:({_PLANTS})[ -](?:milk|butter|cream|cheese|yogh?urt|sausages?|bacon|chicken|ham|steaks?|mince|meat"
-    rf"|mayonnaise|mayo|burgers?|meatballs?)"
-    rf"|({_GRAINS})[ -](?:flour|noodles?|pasta|bread|crackers?|vermicelli|ramen))\b"
+    r"|mayonnaise"
+    rf"|mayo|burgers?|meatballs?)|({_GRAINS})[ -](?:flour|noodles?|pasta|bread|crackers?|vermicelli|ramen))\b"
 )

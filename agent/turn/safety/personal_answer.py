@@ -15,7 +15,8 @@ from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_f
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes, truncate_words
-from agent.turn.safety.personal_safety import LeftOut, Review, is_of
+from agent.turn.safety.dishes import is_of
+from agent.turn.safety.personal_safety import LeftOut, Review
 from agent.turn.safety.second_person import say_careful, say_conflict, say_left_out
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
@@ -102,7 +103,7 @@ def _is_near(
     numbered = [replace(quote, rank=side, place=0) for side, quotes in enumerate(sides) for quote in quotes]
     untied = replace(tuning, answer=replace(tuning.answer, rank_penalty=0.0))
     ranked, _ = rank_quotes(numbered, query, selected_statements, embed, untied)
-    left, lost = (max(quote.score for quote in ranked if quote.rank == side) for side in (0, 1))
+    left, lost = (max((quote.score for quote in ranked if quote.rank == side), default=0.0) for side in (0, 1))
     return left >= NEAR * lost
 
 
@@ -117,9 +118,13 @@ def find_heeded(response: Response, unheeded: Response, review: Review, *, answe
     warned = [
         pair for pair in review.warnings if any(is_of(review.dishes[pair[0].passage_ids[0]], dish) for dish in cited)
     ]
-    noted = () if conflict else tuple(_find_noted(response, review, [sentence for sentence, _ in warned]))
+    said: dict[str, tuple[str, ...]] = {}  # a warning that several dishes have is said once
+    for warning, _ in warned:
+        said[warning.text] = (*said.get(warning.text, ()), *warning.passage_ids)
+    warnings = tuple(Sentence(text, ids) for text, ids in said.items())
+    noted = () if conflict else tuple(_find_noted(response, review, warnings))
     told = (*(each.statement for each in lost), *(statement for _, statement in warned), *(n.statement for n in noted))
-    return Heeded(lost, tuple(sentence for sentence, _ in warned), tuple(dict.fromkeys(told)), conflict, noted)
+    return Heeded(lost, warnings, tuple(dict.fromkeys(told)), conflict, noted)
 
 
 def _find_noted(response: Response, review: Review, warnings: Sequence[Sentence]) -> Iterator[LeftOut]:
@@ -170,7 +175,7 @@ def put_safety_first(
     """
     warnings = list(dict.fromkeys(map(_cut_long, heeded.warnings)))
     if heeded.conflict and not warnings and not said_in:
-        if response.sentences:
+        if response.used:
             return response
         warnings = [_cut_long(each.reason) for each in heeded.left_out if each.reason.text][:2]
         said_in = SENTENCES[ENGLISH]
@@ -187,8 +192,9 @@ def put_safety_first(
     if len(fitting) < len(first):  # warnings that only fit without the phrases
         whole = tuple(warnings)
         fitting = leading_within_limit((sentence.text for sentence in whole), tokens)
-    if not fitting:  # of a warning that is too long by itself, its beginning
-        return Response((replace(whole[0], text=truncate_words(whole[0].text, tokens, MAX_WARNING_WORDS)),))
+    if not fitting:  # of what is too long by itself, its beginning
+        longest = (*warnings, *first)[0]
+        return Response((replace(longest, text=truncate_words(longest.text, tokens, MAX_WARNING_WORDS)),))
     return Response(whole[: len(fitting)])
 
 

@@ -2,8 +2,7 @@
 
 Passages are held back by the dish, never by the sentence: a recipe whose line about peanuts is left out is a dangerous
 recipe. All passages of one document and heading are one dish; where a passage has several short sections, each of them
-is. A question about a thing or a fact ("Does the satay
-contain peanuts?") is answered from it all the same.
+is. A question about a thing or a fact ("Does the satay contain peanuts?") is answered from it all the same.
 """
 
 import re
@@ -13,20 +12,13 @@ from itertools import chain
 
 from agent.turn.attribution import content_words
 from agent.turn.safety.avoidance import KIND_STEMS, Avoidance, PersonalNeeds, Thing, content_stems, split_told
+from agent.turn.safety.dishes import LABELLED, group_dishes, is_of, name_dish, split_sections
 from agent.turn.safety.food_kinds import COMPOUND, DIETS
 from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.source_warnings import Condition, forbids, is_label, is_warning, lists_contents
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Sentence, Statement
 
-_DISH_PARTS = (
-    "allergens allergy assembly baking batter cooking description directions dough dressing equipment filling frosting "
-    "glaze goes how in ingredients instructions introduction making marinade method need note notes nutrition "
-    "preparation sauce serve serving step steps storage storing summary tip tips to topping variations warning "
-    "warnings you for the and it what"
-)
-DISH_PARTS = frozenset(_DISH_PARTS.split())
-MIN_SECTIONS = 2  # short sections, from which a passage is of several things
 _WITHOUT = (
     r"(?<!not )(?<!never )\b(?:without|free (?:of|from)|(?:does|do)(?: not|n't) contain|contains? no|with no"
     r"|there (?:is|are) no|no)\s+(?:(?:any|added|traces? of)\s+)*"
@@ -58,7 +50,6 @@ _CLAIMED = re.compile(
 )
 _ALSO_CALLED = {"veggie": "vegetarian", "meatless": "vegetarian", "plant-based": "vegan"}
 _DOING_WITHOUT = re.compile(rf"{_CLAIMED.pattern}|\b(?:substitut\w+|alternatives? (?:to|for)|replac\w+)", re.IGNORECASE)
-_LABELLED = re.compile(r"(?P<label>[^\W_][^.:!?]{0,60}): ")  # a short section, as it stands in a passage
 _INSTEAD = re.compile(
     r"\b(?:instead of|rather than|in place of|other than|apart from|alternatives? (?:to|for)|substitutes? (?:of|for)"
     r"|replac(?:e|es|ing|ements? (?:of|for))|swap(?:s|ping)?)\s+(?:\w+\s+)?[\w-]+"
@@ -120,7 +111,7 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     kept = _prefer_liked(left, against)
     best = {passage.id for passage in passages[:depth]}
     missed = tuple(dish for dish in left_out if any(passage.id in best for passage in dish.passages))
-    warnings = tuple(_find_warnings(passages, drop_asked_pets(needs, utterances)))
+    warnings = tuple(_find_warnings(passages, dishes, drop_asked_pets(needs, utterances)))
     noted = tuple(_find_conflicts(passages, dishes, find_noted(needs, utterances)))
     return Review(tuple(passages), kept[:depth], missed, warnings, dishes, noted)
 
@@ -187,27 +178,6 @@ def find_stems(text: str) -> Thing:
     return frozenset(word.stem for word in content_words(text))
 
 
-def group_dishes(passages: Sequence[Passage]) -> dict[str, str]:
-    """The dish of each passage, by id: its document and the heading that is neither "Ingredients" nor the like.
-
-    Where a section has such a part, all below the heading above it is one dish.
-    """
-    paths = {passage.id: (passage.document, *passage.title.split(": ")) for passage in passages}
-    wholes = {path[:end] for path in paths.values() for end in range(2, len(path)) if _is_part(path[end])}
-    return {id: "\n".join(_find_whole(path, wholes)) for id, path in paths.items()}
-
-
-def _find_whole(path: tuple[str, ...], wholes: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The shortest beginning of a path that is a whole dish."""
-    return min((whole for whole in wholes if path[: len(whole)] == whole), key=len, default=path)
-
-
-def _is_part(heading: str) -> bool:
-    """Whether a heading names a part of any dish, as "Ingredients" or "How to serve it" do."""
-    words = re.findall(r"\w+", heading.lower())
-    return bool(words) and (words[:2] == ["for", "the"] or all(word in DISH_PARTS or word.isdigit() for word in words))
-
-
 def _find_conflicts(
     passages: Sequence[Passage], dishes: Mapping[str, str], against: Sequence[Against]
 ) -> Iterator[LeftOut]:
@@ -220,27 +190,32 @@ def _find_conflicts(
             reason = find_mention(told_of, each)
             conflicting = own if own[0].title else _keep_conflicting(own, each)
             if reason and conflicting:
-                title = _name_dish(own[0], dish)
+                title = name_dish(own[0], dish)
                 whole = LeftOut(title, each.statement, conflicting, reason, (), _name_thing(title, reason, each))
-                yield from list(_leave_out_sections(told_of, each, against)) or [whole]
+                yield from list(_leave_out_sections(own, near, each, against)) or [whole]
                 break
 
 
 def _leave_out_sections(
-    told_of: Sequence[Passage], conflicting: Against, against: Sequence[Against]
+    own: Sequence[Passage], near: Sequence[Passage], conflicting: Against, against: Sequence[Against]
 ) -> Iterator[LeftOut]:
-    """The sections that conflict, of passages that have several; none where what stands around them conflicts."""
-    split = [(passage, *split_sections(passage)) for passage in told_of]
-    if find_mention([replace(passage, text=lead) for passage, lead, _ in split], conflicting):
+    """The sections that conflict, of passages that have several.
+
+    None where what stands around them conflicts, or may go on with one of them.
+    """
+    split = [(passage, *split_sections(passage)) for passage in own]
+    is_of_sections = all(sections and not (lead and len(own) > 1) for _, lead, sections in split)
+    around = (*(replace(passage, text=lead) for passage, lead, _ in split), *near)
+    if not is_of_sections or find_mention(around, conflicting):
         return
     for passage, lead, sections in split:
-        reasons = [_find_reason(own, against) for own in sections]
-        safe = [own.text for own, why in zip(sections, reasons, strict=True) if not why]
+        reasons = [_find_reason(section, against) for section in sections]
+        safe = [section.text for section, why in zip(sections, reasons, strict=True) if not why]
         rest = (replace(passage, text="\n".join(filter(None, (lead, *safe)))),) if safe else ()
-        for own, why in zip(sections, reasons, strict=True):
+        for section, why in zip(sections, reasons, strict=True):
             if why:
-                title, (said, each) = own.text.partition(":")[0], why
-                yield LeftOut(title, each.statement, (own,), said, rest, _name_thing(title, said, each))
+                title, (said, each) = section.text.partition(":")[0], why
+                yield LeftOut(title, each.statement, (section,), said, rest, _name_thing(title, said, each))
 
 
 def _find_reason(passage: Passage, against: Iterable[Against]) -> tuple[Sentence, Against] | None:
@@ -255,24 +230,6 @@ def _name_thing(title: str, reason: Sentence, against: Against) -> str:
         return ""
     words = re.findall(r"[\w-]+", reason.text)
     return next((word.lower() for word in words if mentions_any(word, against.things)), "")
-
-
-def split_sections(passage: Passage) -> tuple[str, list[Passage]]:
-    """What stands before and after the short sections of a passage of several things, and each of them.
-
-    "Brownie: It may contain nuts." is one. None where one of them is a part of a dish: the passage is of one thing.
-    """
-    lines = passage.text.split("\n")
-    labels = [found["label"] for line in lines if (found := _LABELLED.match(line))]
-    if len(labels) < MIN_SECTIONS or any(map(_is_part, labels)):
-        return passage.text, []
-    sections: list[list[str]] = [[]]
-    for line in lines:
-        if _LABELLED.match(line):
-            sections.append([])
-        sections[-1].append(line)
-    last = sections[-1][1:]  # what closes the last section may be said of all
-    return "\n".join((*sections[0], *last)), [replace(passage, text="\n".join(own)) for own in sections[1:]]
 
 
 def _keep_conflicting(passages: Sequence[Passage], against: Against) -> tuple[Passage, ...]:
@@ -293,11 +250,6 @@ def _names_any(passage: Passage, avoidance: Avoidance) -> bool:
     """Whether a passage has the words for what is avoided, be it to say that it is absent."""
     named = content_stems(passage.text)
     return any(thing <= named for thing in avoidance.things)
-
-
-def is_of(one: str, other: str) -> bool:
-    """Whether two dishes are one, or one of them is the section that the other stands in."""
-    return f"{one}\n".startswith(f"{other}\n") or f"{other}\n".startswith(f"{one}\n")
 
 
 def find_mention(passages: Iterable[Passage], against: Against) -> Sentence | None:
@@ -322,7 +274,7 @@ def find_mention(passages: Iterable[Passage], against: Against) -> Sentence | No
 
 def _speaks_of(text: str, avoidance: Avoidance, things: Sequence[Thing]) -> bool:
     """Whether a sentence speaks of any of these things, which the person avoids."""
-    label = _LABELLED.match(text)
+    label = LABELLED.match(text)
     if label and _is_replaced(label["label"], avoidance):
         text = text[label.end() :]
     if avoidance.severity != "health" or avoidance.replaced:
@@ -360,12 +312,6 @@ def _list_absent(claimed: re.Match[str]) -> list[Thing]:
     return [kind, *KIND_STEMS.get(kind, ())]
 
 
-def _name_dish(passage: Passage, dish: str) -> str:
-    """What a dish is called: its last heading, or its document."""
-    heading = dish.rpartition("\n")[2] if "\n" in dish else ""
-    return " ".join(heading.split()).strip(" .:") or passage.document
-
-
 def _prefer_liked(passages: Sequence[Passage], against: Sequence[Against]) -> tuple[Passage, ...]:
     """The passages without those that speak of what the person dislikes; all, where that would leave none."""
     dislikes = [each for each in against if not each.is_must]
@@ -373,14 +319,17 @@ def _prefer_liked(passages: Sequence[Passage], against: Sequence[Against]) -> tu
     return tuple(liked or passages)
 
 
-def _find_warnings(passages: Sequence[Passage], needs: PersonalNeeds) -> Iterator[tuple[Sentence, Statement]]:
-    """Every warning that bears on the person, once, with the statement that it bears on."""
-    seen: set[str] = set()
+def _find_warnings(
+    passages: Sequence[Passage], dishes: Mapping[str, str], needs: PersonalNeeds
+) -> Iterator[tuple[Sentence, Statement]]:
+    """Every warning that bears on the person, once of each dish, with the statement that it bears on."""
+    seen: set[tuple[str, str]] = set()
     for passage in passages if needs else ():
         under_warnings = is_warning(passage.title.rpartition(": ")[2])
         for text in split_sentences(passage.text):
-            if text not in seen and (statement := find_warned(text, needs, under_warnings=under_warnings)):
-                seen.add(text)
+            said = dishes[passage.id], text
+            if said not in seen and (statement := find_warned(text, needs, under_warnings=under_warnings)):
+                seen.add(said)
                 yield Sentence(text, (passage.id,)), statement
 
 

@@ -9,14 +9,14 @@ from schemas.records import Statement
 
 _FORBIDDEN = (
     r"danger(?:ous|s)?|beware|hazard\w*|poison(?:ous|s)?|toxic|harmful|unsafe"
-    r"|unsuitable|(?:not|n't|never)(?: \w+)? (?:suitable|safe|recommended|advised)|allergic reactions?"
+    r"|unsuitable|(?:not|n't|never)(?: \w+)? (?:suitable|safe|recommended|advised)"
     r"|(?:do not|don't|never|must not|should not|shouldn't)\b.*\b(?:if|who|with)"
     r"|(?:should|must) (?:\w+ )?avoid|avoid\b.*\bif|if\b.*\bavoid|keep (?:\w+ )+?(?:away|out of)"
     r"|fatal|deadly|lethal"
 )
 _FORBIDS = re.compile(rf"\b(?:{_FORBIDDEN})\b", re.IGNORECASE)
 _WARNING = re.compile(
-    rf"\b(?:{_FORBIDDEN}|warnings?|cautions?|careful|allergens?|at risk"
+    rf"\b(?:{_FORBIDDEN}|warnings?|cautions?|careful|allergens?|allergic reactions?|at risk"
     r"|(?:consult|ask|talk to|see|speak (?:to|with))\b.*\b(?:before|if))\b",
     re.IGNORECASE,
 )
