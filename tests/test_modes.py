@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +202,15 @@ def test_several_responses_are_ranked_short_and_from_different_passages(example_
     lengths = [[len(response["text"].split()) for response in found] for found in responses(run)]
     assert max(map(max, lengths)) <= 250  # iKAT 2024 limits each by itself
     assert max(map(sum, lengths)) > 250
+    counts = [len(found) for found in responses(run)]
+    assert (
+        counts.count(3) >= len(counts) - 1
+    )  # little of a collection on bread is fit for somebody with coeliac disease
     for found in responses(run):
-        assert [response["rank"] for response in found] == [1, 2, 3]
+        assert [response["rank"] for response in found] == [1, 2, 3][: len(found)]
         used = [{p["id"] for p in response["passage_provenance"] if p["used"]} for response in found]
         assert all(used)
-        assert not used[0] & used[1]
-        assert not used[1] & used[2]
+        assert not any(one & other for one, other in pairwise(used))
 
 
 def test_the_responses_of_2025_are_short_together(example_index: PassageIndex, run: Path, tmp_path: Path) -> None:
