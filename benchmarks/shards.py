@@ -26,15 +26,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from indexes.ranking.bm25 import WeighedTerms
+from indexes.ranking.exact_ranking import DECIMALS, SPARE
+from indexes.sharding.shard_transport import ShardProcesses, ShardsInProcess
 
 from benchmarks.index import MadeUp, sum_resident
 from indexes.corpora.corpus import find_corpus
 from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.bm25 import WeighedTerms
-from indexes.ranking.exact_ranking import DECIMALS, SPARE
 from indexes.sharding.shard_builder import build_in_parts
-from indexes.sharding.shard_transport import ShardProcesses, ShardsInProcess
 from schemas.errors import format_count
 
 WARMING, COMPARED = 20, 60

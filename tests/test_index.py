@@ -13,7 +13,8 @@ import zstandard
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import BuildReport, build_index
-from indexes.passage_index import PassageIndex, separate_scores
+from indexes.passage_index import PassageIndex
+from indexes.ranking.rankings import separate_scores
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Passage
 
@@ -149,8 +150,13 @@ def test_two_builds_rank_alike(example_index: PassageIndex, tmp_path: Path) -> N
 
 
 def test_scores_always_fall() -> None:
-    ranked = [("a", 2.0), ("b", 2.0), ("c", 1.99999), ("d", 1.0)]
-    assert separate_scores(ranked) == (Hit("a", 2.0), Hit("b", 1.9999), Hit("c", 1.9998), Hit("d", 1.0))
+    assert separate_scores([], []) == ()
+    assert separate_scores("abcd", [2.0, 2.0, 1.99999, 1.0]) == (
+        Hit("a", 2.0),
+        Hit("b", 1.9999),
+        Hit("c", 1.9998),
+        Hit("d", 1.0),
+    )
 
 
 def test_the_human_rewrite_finds_what_it_is_known_to_find(public_bed: PassageIndex, shared_data: Path) -> None:
