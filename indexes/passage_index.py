@@ -230,6 +230,11 @@ class PassageIndex(Index):
         numbers, steps = keys & ((1 << NUMBER_BITS) - 1), -(keys >> NUMBER_BITS)
         return list(zip(numbers.tolist(), (steps / 10**DECIMALS).tolist(), strict=True))
 
+    def count_passages_with(self, terms: Sequence[str]) -> list[int]:
+        """How many passages have each of some stems."""
+        with self._explain_damage():
+            return [self._searcher.doc_freq("body", term) for term in terms]
+
     def _find_best(self, weights: Mapping[str, float], k: int) -> tuple[Sequence[Any], Numbers]:
         """Where the `k` best passages are, and those whose rounded score is that of the last.
 

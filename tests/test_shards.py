@@ -59,11 +59,11 @@ MERGED = [
     ("by score, from both shards", PAIRS, "rye", 8, None, [0, 1, 2, 3, 4, 5]),
     ("the best of both", PAIRS, "rye", 1, None, [0]),
     ("an odd number of hits", PAIRS, "rye", 3, None, [0, 1, 2]),
-    ("by the statistics of each: rarer in the second", PAIRS, "bread", 100, None, [3, 2, 0]),
+    ("a word that is rarer in one shard counts alike", PAIRS, "bread", 100, None, [2, 3, 0]),
     ("duplicates in corpus order, though the last is cut", ["rye bread"] * 8, "bread", 5, None, [0, 1, 2, 3, 4]),
     ("in one shard alone", ["rye", "oats", "rye rye", "bran"], "rye", 4, None, [2, 0]),
     ("a shard that has no such word", ["a1 rye", "oats", "a2 rye", "bran"], "oats rye", 1, None, [1]),
-    ("two words", PAIRS, "rye bread", 2, None, [3, 2]),
+    ("two words", PAIRS, "rye bread", 2, None, [2, 3]),
     ("only some rows", PAIRS, "rye", 8, [0, 3, 5, 7], [0, 3, 5]),
     ("no word at all", PAIRS, "the", 8, None, []),
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from indexes.passage_index import Index, PassageIndex
 from indexes.ranking.compressed_vectors import CompressedInfo, CompressedVectors
@@ -80,11 +81,20 @@ class ShardedIndex(Index):
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
         wanted = [None if rows is None else rows[shard :: self._every] for shard in range(self._every)]
-        found = self._shards.ask("rank", {shard: (weights, k, wanted[shard]) for shard in range(self._every)})
+        weighed = self._weigh_alike(weights)
+        found = self._shards.ask("rank", {shard: (weighed[shard], k, wanted[shard]) for shard in range(self._every)})
         numbered = (
             [(place * self._every + shard, score) for place, score in found[shard]] for shard in range(self._every)
         )
         return list(islice(merge(*numbered, key=lambda hit: (-hit[1], hit[0])), k))
+
+    def _weigh_alike(self, weights: Mapping[str, float]) -> list[dict[str, float]]:
+        """The weights for each shard, with which its own idf of a term comes to that of the whole collection."""
+        counts = np.array(self._ask_all("count_passages_with", [*weights]), dtype=np.float64)
+        sizes = np.array([len(range(shard, len(self), self._every)) for shard in range(self._every)])
+        idf = [_compute_idf(count, size) for count, size in zip(counts, sizes, strict=True)]
+        weighed = np.array([*weights.values()]) * _compute_idf(counts.sum(axis=0), len(self)) / idf
+        return [dict(zip(weights, each, strict=True)) for each in weighed.tolist()]
 
     def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
         return {id: found for each in self._ask_all("find_all", list(ids)) for id, found in each.items()}
@@ -136,6 +146,11 @@ class ShardedIndex(Index):
             return None
         opened = [PassageIndex(directory).compressed_vectors for directory in self.part_directories]
         return ShardedVectors(tuple(vectors for vectors in opened if vectors))
+
+
+def _compute_idf(passages_with: npt.NDArray[np.float64], passages: int) -> npt.NDArray[np.float64]:
+    """As BM25 has it in Tantivy."""
+    return np.log1p((passages - passages_with + 0.5) / (passages_with + 0.5))
 
 
 @dataclass(frozen=True, slots=True)
