@@ -318,7 +318,7 @@ def index_build(
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
     [bold]convagent index build documents.jsonl --segment --sentences senter -o index[/] cuts them as iKAT does.
-    [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts; see `merge-statistics`.
+    [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts, on a machine of its own.
     """
     from agent.models.embedding.index_vectors import MAX_UNASKED, embed_index
     from agent.models.embedding.registry import open_embedder
@@ -335,19 +335,6 @@ def index_build(
     if shard:
         return
     index_reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
-
-
-@index_app.command("merge-statistics")
-def index_merge_statistics(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
-    """Make one index of shards that were built one at a time, once all of them are in its directory.
-
-    [bold]convagent index build passages/ --shard 1/2 -o index[/] on one machine,
-    [bold]convagent index build passages/ --shard 2/2 -o index[/] on another; then, where both are:
-    [bold]convagent index merge-statistics index[/]
-    """
-    from indexes.sharding.statistics import merge_statistics
-
-    index_reports.show_shards_merged(merge_statistics(index), index)
 
 
 @index_app.command("embed")

@@ -1,6 +1,7 @@
 """How fast passages are indexed and searched, in how much memory, beside bm25s and rank_bm25, as a corpus grows.
 
     python benchmarks/index.py [--sizes 10k,100k,1m] [--systems convagent,bm25s] [--json FILE] [--plot FILE.png]
+    python benchmarks/index.py --sizes 100k --alone   # what a query takes beside Tantivy alone
 
 The passages are made up, the same every time: words of a Zipf vocabulary, English function words first, some 80 to a
 passage, in JSON lines as the tracks have them. Every system reads that file in a process of its own. bm25s is used as
@@ -18,7 +19,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -28,6 +29,7 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 import psutil
+import tantivy
 
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
@@ -42,6 +44,7 @@ AT_ONCE = 10_000  # passages that are made up together
 QUERIES, WARMING = 200, 10
 LONGEST = 120  # seconds of queries at a depth; rank_bm25 does not come to all of them
 DEPTHS = (10, 1000)
+REPEATS = 7
 LARGEST = {"rank_bm25": 100_000}  # above that a query takes seconds
 MEASURED = {
     "seconds": "s to build",
@@ -251,6 +254,69 @@ def measure_systems(systems: Sequence[str], sizes: Sequence[int]) -> Iterator[Ro
                     yield row
 
 
+def compare_with_tantivy(sizes: Sequence[int]) -> None:
+    """What queries take of the processor, beside Tantivy alone: the same queries, its hits by number and by stored id.
+
+    The least of several runs of each query, in milliseconds on average.
+    """
+    print("| passages | k | Tantivy, numbers | ours, numbers | Tantivy, stored passages | ours, hits with ids |")
+    print("|---|---|---|---|---|---|", flush=True)
+    made_up = MadeUp()
+    for count in sizes:
+        with tempfile.TemporaryDirectory(prefix="convagent-benchmark-") as place:
+            made_up.write(Path(place) / "passages.jsonl", count)
+            Convagent().build(Path(place) / "passages.jsonl", Path(place) / "index")
+            alone, ours = TantivyAlone(Path(place) / "index"), PassageIndex(Path(place) / "index")
+            asked = [(query, ours.weigh([(query, 1.0)])) for query in made_up.queries()]
+            for k in DEPTHS:
+                spent = _least_milliseconds(_list_ways(alone, ours, k), asked)
+                print(f"| {count:,} | {k} | {' | '.join(f'{each:.2f}' for each in spent)} |", flush=True)
+
+
+def _list_ways(alone: "TantivyAlone", ours: PassageIndex, k: int) -> Sequence[Callable[[str, Any], object]]:
+    return (
+        lambda _query, weights: alone.rank(weights, k),
+        lambda _query, weights: ours.rank(weights, k),
+        lambda _query, weights: alone.read(weights, k),
+        lambda query, _weights: ours.search([(query, 1.0)], k),
+    )
+
+
+class TantivyAlone:
+    """The files of an index, searched with tantivy-py and nothing else."""
+
+    def __init__(self, directory: Path) -> None:
+        self._index = tantivy.Index.open(str(directory))
+        self._searcher = self._index.searcher()
+
+    def rank(self, weights: Mapping[str, float], k: int) -> list[tuple[Any, float]]:
+        """The numbers of the best passages, with their scores."""
+        hits = self._search(weights, k)
+        numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
+        return list(zip(numbers, [score for score, _ in hits], strict=True))
+
+    def read(self, weights: Mapping[str, float], k: int) -> list[tuple[bytes, float]]:
+        """What is stored of the best passages, ids among it, as tantivy-py's README has it."""
+        return [(self._searcher.doc(address)["passage"][0], score) for score, address in self._search(weights, k)]
+
+    def _search(self, weights: Mapping[str, float], k: int) -> Any:
+        terms = (tantivy.Query.term_query(self._index.schema, "body", term) for term in weights)
+        boosted = map(tantivy.Query.boost_query, terms, weights.values())
+        query = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in boosted])
+        return self._searcher.search(query, k, count=False).hits
+
+
+def _least_milliseconds(ways: Sequence[Callable[..., object]], asked: Sequence[tuple[str, Any]]) -> list[float]:
+    least = np.full((len(ways), len(asked)), np.inf)
+    for _ in range(REPEATS):
+        for way, find in enumerate(ways):
+            for place, query in enumerate(asked):
+                started = time.process_time()
+                find(*query)
+                least[way, place] = min(least[way, place], 1000 * (time.process_time() - started))
+    return list(least.mean(axis=1))
+
+
 def print_row(row: Row) -> None:
     disk = f"{row.disk_megabytes:7.1f}" if row.disk_megabytes else "   none"
     print(
@@ -322,11 +388,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--systems", default=",".join(SYSTEMS), type=lambda text: text.split(","))
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.png")
+    parser.add_argument("--alone", action="store_true", help="queries beside Tantivy alone, and nothing else")
     return parser
 
 
 def main() -> None:
     options = build_parser().parse_args()
+    if options.alone:
+        compare_with_tantivy(sorted(options.sizes))
+        return
     rows = list(measure_systems(options.systems, sorted(options.sizes)))
     if "convagent" in options.systems:
         print_ratios(rows)

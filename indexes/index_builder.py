@@ -9,8 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import FORMAT, INFO_FILE
+from indexes.passage_index import FORMAT
 from indexes.passage_writer import PassageWriter, encode_passage, seal_index
+from indexes.sharding.shard_files import holds_index
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.duplicate_ids import SeenIds
 from indexes.text.analysis import describe_analyzer
@@ -82,7 +83,7 @@ def check_replaceable(out: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
-    if not out.is_dir() or (any(out.iterdir()) and not (out / INFO_FILE).is_file()):
+    if not out.is_dir() or (any(out.iterdir()) and not holds_index(out)):
         raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
 
 

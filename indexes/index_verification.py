@@ -1,14 +1,13 @@
 """Whether an index is, byte by byte, what was built: every file by its checksum, every vector a number."""
 
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from indexes.open_index import open_index
-from indexes.passage_index import PassageIndex, check_whole, explain_damage, read_info
+from indexes.passage_index import PassageIndex, check_whole, explain_damage
 from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.vectors import check_vectors
-from indexes.sharding.shard import Shard
-from indexes.sharding.shard_files import list_shard_directories
 from indexes.storage.manifest import read_manifest
 
 
@@ -28,12 +27,9 @@ def verify_index(directory: Path) -> Verification:
 
     Of an index without checksums every passage is read. Raises `InvalidInputError` with the files that are damaged.
     """
-    info = read_info(directory)
-    if info.sharding is None:
-        return _verify_passage_index(PassageIndex(directory))
-    shards = [_verify_passage_index(Shard(shard)) for shard in list_shard_directories(directory, info)]
-    open_index(directory).close()  # they are those whose statistics were merged
-    return Verification(*(sum(counts) for counts in zip(*map(astuple, shards), strict=True)))
+    with closing(open_index(directory)) as index:
+        parts = [_verify_passage_index(PassageIndex(part)) for part in index.part_directories]
+    return Verification(*(sum(counts) for counts in zip(*map(astuple, parts), strict=True)))
 
 
 def _verify_passage_index(index: PassageIndex) -> Verification:

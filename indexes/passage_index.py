@@ -5,11 +5,11 @@
 fetching a thousand texts), `convagent-index.json`, and the checksums of all these (`indexes/storage/manifest.py`).
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 import tantivy
 
-from indexes.ranking.bm25 import CollectionSize, WeighedTerms, find_explained
 from indexes.ranking.compressed_vectors import (
     CompressedInfo,
     CompressedVectors,
@@ -25,7 +24,7 @@ from indexes.ranking.compressed_vectors import (
     open_compressed_vectors,
     read_compressed_info,
 )
-from indexes.ranking.exact_ranking import DECIMALS, Collection, Frequencies, Numbers, RankedNumbers, Rows, Scores
+from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.manifest import MANIFEST_FILE, find_damage, is_small, read_manifest
@@ -35,7 +34,6 @@ from indexes.text.analysis import (
     build_analyzer,
     build_splitter,
     describe_analyzer,
-    extract_stems,
     list_languages,
 )
 from indexes.text.query_weights import WeightedText, weight_foreign_stems, weight_stems
@@ -44,13 +42,15 @@ from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
 
 INFO_FILE = "convagent-index.json"
-SHARD_PATTERN = "shard-*-of-*"  # the directories of shards in that of their index
-FORMAT, SHARDED_FORMAT = 1, 2  # of the files of an index
+FORMAT = 1  # of the files of an index
 REBUILD = "Build it again with `convagent index build`."
 MAX_LISTED = 3  # damaged files in an error
 DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 
 READ_AT_ONCE = 1000  # passages whose texts are iterated over
+LEAST_SPARE, SPARE_SHARE = 10, 10  # hits beyond `k`, and one for so many of it, so that few ties go on past the last
+DEEPER = 4  # times as many, where they do
+NUMBER_BITS = 32  # of a passage's number: Tantivy's own have as many
 
 
 def build_schema() -> Any:
@@ -140,8 +140,7 @@ class Index(ABC):
 
     def to_hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
         """A ranking with ids in place of numbers; scores strictly decrease."""
-        ids = self.get_ids([number for number, _ in ranked])
-        return separate_scores(zip(ids, (score for _, score in ranked), strict=True))
+        return separate_scores(self.get_ids([number for number, _ in ranked]), [score for _, score in ranked])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by exact id, in the order of `ids`. Raises `MissingError` with the ids that are not there."""
@@ -182,8 +181,9 @@ class PassageIndex(Index):
         self._is_checked = check_whole(self.info, directory)
         with self._explain_damage():
             self._index = _open_tantivy(directory)
-            self._offsets = np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r")
-            self._ids = np.memmap(directory / "ids.txt", dtype=np.uint8, mode="r")
+            self._offsets = np.asarray(np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r"))
+            with (directory / "ids.txt").open("rb") as ids:
+                self._ids = mmap(ids.fileno(), 0, access=ACCESS_READ)
             if len(self._offsets) != len(self) + 1 or self._offsets[-1] != len(self._ids):
                 raise ValueError("its ids are not whole")
             if self._index.schema != build_schema():
@@ -220,50 +220,37 @@ class PassageIndex(Index):
         return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
-        return Collection.of_one(self, self._size).rank(weights, k, rows)
-
-    @cached_property
-    def _size(self) -> CollectionSize:
-        """With the average length that Tantivy scores by, which it tells where it explains a score."""
-        for id in map(self.get_id, range(len(self))):
-            stems = _extract_passage_stems(self.read([id])[0])
-            if stems:
-                with self._explain_damage():
-                    schema = self._index.schema
-                    address = self._searcher.search(tantivy.Query.term_query(schema, "id", id, "basic"), 1).hits[0][1]
-                    explained = tantivy.Query.term_query(schema, "body", stems[0]).explain(self._searcher, address)
-                    average_length = find_explained(explained.to_json(), "avgdl")
-                return CollectionSize(len(self), float(np.float32(average_length)))
-        return CollectionSize(len(self), 1.0)  # nothing can be found
-
-    def count_passages_with(self, terms: Sequence[str]) -> Frequencies:
-        """How many passages have each of some stems."""
         with self._explain_damage():
-            return {term: self._searcher.doc_freq("body", term) for term in terms}
-
-    def find_candidates(self, weights: Mapping[str, float], depth: int) -> tuple[Numbers, Scores]:
-        """The best passages for weighted stems as Tantivy has them, best first; at most `depth`."""
-        schema = self._index.schema
-        clauses = [
-            (
-                tantivy.Occur.Should,
-                tantivy.Query.boost_query(tantivy.Query.term_query(schema, "body", term), weight),
-            )
-            for term, weight in weights.items()
-        ]
-        with self._explain_damage():
-            found = self._searcher.search(tantivy.Query.boolean_query(clauses), depth, count=False).hits
-            numbers = np.array(
-                self._searcher.fast_field_values("number", [address for _, address in found]), dtype=np.int64
-            )
+            found, steps = self._find_best(weights, k if rows is None else len(self))
+            numbers = np.array(self._searcher.fast_field_values("number", found), dtype=np.int64)
             if len(numbers) and numbers.max() >= len(self):
                 raise ValueError("it numbers passages that it does not hold")
-        return numbers, np.array([score for score, _ in found], dtype=np.float64)
+        keys = numbers - (steps << NUMBER_BITS)  # by score, then by number: sorted faster than by two keys
+        keys = np.sort(keys if rows is None else keys[rows[numbers]])[:k]
+        numbers, steps = keys & ((1 << NUMBER_BITS) - 1), -(keys >> NUMBER_BITS)
+        return list(zip(numbers.tolist(), (steps / 10**DECIMALS).tolist(), strict=True))
 
-    def score_by_words(self, numbers: Sequence[int], terms: WeighedTerms) -> list[float]:
-        """The exact scores of some passages."""
-        score = terms.open_scorer()
-        return [score(_extract_passage_stems(passage)) for passage in self.read(self.get_ids(numbers))]
+    def count_passages_with(self, terms: Sequence[str]) -> list[int]:
+        """How many passages have each of some stems."""
+        with self._explain_damage():
+            return [self._searcher.doc_freq("body", term) for term in terms]
+
+    def _find_best(self, weights: Mapping[str, float], k: int) -> tuple[Sequence[Any], Numbers]:
+        """Where the `k` best passages are, and those whose rounded score is that of the last.
+
+        Their scores are in steps of rounding.
+        """
+        body = partial(tantivy.Query.term_query, self._index.schema, "body")
+        terms = [(tantivy.Occur.Should, tantivy.Query.boost_query(body(term), weights[term])) for term in weights]
+        query, depth = tantivy.Query.boolean_query(terms), k + max(LEAST_SPARE, k // SPARE_SHARE)
+        while True:
+            depth = min(depth, len(self) + 1)
+            hits = self._searcher.search(query, depth, count=False).hits
+            steps = np.rint(np.array([score for score, _ in hits]) * 10**DECIMALS).astype(np.int64)
+            if len(hits) < depth or steps[-1] < steps[k - 1]:
+                best = np.count_nonzero(steps >= steps[k - 1]) if len(hits) > k else len(hits)
+                return [address for _, address in hits[:best]], steps[:best]
+            depth *= DEEPER
 
     def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
         with self._explain_damage():
@@ -280,12 +267,7 @@ class PassageIndex(Index):
         with self._explain_damage():
             places = np.asarray(numbers, dtype=np.int64)
             starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
-            text = self._ids.data
-            return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
-
-
-def _extract_passage_stems(passage: Passage) -> list[str]:
-    return extract_stems(build_searchable_text(passage), passage.language)
+            return [self._ids[start:end].decode() for start, end in zip(starts, ends, strict=True)]
 
 
 def build_searchable_text(passage: Passage) -> str:
@@ -303,18 +285,15 @@ def read_info(directory: Path) -> IndexInfo:
         info: IndexInfo = decode((directory / INFO_FILE).read_bytes(), IndexInfo)
         return info
     except OSError as error:
-        what = f"is no index (it has no {INFO_FILE})"
-        if any(directory.glob(SHARD_PATTERN)):
-            what, remedy = "has shards that are no index yet", f"Run `convagent index merge-statistics {directory}`."
-        raise MissingError(what, where=str(directory), remedy=remedy) from error
+        raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
 
 
 def check_compatible(info: IndexInfo, directory: Path) -> None:
     """Raise `InvalidInputError` for an index whose files or stems are made in another way than this version does."""
-    if info.format > SHARDED_FORMAT:
-        what = f"is an index of a later version (format {info.format}; this one reads up to {SHARDED_FORMAT})"
+    if info.format > FORMAT:
+        what = f"is an index of a later version (format {info.format}; this one reads up to {FORMAT})"
         raise InvalidInputError(what, where=str(directory), remedy=f"Install that version, or: {REBUILD}")
     own = describe_analyzer(list_languages(info.analyzer))
     if info.analyzer != own:
@@ -379,18 +358,3 @@ def _read_dates(directory: Path) -> dict[int, str]:
     path = directory / DATES_FILE
     dates: dict[int, str] = decode(path.read_bytes(), dict[int, str]) if path.exists() else {}
     return dates
-
-
-def separate_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
-    """Hits of a ranking, with scores that decrease by at least 0.0001.
-
-    TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would
-    be reordered. A score that is not below the one before it is lowered to one step below.
-    """
-    hits: list[Hit] = []
-    step, ceiling = 10**-DECIMALS, math.inf
-    for id, score in ranked:
-        lowered = round(min(score, ceiling), DECIMALS)
-        hits.append(Hit(id, lowered))
-        ceiling = lowered - step
-    return tuple(hits)

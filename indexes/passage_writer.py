@@ -19,7 +19,7 @@ from indexes.passage_index import (
 )
 from indexes.processors import logical_cores
 from indexes.storage.manifest import write_manifest
-from indexes.text.analysis import ENGLISH, build_splitter, extract_stems
+from indexes.text.analysis import ENGLISH, extract_stems
 from schemas.records import IndexInfo, Passage
 
 THREAD_BYTES = 64_000_000  # of the buffer that a thread of Tantivy fills before it writes a segment
@@ -32,7 +32,6 @@ class WriterOptions:
 
     threads: int = 0  # of Tantivy; 0: one a core
     thread_bytes: int = THREAD_BYTES
-    counts_words: bool = False  # then texts are analysed here and not by Tantivy's threads
 
 
 class PassageWriter:
@@ -40,17 +39,14 @@ class PassageWriter:
 
     def __init__(self, directory: Path, languages: Sequence[str], options: WriterOptions = WriterOptions()) -> None:
         self._directory = directory
-        self._gives_stems = options.counts_words or not is_english(languages)
+        self._gives_stems = not is_english(languages)
         index = tantivy.Index(build_schema(), path=str(directory))
         register_analyzer(index, languages)
-        if self._gives_stems:
-            index.register_tokenizer("convagent", build_splitter())
         threads = options.threads or logical_cores()
         self._writer = index.writer(options.thread_bytes * threads, threads)
         self._ids = _IdWriter(directory)
         self._hashed = hashlib.blake2b(digest_size=16)
         self._dates: dict[int, str] = {}  # only documents have them
-        self.words = 0  # stems of all passages; 0 where Tantivy finds them
 
     def __enter__(self) -> "PassageWriter":
         return self
@@ -92,9 +88,7 @@ class PassageWriter:
         """What Tantivy is given of a passage: its text, or its stems with white space between them."""
         text = build_searchable_text(passage)
         if self._gives_stems:
-            stems = extract_stems(text, passage.language)
-            self.words += len(stems)
-            text = " ".join(stems)
+            text = " ".join(extract_stems(text, passage.language))
         document = tantivy.Document()
         document.add_unsigned("number", self.count)
         document.add_text("id", passage.id)

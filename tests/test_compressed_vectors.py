@@ -23,8 +23,8 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
 from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors
 from indexes.ranking.vectors import Vectors
-from indexes.sharding.shard_builder import build_sharded_index
-from indexes.sharding.sharded_vectors import ShardedVectors
+from indexes.sharding.shard_builder import build_in_parts
+from indexes.sharding.sharded_index import ShardedVectors
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import ROOT, needs_embedder
 from tests.fuzz.byte_damage import damage_byte
@@ -126,7 +126,7 @@ def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path
 
 def test_those_of_shards_are_searched_as_one(exact: Path, tmp_path: Path) -> None:
     corpus = find_corpus([exact.parent / "passages.jsonl"])
-    build_sharded_index(corpus, tmp_path / "index", 3, skip_problems=False, progress=lambda: None)
+    build_in_parts(corpus, tmp_path / "index", 3, skip_problems=False, progress=lambda: None)
     embed_index(tmp_path / "index", WordVectors(), no_progress)
     assert compress_index(tmp_path / "index", no_progress).passages == PASSAGES
     vectors, nearby = PassageIndex(exact).vectors, own_vectors(open_index(tmp_path / "index"), WordVectors())

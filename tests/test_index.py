@@ -13,7 +13,8 @@ import zstandard
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import BuildReport, build_index
-from indexes.passage_index import PassageIndex, separate_scores
+from indexes.passage_index import PassageIndex
+from indexes.ranking.rankings import separate_scores
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Passage
 
@@ -148,9 +149,28 @@ def test_two_builds_rank_alike(example_index: PassageIndex, tmp_path: Path) -> N
         assert again.search([(query, 1.0)], 72) == example_index.search([(query, 1.0)], 72)
 
 
+def test_of_equal_passages_the_first_of_the_corpus_are_found(tmp_path: Path) -> None:
+    """However many have the score of the last one, and whichever Tantivy would take."""
+    texts = ["Rye bread and oats." if number % 500 == 499 else "Rye bread." for number in range(3000)]
+    lines = (json.dumps({"id": str(number), "text": text}) for number, text in enumerate(texts))
+    (tmp_path / "passages.jsonl").write_text("\n".join(lines))
+    build([tmp_path / "passages.jsonl"], tmp_path / "index")
+    index = PassageIndex(tmp_path / "index")
+    for k in (1, 7, 300, 2995, 5000):
+        assert [hit.id for hit in index.search([("oats", 1.0), ("rye", 1.0)], k)] == [
+            *map(str, range(499, 3000, 500)),
+            *(str(number) for number in range(3000) if number % 500 != 499),
+        ][:k]
+
+
 def test_scores_always_fall() -> None:
-    ranked = [("a", 2.0), ("b", 2.0), ("c", 1.99999), ("d", 1.0)]
-    assert separate_scores(ranked) == (Hit("a", 2.0), Hit("b", 1.9999), Hit("c", 1.9998), Hit("d", 1.0))
+    assert separate_scores([], []) == ()
+    assert separate_scores("abcd", [2.0, 2.0, 1.99999, 1.0]) == (
+        Hit("a", 2.0),
+        Hit("b", 1.9999),
+        Hit("c", 1.9998),
+        Hit("d", 1.0),
+    )
 
 
 def test_the_human_rewrite_finds_what_it_is_known_to_find(public_bed: PassageIndex, shared_data: Path) -> None:

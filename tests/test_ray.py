@@ -36,7 +36,7 @@ from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.open_index import open_index
 from indexes.passage_index import Index, PassageIndex
-from indexes.sharding.shard_builder import build_sharded_index
+from indexes.sharding.shard_builder import build_in_parts
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Plan, TurnResult
 from tests import ray_workers
@@ -172,12 +172,12 @@ def test_a_topic_goes_on_with_another_worker_where_one_is_killed(
 
 @needs_ray
 def test_shards_are_actors_that_are_started_again(
-    cluster: Cluster, topics: Path, example_index: PassageIndex, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, topics: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over a single index here, over shards there, of which one is killed after the first turn."""
+    """Over shards in this process here, as actors there, of which one is killed after the first turn."""
     corpus = find_corpus([EXAMPLES / "passages.jsonl"])
-    build_sharded_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
-    monkeypatch.setattr(ray_shards, "PASSAGES_IN_PROCESS", 0)
+    build_in_parts(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
+    monkeypatch.setattr(ray_shards, "PASSAGES_IN_WORKERS", 0)
     killed: set[int] = set()
 
     def kill_a_shard(_turn: TurnResult, _seconds: float, _in_flight: int) -> None:
@@ -187,8 +187,8 @@ def test_shards_are_actors_that_are_started_again(
             killed.add(shards[0].pid)
             shards[0].kill()
 
-    here = answer(request(topics, example_index, "local"))
     sharded = open_index(topics.parent / "index")
+    here = answer(request(topics, sharded, "local"))
     there = answer(request(topics, sharded, "ray"), kill_a_shard)
     assert killed
     assert there.run.read_bytes() == here.run.read_bytes()
@@ -198,12 +198,12 @@ def test_shards_are_actors_that_are_started_again(
 @needs_ray
 def test_a_shard_that_is_not_there_is_told_with_its_node(cluster: Cluster, tmp_path: Path) -> None:
     actors = ray_shards.ShardsOnRay((cluster.start_service(ray_shards.ShardActor, tmp_path / "shard-1-of-1"),))
-    with pytest.raises(MissingError, match="this shard of the index is not there") as raised:
-        actors.ask("digest", {0: ()})
+    with pytest.raises(MissingError, match="no such index directory") as raised:
+        actors.ask("dates", {0: ()})
     assert raised.value.where.startswith("node ")
     cluster.ray.kill(actors.actors[0])
     with pytest.raises(RunError, match="a shard of the index was lost"):
-        actors.ask("digest", {0: ()})
+        actors.ask("dates", {0: ()})
 
 
 def write_many_topics(path: Path, times: int) -> Path:

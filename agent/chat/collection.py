@@ -10,7 +10,7 @@ from urllib.request import url2pathname
 
 from agent.turn.whole_documents import WholeDocuments, has_all_words
 from indexes.passage_index import Index
-from indexes.ranking.exact_ranking import Rows
+from indexes.ranking.rankings import Rows
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import list_with_limit
 from schemas.records import Passage

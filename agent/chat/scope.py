@@ -18,7 +18,7 @@ from agent.chat.selection.dated_items import DatedItem, mark_rows, select_items
 from agent.chat.selection.kinds import find_kinds, is_of_kind
 from agent.chat.selection.listing import find_wanted_days
 from indexes.documents.readers import has_reader
-from indexes.ranking.exact_ranking import Rows
+from indexes.ranking.rankings import Rows
 from indexes.text.analysis import extract_stems
 from schemas.errors import UsageError, list_with_limit
 

@@ -38,7 +38,7 @@ from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
 from indexes.passage_index import Index
-from indexes.ranking.exact_ranking import Rows
+from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult

@@ -11,9 +11,9 @@ from agent.runs.evidence import DEFAULT_INDEX
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
 from indexes.open_index import open_index
-from indexes.passage_index import INFO_FILE, Index, read_info
+from indexes.passage_index import Index, read_info
 from indexes.ranking.vectors import Embedder
-from indexes.storage.atomic_files import resolve_replaced
+from indexes.sharding.shard_files import holds_index
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 from schemas.progress import StageProgress
@@ -35,7 +35,8 @@ def resolve_source(docs: Path | None, index: Path | None) -> Path:
     if not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
         remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
         raise UsageError("nothing to ask was named", remedy=remedy)
-    read_info(directory)
+    if not holds_index(directory):
+        read_info(directory)  # which says what is not there
     return directory.resolve()
 
 
@@ -60,7 +61,7 @@ def read_source(
     Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `open_index` and
     `open_documents` raise.
     """
-    if (resolve_replaced(source) / INFO_FILE).exists():
+    if holds_index(source):
         return OpenedSource(open_index(source), is_behind=False)
     cache = find_cache_directory()
     documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)

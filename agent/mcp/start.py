@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EXTRA = "mcp"
 DEFAULT_INDEX = Path("index")
 INFO_FILE = "convagent-index.json"
+SHARD_INFO_FILES = f"shard-*-of-*/{INFO_FILE}"
 log = logging.getLogger("convagent")
 
 
@@ -38,7 +39,7 @@ def choose_source(docs: Path | None, index: Path | None) -> Path:
     if not docs and not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
         remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
         raise UsageError("nothing to search was named", remedy=remedy)
-    if not docs and not (directory / INFO_FILE).exists():
+    if not docs and not any(place.exists() for place in (directory / INFO_FILE, *directory.glob(SHARD_INFO_FILES))):
         remedy = "Give --docs FOLDER, or build an index with `convagent index build PASSAGES... -o DIR`."
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy)
     return (docs or directory).resolve()

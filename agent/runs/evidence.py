@@ -18,7 +18,7 @@ from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.open_index import open_index
 from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
-from indexes.sharding.shard_transport import Connect, connect_shards
+from indexes.sharding.sharded_index import Connect, ShardsHere
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import InvalidInputError, MissingError, format_count, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
@@ -57,7 +57,7 @@ class Evidence:
         return Searcher.over(open_retriever(self.index, embedder, plan), plan, listen).search
 
 
-def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Connect = connect_shards) -> Evidence:
+def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Connect = ShardsHere) -> Evidence:
     """Open and check everything that passages come from, before any work is done.
 
     `connect` says how the shards of an index are asked that is searched.

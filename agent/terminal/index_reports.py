@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from indexes.passage_index import Index
     from indexes.ranking.compressed_vectors import CompressedInfo
     from indexes.ranking.vectors import VectorInfo
-    from schemas.records import IndexInfo
 
 
 def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None:
@@ -30,12 +29,6 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
     log.info("%s: %s%s in %.1f s%s", path, format_count(info.passages, "passage"), skipped, info.seconds, pace)
     if info.segmentation:
         log.info("documents were cut into %s", info.segmentation)
-
-
-def show_shards_merged(info: "IndexInfo", path: Path) -> None:
-    """What the shards of an index hold together."""
-    count = len(info.sharding.shards) if info.sharding else 1
-    log.info("%s: %s in %s", path, format_count(info.passages, "passage"), format_count(count, "shard"))
 
 
 def show_embedding_done(passages: int, path: Path) -> None:
@@ -66,7 +59,7 @@ def show_index(index: "Index", path: Path, *, as_json: bool) -> None:
         "index": str(path),
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
         "size": f"{size / 1e6:.1f} MB",
-        "shards": _describe_shards(info),
+        "shards": str(info.shards or "none"),
         "analyzer": info.analyzer,
         "segments": info.segmentation or "none: the passages are as they came",
         "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
@@ -85,14 +78,6 @@ def _describe_vector_memory(vectors: "VectorInfo", compressed: "CompressedInfo |
         each = compressed.bytes / compressed.passages
         return f"{compressed.bytes / 1e6:,.1f} MB to search by meaning: {compressed.recipe}, {each:.0f} bytes a passage"
     return f"{4 * vectors.size * vectors.passages / 1e6:,.1f} MB to search by meaning"
-
-
-def _describe_shards(info: "IndexInfo") -> str:
-    """How many passages the shards of an index have; "none" where it has no shards."""
-    if info.sharding is None:
-        return "none"
-    sizes = [shard.passages for shard in info.sharding.shards]
-    return f"{len(sizes)}, of {min(sizes)} to {max(sizes)} passages"
 
 
 def show_verification(found: "Verification", path: Path) -> None:

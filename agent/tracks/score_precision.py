@@ -4,7 +4,7 @@ import ctypes
 import math
 from collections.abc import Iterable
 
-from indexes.passage_index import separate_scores
+from indexes.ranking.rankings import separate_scores
 from schemas.records import Hit
 
 
@@ -19,7 +19,8 @@ def separate_32_bit_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ..
 
     hits: list[Hit] = []
     ceiling = math.inf
-    for hit in separate_scores(ranked):
+    ids, scores = zip(*pairs, strict=True) if (pairs := list(ranked)) else ((), ())
+    for hit in separate_scores(ids, scores):
         score = hit.score if as_32_bits(hit.score) < ceiling else float(np.nextafter(np.float32(ceiling), -np.inf))
         hits.append(Hit(hit.id, score))
         ceiling = as_32_bits(score)

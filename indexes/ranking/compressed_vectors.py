@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from indexes.ranking.rankings import Numbers, Rows
 from indexes.ranking.vectors import (
     VECTORS_FILE,
     StoredVectors,
@@ -39,8 +39,6 @@ ITERATIONS = 8  # of learning
 CANDIDATES, CANDIDATES_PER_HIT = 1000, 2  # scored again: so many at least, and for each that is wanted
 SCORED_ROWS = 16_384  # where no more passages are searched, all are scored by their own vectors
 SEED = 1
-Numbers = npt.NDArray[np.int64]  # of passages
-Rows = npt.NDArray[np.bool_]
 log = logging.getLogger("convagent")
 
 

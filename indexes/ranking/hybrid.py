@@ -4,14 +4,14 @@ A stage gets the request and the ranking so far, and returns the next one. `agen
 a reranker is one more stage in it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from indexes.passage_index import Index, build_searchable_text
 from indexes.ranking.compressed_vectors import NearestVectors
-from indexes.ranking.exact_ranking import DECIMALS, RankedNumbers, Rows
+from indexes.ranking.rankings import RankedNumbers, Rows, sort_best_first
 from indexes.ranking.scorers import ScoreFunction
 from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
@@ -152,8 +152,3 @@ def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:
     best = ranked[0][1] if ranked else 1.0
     worst = min(0.0, ranked[-1][1] if ranked else 0.0)
     return [(number, (score - worst) / max(best - worst, 1e-9)) for number, score in ranked]
-
-
-def sort_best_first(scored: Iterable[tuple[int, float]]) -> RankedNumbers:
-    """Sort by rounded score, best first, and ties in corpus order."""
-    return sorted(scored, key=lambda pair: (-round(pair[1], DECIMALS), pair[0]))

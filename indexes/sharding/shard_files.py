@@ -1,114 +1,92 @@
-"""The files of a sharded index: a directory for each shard, and beside them the info of all together.
+"""The directory of a sharded index: it holds that of each shard, `shard-1-of-8` to `shard-8-of-8`, and no other file.
 
 Passages are dealt out in turn: shard 2 of 8 has the second, the tenth, the eighteenth passage of the corpus. So shards
 are of one size and hardly differ in their statistics, and a passage's number follows from its shard and place there.
-A shard is a passage index of its own, with `convagent-shard.json` beside its other files.
+A shard is a passage index of its own, whose info says what it is a part of.
 """
 
-import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
-from indexes.passage_index import INFO_FILE, SHARD_PATTERN
-from indexes.storage.atomic_files import write_file_atomically
-from schemas.errors import InvalidInputError, MissingError, UsageError
+from indexes.passage_index import INFO_FILE, check_compatible, read_info
+from indexes.storage.atomic_files import resolve_replaced
+from schemas.errors import InvalidInputError, MissingError
 from schemas.records import IndexInfo
-from schemas.wire import decode
 
-SHARD_FILE = "convagent-shard.json"
-MAX_SHARDS = 1000
-_NAME = re.compile(r"shard-(\d+)-of-(\d+)")
-_PLACE = re.compile(r"(\d+)/(\d+)")
+_NAME = re.compile(r"shard-\d+-of-(\d+)")
+REMEDY = "Build it with `convagent index build PASSAGES... --shard {number}/{of} -o DIR`, or copy it there."
 
 
-@dataclass(frozen=True, slots=True)
-class ShardPlace:
-    """Which of how many shards one is."""
-
-    number: int  # from 1
-    of: int
-
-    @classmethod
-    def parse(cls, text: str) -> "ShardPlace":
-        """A place as it is written, `3/8`. Raises `UsageError`."""
-        found = _PLACE.fullmatch(text)
-        if not found or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
-            remedy = f"Give which of how many, as in --shard 3/8; at most {MAX_SHARDS}."
-            raise UsageError(f"{text!r} is no shard", remedy=remedy)
-        return cls(int(found[1]), int(found[2]))
-
-    @property
-    def name(self) -> str:
-        """The name of its directory."""
-        return f"shard-{self.number}-of-{self.of}"
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
+def name_shard(number: int, of: int) -> str:
+    """The name of a shard's directory."""
+    return f"shard-{number}-of-{of}"
 
 
-@dataclass(frozen=True, slots=True)
-class ShardRecord:
-    """What a shard says about itself and the collection that it is a part of (`convagent-shard.json`)."""
-
-    place: ShardPlace
-    words: int  # stems in its passages
-    collection_passages: int
-    collection_contents: str  # a digest of all passages of the collection in their order (`IndexInfo.contents`)
+def find_counts(directory: Path) -> set[int]:
+    """How many shards there are by the names of those in a directory; more than one number if they do not fit."""
+    found = (_NAME.fullmatch(path.name) for path in directory.glob("shard-*-of-*") if path.is_dir())
+    return {int(name[1]) for name in found if name}
 
 
-def find_shards(directory: Path) -> Iterator[tuple[ShardPlace, Path]]:
-    """The directories of shards, in no order."""
-    for path in directory.glob(SHARD_PATTERN):
-        if path.is_dir() and (found := _NAME.fullmatch(path.name)):
-            yield ShardPlace(int(found[1]), int(found[2])), path
+def is_sharded(directory: Path) -> bool:
+    """Whether a directory holds shards, and is no index itself."""
+    directory = resolve_replaced(directory)
+    return not (directory / INFO_FILE).exists() and bool(find_counts(directory))
 
 
-def list_shard_directories(directory: Path, info: IndexInfo) -> list[Path]:
-    """The directories of a sharded index's shards, in their order."""
-    assert info.sharding is not None
-    count = len(info.sharding.shards)
-    return [directory / ShardPlace(number, count).name for number in range(1, count + 1)]
+def holds_index(directory: Path) -> bool:
+    """Whether there is an index in a directory, in one part or in shards."""
+    return (resolve_replaced(directory) / INFO_FILE).exists() or is_sharded(directory)
 
 
-def write_shard_record(directory: Path, record: ShardRecord) -> None:
-    """Say what shard a directory is."""
-    (directory / SHARD_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+def list_shards(directory: Path) -> list[Path]:
+    """The directories of a sharded index's shards, in their order.
+
+    Raises `MissingError` for the first that is not there, `InvalidInputError` for shards of several indexes.
+    """
+    counts = sorted(find_counts(directory))
+    if len(counts) > 1:
+        what = f"holds shards of indexes in {' and in '.join(map(str, counts))} parts"
+        raise InvalidInputError(what, where=str(directory), remedy="Move those of the others elsewhere.")
+    paths = [directory / name_shard(number, counts[0]) for number in range(1, counts[0] + 1)]
+    for number, path in enumerate(paths, start=1):
+        if not resolve_replaced(path).is_dir():
+            remedy = REMEDY.format(number=number, of=counts[0])
+            raise MissingError("this shard of the index is not there", where=str(path), remedy=remedy)
+    return paths
 
 
-def read_shard_record(directory: Path) -> ShardRecord:
-    """What a shard says about itself. Raises `MissingError`, `InvalidInputError`."""
-    try:
-        record: ShardRecord = decode((directory / SHARD_FILE).read_bytes(), ShardRecord)
-        return record
-    except OSError as error:
-        raise MissingError(f"is no shard (it has no {SHARD_FILE})", where=str(directory)) from error
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is a damaged shard ({error})", where=str(directory)) from error
+def read_joined_info(paths: Sequence[Path]) -> IndexInfo:
+    """What all shards hold together. Raises what `read_info` does, and `InvalidInputError` for one of another index."""
+    infos = [read_info(path) for path in paths]
+    first = infos[0]
+    for number, (path, info) in enumerate(zip(paths, infos, strict=True), start=1):
+        check_compatible(info, path)
+        if info.shard is None or (info.shard.number, info.shard.of) != (number, len(paths)):
+            is_what = f"is shard {info.shard.number}/{info.shard.of}" if info.shard else "is no shard"
+            raise InvalidInputError(is_what, where=str(path), remedy=REMEDY.format(number=number, of=len(paths)))
+        for name, found, expected in zip(COMPARED, _compared(info), _compared(first), strict=True):
+            if found != expected:
+                what = f"does not belong to shard 1/{len(paths)}: another {name} ({found!r}, not {expected!r})"
+                remedy = "Build it again from the same passages, with the same options and version."
+                raise InvalidInputError(what, where=str(path), remedy=remedy)
+    assert first.shard
+    return replace(
+        first,
+        passages=first.shard.collection_passages,
+        contents=first.shard.collection_contents,
+        seconds=max(info.seconds for info in infos),
+        shards=len(paths),
+        shard=None,
+    )
 
 
-def identify_shard(info: IndexInfo, record: ShardRecord) -> str:
-    """A digest of what a shard holds; it is the same where the shard is built again from the same passages."""
-    return hashlib.blake2b(f"{info.contents} {record}".encode(), digest_size=16).hexdigest()
+COMPARED = ("analyzer", "segmentation", "version", "number of passages in the collection", "digest of the collection")
 
 
-def write_sharded_info(directory: Path, info: IndexInfo) -> None:
-    """Write the info of a sharded index, whole or not at all, with its seal."""
-    assert info.sharding is not None
-    sealed = replace(info, sharding=replace(info.sharding, seal=_make_seal(info)))
-    encoded = msgspec.json.format(msgspec.json.encode(sealed))
-    write_file_atomically(directory / INFO_FILE, lambda temporary: temporary.write_bytes(encoded))
-
-
-def is_sealed(info: IndexInfo) -> bool:
-    """Whether the info of a sharded index is as it was written."""
-    return info.sharding is not None and info.sharding.seal == _make_seal(info)
-
-
-def _make_seal(info: IndexInfo) -> str:
-    assert info.sharding is not None
-    unsealed = replace(info, sharding=replace(info.sharding, seal=""))
-    return hashlib.blake2b(msgspec.json.encode(unsealed), digest_size=16).hexdigest()
+def _compared(info: IndexInfo) -> tuple[str | int, ...]:
+    assert info.shard
+    whole = info.shard.collection_passages, info.shard.collection_contents
+    return info.analyzer, info.segmentation, info.made_by, *whole

@@ -1,78 +1,118 @@
-"""An index in shards, searched as one: its scores and rankings are those of a single index of the same passages."""
+"""An index in shards: each ranks its passages by its own statistics, and what they find is merged by score."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import merge
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from indexes.passage_index import Index, PassageIndex, check_compatible, read_info
-from indexes.ranking.bm25 import CollectionSize
-from indexes.ranking.compressed_vectors import CompressedInfo
-from indexes.ranking.exact_ranking import Collection, RankedNumbers, Rows
+from indexes.passage_index import Index, PassageIndex
+from indexes.ranking.compressed_vectors import CompressedInfo, CompressedVectors
+from indexes.ranking.rankings import Numbers, RankedNumbers, Rows
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vectors
-from indexes.sharding.shard_files import is_sealed, list_shard_directories
-from indexes.sharding.shard_transport import Connect, connect_shards
-from indexes.sharding.sharded_vectors import ShardedVectors
+from indexes.sharding.shard_files import list_shards, read_joined_info
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import list_languages
 from schemas.errors import InvalidInputError
 from schemas.records import Passage
 
+ByShard = Mapping[int, Any]  # something of each of some shards, by their places from 0
+
+
+class Shards(Protocol):
+    """Open shards, here or elsewhere (`agent/runs/backends/ray_shards.py`). Any number of threads may ask."""
+
+    def ask(self, question: str, arguments: ByShard) -> ByShard:
+        """An attribute of some shards, or what a method of this name returns. Raises what a shard raises."""
+
+    def close(self) -> None:
+        """End what was started for them."""
+
+
+Connect = Callable[[Sequence[Path]], Shards]
+
+
+class ShardsHere:
+    """Shards that are asked together, by threads of this process: Tantivy searches without holding Python up."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._shards = [PassageIndex(directory) for directory in directories]
+        self._threads = ThreadPoolExecutor(len(directories))
+
+    def ask(self, question: str, arguments: ByShard) -> ByShard:
+        replies = self._threads.map(lambda place: ask_shard(self._shards[place], question, arguments[place]), arguments)
+        return dict(zip(arguments, replies, strict=True))
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+
+def ask_shard(shard: PassageIndex, question: str, arguments: tuple[Any, ...]) -> Any:
+    """What one shard replies to what `Shards` are asked."""
+    asked = getattr(shard, question)
+    return asked(*arguments) if callable(asked) else asked
+
 
 class ShardedIndex(Index):
     """An index whose shards are asked by what `connect` makes of their directories."""
 
-    def __init__(self, directory: Path, connect: Connect = connect_shards) -> None:
-        self.directory = directory = resolve_replaced(directory)
-        self.info = read_info(directory)
-        check_compatible(self.info, directory)
-        if self.info.sharding is None or not is_sealed(self.info):
-            remedy = f"Run `convagent index merge-statistics {directory}`."
-            raise InvalidInputError("has a damaged description of its shards", where=str(directory), remedy=remedy)
+    def __init__(self, directory: Path, connect: Connect = ShardsHere) -> None:
+        self.directory = resolve_replaced(directory)
+        self.part_directories = list_shards(self.directory)
+        self.info = read_joined_info(self.part_directories)
         self.languages = list_languages(self.info.analyzer)
-        self.part_directories = list_shard_directories(directory, self.info)
-        self._transport = connect(self.part_directories, len(self))
-        self._check_identity([shard.digest for shard in self.info.sharding.shards])
-        sizes = [CollectionSize.count(shard.passages, shard.words) for shard in self.info.sharding.shards]
-        words = sum(shard.words for shard in self.info.sharding.shards)
-        self._collection = Collection(self._transport.ask, tuple(sizes), CollectionSize.count(len(self), words))
-        self.dates = {
-            self._number(place, shard): date
-            for shard, dates in enumerate(self._ask_all("dates"))
-            for place, date in dates.items()
-        }
+        self._every = len(self.part_directories)
+        self._shards = connect(self.part_directories)
+        dates = enumerate(self._ask_all("dates"))
+        self.dates = {place * self._every + shard: date for shard, of in dates for place, date in of.items()}
 
     def close(self) -> None:
-        self._transport.close()
-
-    def _check_identity(self, expected: Sequence[str]) -> None:
-        for directory, found, wanted in zip(self.part_directories, self._ask_all("digest"), expected, strict=True):
-            if found != wanted:
-                remedy = f"Run `convagent index merge-statistics {self.directory}` again."
-                what = "this shard is not the one whose statistics were merged"
-                raise InvalidInputError(what, where=str(directory), remedy=remedy)
+        self._shards.close()
 
     def _ask_all(self, question: str, *arguments: Any) -> list[Any]:
-        """What each shard replies."""
-        replies = self._transport.ask(question, dict.fromkeys(range(len(self.part_directories)), arguments))
-        return [replies[shard] for shard in range(len(self.part_directories))]
+        replies = self._shards.ask(question, dict.fromkeys(range(self._every), arguments))
+        return [replies[shard] for shard in range(self._every)]
 
-    def _number(self, place: int, shard: int) -> int:
-        """The number of the passage at a place in a shard."""
-        return place * len(self.part_directories) + shard
+    def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
+        wanted = [None if rows is None else rows[shard :: self._every] for shard in range(self._every)]
+        weighed = self._weigh_alike(weights)
+        found = self._shards.ask("rank", {shard: (weighed[shard], k, wanted[shard]) for shard in range(self._every)})
+        numbered = (
+            [(place * self._every + shard, score) for place, score in found[shard]] for shard in range(self._every)
+        )
+        return list(islice(merge(*numbered, key=lambda hit: (-hit[1], hit[0])), k))
+
+    def _weigh_alike(self, weights: Mapping[str, float]) -> list[dict[str, float]]:
+        """The weights for each shard, with which its own idf of a term comes to that of the whole collection."""
+        counts = np.array(self._ask_all("count_passages_with", [*weights]), dtype=np.float64)
+        sizes = np.array([len(range(shard, len(self), self._every)) for shard in range(self._every)])
+        idf = [_compute_idf(count, size) for count, size in zip(counts, sizes, strict=True)]
+        weighed = np.array([*weights.values()]) * _compute_idf(counts.sum(axis=0), len(self)) / idf
+        return [dict(zip(weights, each, strict=True)) for each in weighed.tolist()]
+
+    def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
+        return {id: found for each in self._ask_all("find_all", list(ids)) for id, found in each.items()}
+
+    def get_ids(self, numbers: Sequence[int]) -> list[str]:
+        places, shards = np.divmod(np.asarray(numbers, dtype=np.int64), self._every)
+        asked = {shard: (places[shards == shard].tolist(),) for shard in np.unique(shards).tolist()}
+        replies = {shard: iter(ids) for shard, ids in self._shards.ask("get_ids", asked).items()}
+        return [next(replies[shard]) for shard in shards.tolist()]
 
     @cached_property
-    def shard_vector_infos(self) -> list[VectorInfo | None]:
-        """What the vectors of each shard are made with; None of those that have none."""
+    def _vector_infos(self) -> list[VectorInfo | None]:
         return self._ask_all("vector_info")
 
     @cached_property
     def vector_info(self) -> VectorInfo | None:
-        infos = [info for info in self.shard_vector_infos if info]
-        if len(infos) < len(self.part_directories):
+        infos = [info for info in self._vector_infos if info]
+        if len(infos) < self._every:
             return None
         first, blocks = infos[0], tuple(block for info in infos for block in info.blocks)
         if any(info.digest != first.digest for info in infos):
@@ -82,38 +122,57 @@ class ShardedIndex(Index):
 
     @cached_property
     def vectors(self) -> Vectors | None:
+        """All rows in one matrix: products of the same matrix have the same bits, products of its parts need not."""
         if self.vector_info is None:
             return None
         vectors = np.empty((len(self), self.vector_info.size), dtype=np.float32)
-        for shard, info in enumerate(self.shard_vector_infos):
+        for shard, info in enumerate(self._vector_infos):
             assert info is not None
-            vectors[shard :: len(self.part_directories)] = read_vectors(self.part_directories[shard], info)
+            vectors[shard :: self._every] = read_vectors(self.part_directories[shard], info)
         return vectors
 
     @cached_property
     def compressed_info(self) -> CompressedInfo | None:
         found: list[CompressedInfo] = list(filter(None, self._ask_all("compressed_info")))
-        if self.vector_info is None or len(found) < len(self.part_directories):
+        if self.vector_info is None or len(found) < self._every:
             return None
         seals, checksums = "".join(info.vectors for info in found), "".join(info.blake2b for info in found)
         size = sum(info.bytes for info in found)
         return replace(found[0], vectors=seals, passages=len(self), bytes=size, blake2b=checksums)
 
     @cached_property
-    def compressed_vectors(self) -> ShardedVectors | None:
+    def compressed_vectors(self) -> "ShardedVectors | None":
         if self.compressed_info is None:
             return None
         opened = [PassageIndex(directory).compressed_vectors for directory in self.part_directories]
         return ShardedVectors(tuple(vectors for vectors in opened if vectors))
 
-    def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
-        return self._collection.rank(weights, k, rows)
 
-    def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
-        return {id: found for each in self._ask_all("find_all", list(ids)) for id, found in each.items()}
+def _compute_idf(passages_with: npt.NDArray[np.float64], passages: int) -> npt.NDArray[np.float64]:
+    """As BM25 has it in Tantivy."""
+    return np.log1p((passages - passages_with + 0.5) / (passages_with + 0.5))
 
-    def get_ids(self, numbers: Sequence[int]) -> list[str]:
-        places, shards = np.divmod(np.asarray(numbers, dtype=np.int64), len(self.part_directories))
-        asked = {shard: (places[shards == shard].tolist(),) for shard in np.unique(shards).tolist()}
-        replies = {shard: iter(ids) for shard, ids in self._transport.ask("get_ids", asked).items()}
-        return [next(replies[shard]) for shard in shards.tolist()]
+
+@dataclass(frozen=True, slots=True)
+class ShardedVectors:
+    """The compressed vectors of shards, searched as those of one index (`NearestVectors`)."""
+
+    shards: tuple[CompressedVectors, ...]
+
+    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
+        every = len(self.shards)
+        found = [
+            shard.find_nearest(query, count, None if rows is None else rows[first::every])
+            for first, shard in enumerate(self.shards)
+        ]
+        numbers = np.concatenate([places * every + first for first, (places, _) in enumerate(found)])
+        cosines = np.concatenate([cosines for _, cosines in found])
+        best = np.lexsort((numbers, -cosines))[:count]
+        return numbers[best], cosines[best]
+
+    def score(self, numbers: Numbers, query: Vectors) -> Vectors:
+        places, owners = np.divmod(numbers, len(self.shards))
+        cosines = np.empty(len(numbers), dtype=np.float32)
+        for first, shard in enumerate(self.shards):
+            cosines[owners == first] = shard.score(places[owners == first], query)
+        return cosines

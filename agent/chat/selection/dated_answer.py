@@ -11,7 +11,7 @@ from agent.chat.selection.date_requests import find_restriction
 from agent.chat.selection.dated_items import DatedItem, mark_rows
 from agent.chat.store import ChatTurn
 from agent.turn.extractive_answer import says_not_found
-from indexes.ranking.exact_ranking import Rows
+from indexes.ranking.rankings import Rows
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Message, Query, Response, Sentence, Turn, TurnResult
 

@@ -19,7 +19,7 @@ from agent.chat.collection import Collection
 from agent.chat.selection.days import Period, format_day, to_period
 from agent.chat.selection.kinds import is_of_kind
 from agent.turn.whole_documents import has_all_words, stem_path
-from indexes.ranking.exact_ranking import Rows
+from indexes.ranking.rankings import Rows
 from schemas.records import Passage
 
 _MESSAGE = re.compile(r"(.*\.mbox:message\d+)(?:\.\d+)?", re.IGNORECASE)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.runs.backends.ray_cluster import Cluster, find_cause, import_ray, summarise_loss
-from indexes.passage_index import Index
-from indexes.sharding.shard import Shard
-from indexes.sharding.shard_transport import PASSAGES_IN_PROCESS, ByPlace
+from indexes.passage_index import Index, PassageIndex
+from indexes.sharding.sharded_index import ByShard, ask_shard
 from schemas.errors import ConvagentError, RunError
+
+PASSAGES_IN_WORKERS = 1_000_000  # up to which every worker had better search all shards itself
 
 
 class ShardActor:
@@ -22,13 +23,13 @@ class ShardActor:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._shard: Shard | None = None
+        self._shard: PassageIndex | None = None
 
     def ask(self, question: str, arguments: tuple[Any, ...]) -> Any:
-        """The reply to one of `QUESTIONS`. Raises what a shard raises, with the node's name."""
+        """As `Shards` have it, of one. Raises what a shard raises, with the node's name."""
         try:
-            self._shard = self._shard or Shard(self._directory)
-            return self._shard.reply(question, arguments)
+            self._shard = self._shard or PassageIndex(self._directory)
+            return ask_shard(self._shard, question, arguments)
         except ConvagentError as error:
             error.where = f"node {socket.gethostname()}: {error.where}"
             raise
@@ -36,14 +37,14 @@ class ShardActor:
 
 @dataclass(frozen=True, slots=True)
 class ShardsOnRay:
-    """A `ShardTransport` to actors. It can be handed to other actors of the cluster."""
+    """`Shards` that are actors. It can be handed to other actors of the cluster."""
 
     actors: tuple[Any, ...]
 
-    def ask(self, question: str, arguments: ByPlace) -> ByPlace:
-        """As `ShardTransport` has it. Raises `RunError` where a shard is lost again and again."""
+    def ask(self, question: str, arguments: ByShard) -> ByShard:
+        """As `Shards` has it. Raises `RunError` where a shard is lost again and again."""
         ray = import_ray()
-        asked = [self.actors[place].ask.remote(question, given) for place, given in arguments.items()]
+        asked = [self.actors[shard].ask.remote(question, given) for shard, given in arguments.items()]
         try:
             return dict(zip(arguments, ray.get(asked), strict=True))
         except ray.exceptions.RayTaskError as error:
@@ -51,7 +52,7 @@ class ShardsOnRay:
         except ray.exceptions.RayError as error:
             raise RunError(f"a shard of the index was lost: {summarise_loss(error)}") from error
 
-    def connect(self, _directories: Sequence[Path], _passages: int) -> "ShardsOnRay":
+    def connect(self, _directories: Sequence[Path]) -> "ShardsOnRay":
         """As `Connect` has it: those that are there."""
         return self
 
@@ -61,6 +62,6 @@ class ShardsOnRay:
 
 def start_shards(cluster: Cluster, index: Index | None) -> ShardsOnRay | None:
     """The shards of an index as actors; None for one that has none, or that every worker had better search itself."""
-    if index is None or index.info.sharding is None or len(index) <= PASSAGES_IN_PROCESS:
+    if index is None or not index.info.shards or len(index) <= PASSAGES_IN_WORKERS:
         return None
     return ShardsOnRay(tuple(cluster.start_service(ShardActor, path.absolute()) for path in index.part_directories))

@@ -14,7 +14,7 @@ from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
 from agent.runs.trace import TraceLine
 from agent.runs.worker import Worker, WorkerDescription, WorkerSpecification, describe_worker
 from agent.tracks.topic_files import read_topics
-from indexes.sharding.shard_transport import connect_shards
+from indexes.sharding.sharded_index import ShardsHere
 from schemas.errors import ConvagentError, RunError
 
 
@@ -65,7 +65,7 @@ class RayWorker:
         node, specification, shards = socket.gethostname(), self._recipe.specification, self._recipe.shards
         try:
             topics = read_topics(self._recipe.topics)
-            connect = shards.connect if shards else connect_shards
+            connect = shards.connect if shards else ShardsHere
             evidence = open_evidence(specification.files, topics, specification.plan, connect)
             self._worker = specification.open(evidence)
         except ConvagentError as error:

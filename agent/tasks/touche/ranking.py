@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from agent.tasks.touche.argument_quality import argument_quality, brevity_penalty
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.ranking.exact_ranking import RankedNumbers
-from indexes.ranking.hybrid import sort_best_first
+from indexes.ranking.rankings import RankedNumbers, sort_best_first
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.text.analysis import extract_stems
 from indexes.text.query_weights import WeightedText, weight_stems
