@@ -7,10 +7,10 @@ from dataclasses import replace
 from schemas.records import Passage
 
 _DISH_PARTS = (
-    "allergens allergy assembly baking batter cooking description directions dough dressing equipment filling frosting "
-    "glaze goes how in ingredients instructions introduction making marinade method need note notes nutrition "
-    "preparation sauce serve serving step steps storage storing summary tip tips to topping variations warning "
-    "warnings you for the and it what"
+    "allergens allergy assembly baking batter cooking description directions dough dressing equipment filling finally "
+    "first frosting glaze goes how in ingredients instructions introduction making marinade method need next note "
+    "notes nutrition preparation sauce serve serving step steps storage storing summary then tip tips to topping "
+    "variations warning warnings you for the and it what"
 )
 DISH_PARTS = frozenset(_DISH_PARTS.split())
 MIN_SECTIONS = 2  # short sections, from which a passage is of several things
