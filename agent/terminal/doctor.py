@@ -29,7 +29,7 @@ from agent.models.hardware import (
     threads_to_use,
 )
 from indexes.processors import logical_cores
-from indexes.storage.directories import find_cache_directory
+from indexes.storage.directories import is_writable, name_cache_directory
 from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError
 from schemas.secrets import SECRET_SETTINGS, SHOWN_INSTEAD, hide_secrets
@@ -141,7 +141,7 @@ class Facts:
 def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str, Any]) -> Facts:
     """The facts for these models. `settings_file` has the contents of convagent.toml, empty where there is none."""
     stop_spinning_threads()  # before llama.cpp is loaded, as when a model is opened
-    cached = _cache_facts(find_cache_directory())
+    cached = _cache_facts(name_cache_directory())
     loads = _llama_import_error() == ""
     settings = (*_read_environment(), *_flatten_settings(settings_file))
     language, missing_language = _find_choice(lambda: _language_model(model, cached, loads=loads), model)
@@ -284,8 +284,7 @@ def _cache_facts(directory: Path) -> Cache:
     nearest = next(path for path in (directory, *directory.absolute().parents) if _exists(path))
     files = [(path, _find_size(path)) for path in directory.rglob("*")] if nearest == directory else []
     found = sorted((str(path.relative_to(directory)), size) for path, size in files if size is not None)
-    writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
-    return Cache(str(directory), writable, tuple(CacheFile(name, size) for name, size in found))
+    return Cache(str(directory), is_writable(directory), tuple(CacheFile(name, size) for name, size in found))
 
 
 def _exists(path: Path) -> bool:
@@ -351,8 +350,7 @@ def _find_troubles(cached: Cache, models: Sequence[Model], settings: Sequence[Se
         yield Trouble(wrong.what, wrong.remedy, stops=True)
     if not cached.writable:
         remedy = "Set CONVAGENT_CACHE to a directory that can be written."
-        unmade = embedding.copy is not None and embedding.copy.state != "ready"
-        yield Trouble(f"{cached.directory}: the cache cannot be written", remedy, stops=unmade)
+        yield Trouble(f"{cached.directory}: the cache cannot be written", remedy, stops=False)
     for setting in settings:
         if setting.origin == "environment" and setting.name not in SETTINGS:
             remedy = f"Settings are {', '.join(sorted(SETTINGS))}."

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from indexes.passage_index import INFO_FILE
-from indexes.storage.directories import find_cache_directory, find_data_directory
+from indexes.storage.directories import find_data_directory, name_cache_directory
 from schemas.errors import RunError
 
 EVERYTHING = "convagent forget --everything"
@@ -90,7 +90,7 @@ def forget_everything() -> Forgotten:
 
 
 def _list_own() -> tuple[Place, ...]:
-    directories = dict.fromkeys((find_data_directory(), find_cache_directory()))
+    directories = dict.fromkeys((find_data_directory(), name_cache_directory()))
     return tuple(place for directory in directories for place in _list_directory(directory))
 
 

@@ -12,17 +12,22 @@ log = logging.getLogger("convagent")
 
 
 def find_cache_directory() -> Path:
-    """Where caches are: `CONVAGENT_CACHE`, or else the user's cache directory.
+    """Where caches are kept: as `name_cache_directory` says.
 
     Where that cannot be written, which is said once, a directory that is gone when the program ends.
     """
+    named = name_cache_directory()
+    return named if is_writable(named) else _make_stand_in(named)
+
+
+def name_cache_directory() -> Path:
+    """Where caches should be: `CONVAGENT_CACHE`, or else the user's cache directory."""
     from platformdirs import user_cache_path
 
-    wanted = Path(os.environ.get("CONVAGENT_CACHE") or user_cache_path("convagent"))
-    return wanted if _is_writable(wanted) else _make_stand_in(wanted)
+    return Path(os.environ.get("CONVAGENT_CACHE") or user_cache_path("convagent"))
 
 
-def _is_writable(directory: Path) -> bool:
+def is_writable(directory: Path) -> bool:
     """Whether files can be made there, or the directory itself can be."""
     try:
         existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
