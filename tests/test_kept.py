@@ -101,7 +101,10 @@ def test_two_processes_that_make_it_at_once_do_not_hurt_each_other(cache: Path, 
 
 
 @needs_model
-def test_where_no_copy_can_be_kept_the_source_is_used(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_where_no_copy_can_be_kept_the_source_is_used(
+    cache: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.models.bundled.find_cache_directory", lambda: cache)  # and nowhere else is room either
     cache.write_text("no directory")
     source = find_bundled_gguf()
     with caplog.at_level(logging.INFO, "convagent"):

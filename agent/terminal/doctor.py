@@ -336,7 +336,7 @@ def _describe_missing(error: ConvagentError | None, *, stops: bool) -> list[Trou
 
 
 def _find_troubles(cached: Cache, models: Sequence[Model], settings: Sequence[Setting]) -> Iterator[Trouble]:
-    language, embedding = models
+    language, _ = models
     if error := _llama_import_error():
         remedy = "pip install --force-reinstall --no-binary llama-cpp-python llama-cpp-python, which compiles it here."
         yield Trouble(f"llama.cpp cannot be loaded ({error})", remedy, stops=bool(language.source))
