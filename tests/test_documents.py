@@ -20,6 +20,7 @@ import pytest
 
 from agent.chat.citations import cited_sources, shown_sources
 from agent.chat.document_index import DocumentIndex, open_documents
+from agent.chat.export import mark_in_markdown
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
 from agent.mcp.tools import to_ask_result
@@ -303,7 +304,8 @@ def test_a_source_names_the_place_of_its_sentence(
     (source, *_) = cited_sources(answered)
     assert (source.name, source.title) == (f"{name}:{place}", title)
     (mcp, *_) = to_ask_result(ChatTurn(question, answered), "1", "").citations
-    (v1, *_) = list_citations(answered, AnswerLimits().shorten([]))
+    sent = AnswerLimits().shorten(mark_in_markdown(answered.response))
+    (v1, *_) = list_citations(answered, sent)
     assert (mcp.place, mcp.title) == (v1["place"], v1["title"]) == (source.name, source.title)
     assert mcp.id == v1["id"] == source.passage.id
 

@@ -38,7 +38,7 @@ def is_sharded(directory: Path) -> bool:
 
 def holds_index(directory: Path) -> bool:
     """Whether there is an index in a directory, in one part or in shards."""
-    return (resolve_replaced(directory) / INFO_FILE).exists() or is_sharded(directory)
+    return (resolve_replaced(directory) / INFO_FILE).is_file() or is_sharded(directory)
 
 
 def list_shards(directory: Path) -> list[Path]:
