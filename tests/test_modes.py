@@ -105,7 +105,7 @@ def test_topics_without_rewrites_and_rankings_of_unknown_passages_make_valid_run
     verdict = check_run(run, file, CheckRequest(edition=edition, collection="any"))
     assert verdict.problems == ()
     answered = [line.answered for line in read_trace(report.trace).lines()]
-    assert all(line.response.text for line in answered)
+    assert all(line.response.text and not line.response.text.endswith(":") for line in answered)
     told = [record.message for record in caplog.records if "no human rewrite" in record.message]
     assert len(told) == (mode == "manual")
     if mode == "manual":
@@ -131,6 +131,29 @@ def test_short_responses_are_never_empty(example_index: PassageIndex, run: Path)
     assert all(
         response.text.strip() for line in read_trace(report.trace).lines() for response in line.answered.responses
     )
+
+
+def test_responses_are_fewer_where_warnings_need_the_room(example_index: PassageIndex, run: Path) -> None:
+    """A warning of forty words does not fit into a tenth of 250: it is whole in one of fewer responses."""
+    warning = (
+        "Warning: this loaf is dangerous for people who are allergic to "
+        + "seeds and grains of any kind, " * 5
+        + "nuts."
+    )
+    lines = [
+        {"id": f"loaf:{n}", "text": f"Loaf number {n} is a bread that you can bake tonight. {warning}"}
+        for n in range(12)
+    ]
+    passages = write(run.with_name("passages.jsonl"), "".join(f"{json.dumps(line)}\n" for line in lines))
+    ranking = write(run.with_name("r.trec"), "".join(f"9-1_1 Q0 loaf:{n} 1 {99 - n} t\n" for n in range(12)))
+    turn = {"turn_id": 1, "user_utterance": "Which bread can I bake tonight?"}
+    topics = [{"number": "9-1", "ptkb": ["I am allergic to walnuts.", "I have a nut allergy."], "responses": [turn]}]
+    origin = EvidenceFiles(ranking=ranking, passages=(passages,), embedder="none")
+    report = answer(run, origin, Plan(responses=10), write(run.with_name("topics.json"), topics))
+    assert report.problems == ()
+    [line] = read_trace(report.trace).lines()
+    said = [response.text for response in line.answered.responses]
+    assert any(text.count(warning) for text in said), said
 
 
 def test_a_warning_that_is_longer_than_a_response_may_be_is_cut() -> None:
@@ -225,8 +248,9 @@ def test_the_responses_of_2025_are_short_together(example_index: PassageIndex, r
     file = write(tmp_path / "topics.json", topics)
     report = answer(run, EvidenceFiles(example_index.directory, embedder="none"), Plan(k=50, responses=3), file)
     assert report.problems == ()
-    for line in map(json.loads, run.read_text().splitlines()):
-        assert len(line["responses"]) > 1
+    lines = [json.loads(line) for line in run.read_text().splitlines()]
+    assert sum(len(line["responses"]) > 1 for line in lines) >= len(lines) - 1  # a warning may need the room
+    for line in lines:
         assert sum(len(response["text"].split()) for response in line["responses"]) <= 250
 
 

@@ -31,7 +31,7 @@ from schemas.records import Call, Message, Passage, Plan, Query, Response, Score
 from tests.conftest import ROOT, examples, needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
-PHRASES = ("You told me ", "Everything I found conflicts with what you told me ", "I found no answer to this ")
+PHRASES = ("You told me ", "Everything I found conflicts with what you told me ", "I found no")
 
 
 @pytest.mark.parametrize(

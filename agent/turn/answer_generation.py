@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agent.models.protocol import Conversation, LanguageModel
 from agent.turn.answer_writing import Writer, write_response
-from agent.turn.extractive_answer import LengthLimit, extract_answer, say_not_found, says_not_found
+from agent.turn.extractive_answer import LengthLimit, extract_answer, say_nothing_found, says_not_found
 from indexes.ranking.vectors import Embed
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 
@@ -46,8 +46,8 @@ def generate_responses(
         else:
             not_found = not_found if not_found.sentences else response
             left = left[len(shown) :]
-    if not (responses or not_found.sentences):
-        not_found = Response((Sentence(say_not_found(query, plan.tuning.answer), ()),))
+    if not (responses or not_found.used):  # not even anything that comes near
+        not_found = Response((Sentence(say_nothing_found(query, plan.tuning.answer), ()),))
     return tuple(responses) or (not_found,)
 
 

@@ -16,7 +16,7 @@ from agent.turn.conclusions.comparison import Conclusion, compare_sides
 from agent.turn.conclusions.parts import find_further
 from agent.turn.conclusions.sides import find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
-from agent.turn.interface_sentences import NOT_FOUND, NOT_FOUND_SENTENCES, choose_sentences
+from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
@@ -24,7 +24,7 @@ from agent.turn.spans.kind_evidence import has_kind
 from agent.turn.spans.names import find_names
 from agent.turn.spans.question_words import Evidence
 from indexes.ranking.vectors import Embed
-from indexes.text.analysis import extract_stems
+from indexes.text.analysis import ENGLISH, extract_stems
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
 
@@ -63,7 +63,7 @@ def extract_answer(
         return response
     if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages, embed)):
         nearest = ranked[: tuning.answer.fallback_sentences]
-        opening = say_not_found(query, tuning.answer)
+        opening = _say_not_found(query, tuning.answer)
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
     if direct:
@@ -76,10 +76,18 @@ def extract_answer(
     return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
 
 
-def say_not_found(query: Query, tuning: AnswerTuning) -> str:
-    """The sentence that says so, in the person's language where answers are."""
+def _say_not_found(query: Query, tuning: AnswerTuning) -> str:
+    return _choose_sentences(query, tuning).not_found
+
+
+def say_nothing_found(query: Query, tuning: AnswerTuning) -> str:
+    """The sentence where nothing comes near either, in the person's language where answers are."""
+    return _choose_sentences(query, tuning).nothing
+
+
+def _choose_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
     utterances = (*query.earlier_utterances, query.utterance)
-    return choose_sentences(utterances).not_found if tuning.own_language else NOT_FOUND
+    return choose_sentences(utterances) if tuning.own_language else SENTENCES[ENGLISH]
 
 
 def _cite(

@@ -149,7 +149,9 @@ SENTENCES = {
     ),
 }
 NOT_FOUND = SENTENCES[ENGLISH].not_found
-NOT_FOUND_SENTENCES = tuple(sentences.not_found for sentences in SENTENCES.values())
+NOT_FOUND_SENTENCES = tuple(
+    text for sentences in SENTENCES.values() for text in (sentences.not_found, sentences.nothing)
+)
 
 
 def choose_sentences(utterances: Sequence[str]) -> InterfaceSentences:

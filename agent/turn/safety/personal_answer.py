@@ -69,20 +69,31 @@ def answer_for_person(
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embed, plan.tuning)
-    heeded = _share_warnings(
-        responses,
-        [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses],
-    )
+    found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
-    safe = tuple(
-        put_safety_first(response, what, plan.response_tokens, said_in)
-        for response, what in zip(responses, heeded, strict=True)
-    )
+    safe, heeded = _put_safety_first_in_all(responses, found, plan, said_in)
     statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])
     cited = [id for response in safe for id in response.used]
     shown = dict.fromkeys((*(each.id for each in review.kept), *cited))
     whole = {passage.id: passage for passage in review.passages}
     return PersonalAnswer(safe, statements, tuple(whole[id] for id in shown))
+
+
+def _put_safety_first_in_all(
+    responses: Sequence[Response], found: Sequence[Heeded], plan: Plan, said_in: InterfaceSentences | None
+) -> tuple[tuple[Response, ...], list[Heeded]]:
+    """As many of the responses as leave room for every warning: the fewer there are, the longer each may be."""
+    for count in range(len(responses), 0, -1):
+        heeded = _share_warnings(responses[:count], found[:count])
+        tokens = min(MAX_TOKENS, plan.response_tokens * plan.responses // count)
+        safe = tuple(
+            put_safety_first(response, what, tokens, said_in)
+            for response, what in zip(responses[:count], heeded, strict=True)
+        )
+        warned = zip(safe, heeded, strict=True)
+        if all(_cut_long(warning) in response.sentences for response, what in warned for warning in what.warnings):
+            break
+    return safe, heeded
 
 
 def _is_near(
