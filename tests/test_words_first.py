@@ -199,7 +199,7 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
         assert is_open.wait(PATIENCE)
         return open_source(source, embedder, seconds, **options)
 
-    monkeypatch.setattr("agent.chat.session.open_model", open_and_tell)
+    monkeypatch.setattr("agent.chat.opening.open_model", open_and_tell)
     monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
