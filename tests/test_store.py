@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from agent.chat.export import to_markdown, to_topics
@@ -88,120 +87,27 @@ def test_a_file_is_found_again_and_is_nobody_elses(tmp_path: Path) -> None:
     assert path.parent.stat().st_mode & 0o077 == 0
 
 
-VERSION_1 = """
-CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL);
-CREATE TABLE turns (
-  chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
-  number INTEGER NOT NULL, utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL,
-  PRIMARY KEY (chat, number)
-);
-CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE);
-INSERT INTO chats (started, source) VALUES ('2026-01-02T03:04:05+00:00', 'notes');
-INSERT INTO statements (text) VALUES ('I am vegetarian.');
-PRAGMA user_version = 1;
-"""
-
-
-def make_store_of_version_1(path: Path, turns: list[bytes]) -> None:
-    """A file as version 1 made it, with one conversation."""
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executescript(VERSION_1)
-        rows = [(number, turn) for number, turn in enumerate(turns, start=1)]
-        database.executemany("INSERT INTO turns VALUES (1, ?, 'Which bread?', 'Rice bread.', ?)", rows)
-
-
-EARLIER = "Which breads are there?"
-TURN_OF_VERSION_1 = {
-    "turn_id": "1_1",
-    "query": {
-        "utterance": "Which bread?",
-        "rewrite": "",
-        "context": ["rice"],
-        "answers": ["Rice bread is one."],
-        "previous": "There are two breads.",
-        "earlier": [EARLIER],
-    },
-    "personal": [{"statement": {"id": "1", "text": "I am vegetarian."}, "score": 0.7}],
-    "hits": [{"id": "bread.md:1-2", "score": 2.0}],
-    "passages": [{"id": "bread.md:1-2", "text": "Rice bread. The previous answers.", "title": "", "url": ""}],
-    "responses": [{"sentences": [{"text": "Rice bread.", "passage_ids": ["bread.md:1-2"]}]}],
-    "without_model": "",
-}
-
-
-def test_conversations_of_version_1_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    make_store_of_version_1(path, [msgspec.json.encode(TURN_OF_VERSION_1)] * 2)
-    store = Store(path)
-    first, second = store.read_turns(1)
-    query = Query("Which bread?", "", ("rice",), ("Rice bread is one.",), "There are two breads.", (EARLIER,))
-    chosen = (ScoredStatement(Statement("1", "I am vegetarian."), 0.7),)
-    passage = Passage("bread.md:1-2", "Rice bread. The previous answers.")
-    response = Response((Sentence("Rice bread.", (passage.id,)),))
-    assert first.answered == TurnResult("1_1", query, chosen, (Hit(passage.id, 2.0),), (passage,), (response,))
-    assert second == first
-    assert [chat.title for chat in store.list_chats("rice bread")] == ["Which bread?"]
-    assert store.list_statements() == (Statement("1", "I am vegetarian."),)
-    assert read_version(path) == VERSION
-    store.add_turn(1, "How long?", answered("How long?", "Two days.", 3))
-    assert len(Store(path).read_turns(1)) == 3
-
-
 def read_version(path: Path) -> int:
     with closing(sqlite3.connect(path)) as database:
         return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
-def test_a_migration_is_done_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_stores_that_make_one_file_at_once_make_it_once(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
-    turns = [msgspec.json.encode(TURN_OF_VERSION_1), b"{torn"]
-    make_store_of_version_1(path, turns)
-    with pytest.raises(RunError, match=r"kept\.sqlite: cannot be used"):
-        Store(path)
-    with closing(sqlite3.connect(path)) as database:
-        assert [row[0] for row in database.execute("SELECT answered FROM turns ORDER BY number")] == turns
-    assert read_version(path) == 1
-
-
-def test_stores_that_migrate_one_file_at_once_do_it_once(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    make_store_of_version_1(path, [msgspec.json.encode(TURN_OF_VERSION_1)] * 50)
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(Store, [path] * 4))
-    assert [len(store.read_turns(1)) for store in stores] == [50] * 4
+    chat = stores[0].start_chat("notes")
+    assert [store.read_source(chat) for store in stores] == ["notes"] * 4
 
 
-def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+def test_a_store_of_another_version_is_refused(version: int, tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     with closing(sqlite3.connect(path)) as database:
-        database.execute(f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(RunError, match=rf"was made by another version \({VERSION + 1}\)"):
+        database.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(RunError, match=rf"was made by another version \({version}\)"):
         Store(path)
-    assert read_version(path) == VERSION + 1
-
-
-def test_what_version_2_kept_belongs_to_the_person_alone(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    make_store_of_version_1(path, [])
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("PRAGMA user_version = 2")
-        database.execute("INSERT INTO turns VALUES (1, 1, 'Which?', 'Rice.', ?)", (msgspec.json.encode(TURN),))
-    store = Store(path)
-    assert [chat.title for chat in store.list_chats()] == ["Which?"]
-    assert [statement.text for statement in store.list_statements()] == ["I am vegetarian."]
-    ana = store.for_user("ana")
-    assert (ana.list_chats(), ana.list_statements()) == ((), ())
-    ana.add_statement("I am vegetarian.")  # what another user said may be said again
-    assert read_schema(path) == read_schema(Store(tmp_path / "new.sqlite")._path)
-
-
-TURN = answered("Which?", "Rice.")
-
-
-def read_schema(path: Path | None) -> dict[str, list[tuple[object, ...]]]:
-    """The columns of each table."""
-    with closing(sqlite3.connect(str(path))) as database:
-        return {name: database.execute(f"PRAGMA table_info({name})").fetchall() for name in ("chats", "statements")}
+    assert read_version(path) == version
 
 
 def list_attempts(store: Store, chat: int, statement: str) -> list[Callable[[], object]]:

@@ -1,9 +1,8 @@
-"""Killed while it embeds, answers in a chat, or brings a store up to date: bytes lost 0.
+"""Killed while it embeds or answers in a chat: bytes lost 0.
 
 `make soak` kills each twenty times; runs and builds are in `tests/test_kills.py`.
 """
 
-import json
 import shutil
 import signal
 import sqlite3
@@ -18,13 +17,12 @@ from random import Random
 import msgspec
 import pytest
 
-from agent.chat.store import VERSION, ChatTurn, Store
+from agent.chat.store import ChatTurn, Store
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vector_writing import JOURNAL_FILE, PART_FILE
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
 from tests.conftest import PATIENCE, ROOT, needs_embedder
-from tests.processes import environment, killed_after, names, run, start, write_passages
-from tests.test_store import TURN_OF_VERSION_1, VERSION_1
+from tests.processes import environment, names, run, start, write_passages
 
 FEW_OR_MANY = [2, pytest.param(20, marks=pytest.mark.soak)]
 IN_SMALL_BLOCKS = "tests/small_blocks.py"
@@ -139,40 +137,3 @@ def test_every_answer_that_was_shown_is_kept(kills: int, example_index: PassageI
 
 def encode(turn: ChatTurn) -> bytes:
     return msgspec.json.encode(turn)
-
-
-def make_large_store(path: Path, turns: int) -> None:
-    """A store of version 1 whose migration takes a while."""
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executescript(VERSION_1)
-        turn = {**TURN_OF_VERSION_1, "without_model": "x" * 2000}
-        rows = ((number, json.dumps({**turn, "turn_id": f"1_{number}"})) for number in range(1, turns + 1))
-        database.executemany("INSERT INTO turns VALUES (1, ?, 'Which bread?', 'Rice bread.', ?)", rows)
-
-
-@pytest.mark.parametrize("kills", FEW_OR_MANY)
-def test_a_store_is_migrated_whole_or_not_at_all(kills: int, tmp_path: Path) -> None:
-    turns, random, killed = 5000, Random(kills), 0  # noqa: S311
-    make_large_store(tmp_path / "old" / "convagent.sqlite", turns)
-    original = tmp_path / "old" / "convagent.sqlite"
-    data = tmp_path / "data"
-    shutil.copytree(tmp_path / "old", data)
-    started = time.perf_counter()
-    assert run("chats", CONVAGENT_DATA=str(data)).returncode == 0
-    took = time.perf_counter() - started
-    with closing(sqlite3.connect(data / "convagent.sqlite")) as database:
-        migrated = database.execute("SELECT * FROM turns").fetchall()
-    versions = set()
-    while killed < kills:
-        shutil.copy(original, data)
-        killed += killed_after(random.uniform(0.3, 1) * took, "chats", CONVAGENT_DATA=str(data))
-        with closing(sqlite3.connect(data / "convagent.sqlite")) as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            found = database.execute("SELECT * FROM turns").fetchall()
-            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        versions.add(version)
-        assert (version, len(found)) in ((1, turns), (VERSION, turns))
-        assert version == 1 or found == migrated
-        assert len(Store(data / "convagent.sqlite").read_turns(1)) == turns
-    assert versions <= {1, VERSION}

@@ -16,20 +16,20 @@ from typing import Literal
 
 import msgspec
 
-from agent.chat.store_migration import STATEMENTS, migrate_tables, migrate_turns
 from indexes.storage.directories import find_data_directory
 from indexes.storage.private_files import make_private_directory, make_private_file
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Statement, TurnResult
 
-VERSION = 3  # of the tables and of the turns in them; `agent.chat.store_migration` has what changed
+VERSION = 3  # of the tables and of the turns in them; no other is read
 WAIT_SECONDS = 10.0  # for another process that is writing
 TABLES = (
     "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL, "
     "user TEXT NOT NULL DEFAULT '')",
     "CREATE TABLE turns (chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
     "utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL, PRIMARY KEY (chat, number))",
-    STATEMENTS.format(name="statements"),
+    "CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, user TEXT NOT NULL DEFAULT '', "
+    "UNIQUE (user, text))",
 )
 
 
@@ -131,23 +131,20 @@ class Store:
             raise RunError(f"cannot be made ({error.strerror})", where=str(path), remedy=self._remedy) from error
 
     def _update_version(self, database: sqlite3.Connection) -> None:
-        """Make the tables, or migrate their turns. Another process that opens the store meanwhile waits."""
+        """Make the tables. Another process that opens the store meanwhile waits."""
         if self._read_version(database) == VERSION:
             return
         database.execute("BEGIN IMMEDIATE")
-        version = self._read_version(database)  # again: another process may have been first
-        if version == 0:
-            for table in TABLES:
-                database.execute(table)
-        elif version < VERSION:
-            migrate_turns(database, version)
-            migrate_tables(database, version)
+        if self._read_version(database) == VERSION:  # another process was first
+            return
+        for table in TABLES:
+            database.execute(table)
         database.execute(f"PRAGMA user_version = {VERSION}")
 
     def _read_version(self, database: sqlite3.Connection) -> int:
-        """The version of the file, 0 for an empty one. Raises `RunError` for a later one than this."""
+        """The version of the file, 0 for an empty one. Raises `RunError` for any but this."""
         version = int(database.execute("PRAGMA user_version").fetchone()[0])
-        if version > VERSION:
+        if version not in (0, VERSION):
             raise RunError(f"was made by another version ({version})", where=str(self._path), remedy=self._remedy)
         return version
 
