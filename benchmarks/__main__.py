@@ -1,5 +1,6 @@
 """The benchmarks that compare the default with what it is without each part: `python -m benchmarks ikat --help`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +10,7 @@ from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.progress import stage_progress, turn_progress
 from agent.terminal.settings import configure_logging
 from benchmarks.bed import BenchRequest, Progress
-from benchmarks.figures import Outcome, finish, finish_bed, format_results
+from benchmarks.figures import BenchedBed, Outcome, finish, finish_bed, format_results
 from benchmarks.ikat import run_ikat
 from benchmarks.mtrag import run_mtrag
 from benchmarks.own import run_own
@@ -34,38 +35,27 @@ def start() -> None:
     configure_logging(quiet=False, verbose=0)
 
 
-@app.command()
-def ikat(
-    data: Data,
-    output: Folder = None,
-    model: ModelOption = "smollm2",
-    only: Only = None,
-    limit: Limit = None,
-    jobs: Jobs = 1,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """iKAT 2023 over the passages whose text is public: search, statements, answers."""
-    folder = output or Path("bench-ikat")
-    request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
-    show(finish_bed("ikat", run_ikat(request, PROGRESS), request))
+def add_command(name: str, run: Callable[[BenchRequest, Progress], BenchedBed], about: str) -> None:
+    """A command that measures the systems over the topics of a collection."""
+
+    @app.command(name, help=about)
+    def measure(
+        data: Data,
+        output: Folder = None,
+        model: ModelOption = "smollm2",
+        only: Only = None,
+        limit: Limit = None,
+        jobs: Jobs = 1,
+        resume: Resume = False,
+        overwrite: Overwrite = False,
+    ) -> None:
+        folder = output or Path(f"bench-{name}")
+        request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
+        show(finish_bed(name, run(request, PROGRESS), request))
 
 
-@app.command()
-def mtrag(
-    data: Data,
-    output: Folder = None,
-    model: ModelOption = "smollm2",
-    only: Only = None,
-    limit: Limit = None,
-    jobs: Jobs = 1,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """MTRAG-UN: search, answers, what has no answer told as such, what is underspecified asked back."""
-    folder = output or Path("bench-mtrag")
-    request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
-    show(finish_bed("mtrag", run_mtrag(request, PROGRESS), request))
+add_command("ikat", run_ikat, "iKAT 2023 over the passages whose text is public: search, statements, answers.")
+add_command("mtrag", run_mtrag, "MTRAG-UN: search, answers, abstentions, and clarifying questions.")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""iKAT 2023's conversations over the passages whose text is public: `python -m benchmarks.ikat --data DIR`."""
+"""iKAT 2023's conversations over the passages whose text is public: `python -m benchmarks ikat --data DIR`."""
 
 import json
 from collections.abc import Mapping

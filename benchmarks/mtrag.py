@@ -1,4 +1,4 @@
-"""MTRAG-UN's conversations, each answered at its last turn: `python -m benchmarks.mtrag --data DIR`.
+"""MTRAG-UN's conversations, each answered at its last turn: `python -m benchmarks mtrag --data DIR`.
 
 A conversation's kind: ANSWERABLE; PARTIAL, the passages have a part of the answer; UNANSWERABLE, the collection has
 none; UNDERSPECIFIED, one should ask back.

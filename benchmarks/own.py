@@ -1,4 +1,4 @@
-"""Questions over a person's own documents, asked as in a chat: `python -m benchmarks.own`."""
+"""Questions over a person's own documents, asked as in a chat: `python -m benchmarks own`."""
 
 import hashlib
 import logging
