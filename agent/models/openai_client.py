@@ -156,17 +156,15 @@ class Server:
         resending = Resending(self.limits.seconds)
         self.limits.token = token = find_token()
         while True:
-            with self.concurrency.admit(token) as admitted, token.ending_with(self.limits.end_connection):
+            with self.concurrency.admit(token), token.ending_with(self.limits.end_connection):
                 try:
                     with self._explain_errors():
                         reply = request()
                 except TransientError as error:
                     pause = resending.choose_pause(error)
-                    self.concurrency.decrease(admitted, error.retry_after or 0)
                     log.debug("%s; sent again in %.1f s", error.what, pause)
                 else:
                     yield reply
-                    self.concurrency.increase()
                     return
             token.pause(pause)
 
