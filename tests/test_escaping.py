@@ -21,7 +21,7 @@ from agent.chat.export import mark_citations, mark_in_markdown, to_markdown
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
 from agent.chat.terminal import Terminal
-from agent.serve.v1.earlier_messages import _split_reply
+from agent.serve.v1.answering import _split_reply
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex

@@ -13,7 +13,6 @@ import pytest
 
 from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.chat_template import CHATML, ChatTemplate, Piece
-from agent.models.pmi import normalised_pmi
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
@@ -22,6 +21,7 @@ from agent.turn.answer_writing import Writer, draft_schema, write_response
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
+from agent.turn.statement_selection import normalised_pmi
 from indexes.passage_index import PassageIndex
 from schemas.errors import (
     ConvagentError,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent.tasks.rcd.equivalence import Scene, read_equivalence
-from agent.tasks.rcd.measures import evaluate_passages, evaluate_spans, measure_span
+from agent.tasks.rcd.measures import Scene, evaluate_passages, evaluate_spans, measure_span, read_equivalence
 from cli import app
 from schemas.errors import InvalidInputError
 from tests.test_rcd import TOP, TOPICS

@@ -11,10 +11,19 @@ from agent.evaluation.answers import PassageSource, evaluate_answers
 from agent.evaluation.ptkb import evaluate_ptkb
 from agent.evaluation.report.charts import Scale, draw_bars
 from agent.evaluation.report.comparison import Comparison, compare_runs
-from agent.evaluation.report.figures import format_change, format_number, format_p, format_tick
 from agent.evaluation.report.measures import measure_material
-from agent.evaluation.report.page import name_anchors, render_report, write_report
-from agent.evaluation.report.passages import LEAST_CHARACTERS, MOST_CHARACTERS, choose_length
+from agent.evaluation.report.page import (
+    LEAST_CHARACTERS,
+    MOST_CHARACTERS,
+    choose_length,
+    format_change,
+    format_number,
+    format_p,
+    format_tick,
+    name_anchors,
+    render_report,
+    write_report,
+)
 from agent.evaluation.report.reading import ErrorCollection, name_runs, open_material
 from agent.evaluation.report.request import (
     LabelFiles,

@@ -22,7 +22,7 @@ from agent.chat.scope import (
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
-from agent.serve.v1.earlier_messages import to_turns
+from agent.serve.v1.answering import to_turns
 from agent.terminal.progress import stage_progress
 from agent.turn.open_retriever import open_retriever
 from indexes.passage_index import PassageIndex

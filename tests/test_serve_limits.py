@@ -18,7 +18,7 @@ import pytest
 
 from agent.chat.observer import Observer
 from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
-from agent.serve.request_limits import RequestLimit
+from agent.serve.request_guard import RequestLimit
 from agent.serve.request_queue import MAX_WAITING, MAX_WAITING_OF_USER, BusyError, RequestQueue
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError

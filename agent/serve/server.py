@@ -27,7 +27,7 @@ from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
 from agent.chat.session import Assistant, open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source
-from agent.chat.store import open_store
+from agent.chat.store import Store, open_store
 from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
 from agent.models.registry import is_server_address
@@ -44,11 +44,23 @@ from agent.serve.sign_in import SignIn, make_cookie_name
 from agent.serve.tokens import find_own_token, hash_token, make_token
 from agent.serve.uploads import UPLOAD_PATH, UploadPages, clear_left_uploads, find_upload_folder
 from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
+from agent.serve.v1.answering import Answering
+from agent.serve.v1.completions import Completions
+from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.errors import RequestError, error_response
-from agent.serve.v1.routes import make_routes
+from agent.serve.v1.models import Models
+from agent.serve.v1.responses import Responses
 from indexes.storage.directories import find_data_directory
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, UsageError
+
+
+def make_routes(assistant: Assistant, store: Store, queue: RequestQueue) -> list[Route]:
+    """Models, chat completions, responses and embeddings."""
+    answering, embedder = Answering(assistant, store, queue), assistant.tools.embedder
+    endpoints = (Models(embedder), Completions(answering), Responses(answering), Embeddings(embedder, queue))
+    return [route for endpoint in endpoints for route in endpoint.routes()]
+
 
 SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
 BACKLOG = 512  # connections that wait to be taken

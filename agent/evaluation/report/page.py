@@ -7,9 +7,11 @@ begin. The page's own style and script are named to the browser by their digests
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING
 
 from agent.evaluation.report.charts import (
     BarChart,
@@ -22,15 +24,133 @@ from agent.evaluation.report.charts import (
     turn_differences,
 )
 from agent.evaluation.report.comparison import Comparison, compare_runs
-from agent.evaluation.report.costs import average_costs
-from agent.evaluation.report.figures import make_environment
 from agent.evaluation.report.measures import measure_material
-from agent.evaluation.report.passages import PassageShelf, fill_shelf
 from agent.evaluation.report.reading import ErrorCollection, open_material
-from agent.evaluation.report.request import Material, ReportRequest
+from agent.evaluation.report.request import Material, OpenedRun, ReportRequest
 from agent.evaluation.report.turn_kinds import KINDS, find_kinds
 from agent.evaluation.report.turn_view import TurnView, view_turns
 from indexes.storage.files import check_writable, write_atomically
+from schemas.records import Passage
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SMALLEST_P = 0.001
+MINUS = "−"
+
+
+def make_environment() -> "Environment":
+    """The templates of a report. They escape all that they are given."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": format_number, "change": format_change, "p": format_p}
+    environment.filters |= {"tick": format_tick, "join_names": join_names}
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    return environment
+
+
+def format_number(value: float | None) -> str:
+    """A measure: ".594", "1.00"; numbers that are no shares, such as words, with one digit after the point."""
+    if value is None:
+        return "–"
+    if abs(value) > 1:
+        return f"{value:,.1f}".replace("-", MINUS)
+    written = f"{abs(value):.3f}"
+    return (MINUS if value < 0 and float(written) else "") + (written[1:] if written[0] == "0" else written[:4])
+
+
+def format_change(value: float) -> str:
+    """A difference with its sign: "+.109"."""
+    written = format_number(value)
+    return written if written.startswith(MINUS) else f"+{written}"
+
+
+def format_tick(value: float, signed: bool = False) -> str:
+    """A round value beside a scale: ".2", "1", "+.05"."""
+    written = f"{abs(value):g}".removeprefix("0") or "0"
+    return written if not value else (MINUS if value < 0 else "+" if signed else "") + written
+
+
+def format_p(value: float) -> str:
+    """A p-value as it is printed: "= .012", "< .001"."""
+    return f"< {format_number(SMALLEST_P)}" if value < SMALLEST_P else f"= {format_number(value)}"
+
+
+def join_names(names: list[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+MOST_CHARACTERS = 1_600_000  # of all texts, so that a report of 218 turns stays below 5 MB
+LEAST_CHARACTERS = 200  # of each
+
+
+@dataclass(frozen=True, slots=True)
+class PassageShelf:
+    """The texts that the page's script shows, and where each passage stands among them."""
+
+    entries: tuple[tuple[str, str, str], ...]  # id, title, text; both empty for one whose text nobody gave
+    places: Mapping[str, int]
+    longest: int  # characters that texts were cut to; 0 where all are whole
+
+
+def fill_shelf(views: Iterable[TurnView], texts: Mapping[str, Passage]) -> PassageShelf:
+    """The passages that some turn shows, in the order in which they are met."""
+    shown = {id: texts.get(id, Passage(id, "")) for view in views for id in _shown_ids(view)}
+    bodies = {id: " ".join(passage.text.split()) for id, passage in shown.items()}
+    longest = choose_length([len(body) for body in bodies.values()])
+    entries = tuple((id, shown[id].title, _cut(body, longest)) for id, body in bodies.items())
+    return PassageShelf(entries, {id: place for place, id in enumerate(bodies)}, longest)
+
+
+def choose_length(lengths: Sequence[int]) -> int:
+    """The length that texts have to be cut to, so that all keep within the limit; 0 where they do."""
+    if sum(lengths) <= MOST_CHARACTERS:
+        return 0
+    low, high = LEAST_CHARACTERS, max(lengths)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if sum(min(n, middle) for n in lengths) <= MOST_CHARACTERS else (low, middle - 1)
+    return low
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if not longest or len(text) <= longest else f"{text[:longest]}…"
+
+
+def _shown_ids(view: TurnView) -> Iterable[str]:
+    yield from (cell.id for row in view.ranking for cell in row if cell)
+    yield from (passage.id for passage in view.relevant)
+    yield from (id for run in view.runs for id in run.citations)
+
+
+@dataclass(frozen=True, slots=True)
+class AverageCost:
+    """Means over the turns of a trace."""
+
+    tokens_read: float
+    tokens_written: float
+    seconds: float
+
+
+def average_costs(run: OpenedRun) -> AverageCost | None:
+    """The mean of all turns; None for a run without a trace."""
+    turns = run.traced.values()
+    if not turns:
+        return None
+    return AverageCost(
+        mean(sum(step.tokens_read for step in turn.steps) for turn in turns),
+        mean(sum(step.tokens_written for step in turn.steps) for turn in turns),
+        mean(turn.seconds for turn in turns),
+    )
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 INTERVAL_WIDTH, DIFFERENCE_WIDTH, MARGIN = 190.0, 150.0, 8.0

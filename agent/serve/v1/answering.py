@@ -1,8 +1,9 @@
 """A conversation that came through `/v1`: asked of the agent, waited for, followed while it is written, counted."""
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -10,14 +11,42 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from agent.chat.citations import cited_sources
+from agent.chat.collection import Collection
+from agent.chat.escaping import unescape_markdown
 from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
 from agent.chat.session import Assistant
+from agent.chat.small_talk import choose_scope, complete_correction, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from agent.serve.v1.earlier_messages import to_turns
 from agent.serve.v1.shortening import Shortening
 from agent.tracks.response_length import response_length
-from schemas.records import Call, Message, Turn, TurnResult
+from indexes.text.sentences import split_sentences
+from schemas.records import Call, Message, Query, Response, Sentence, Turn, TurnResult
+
+CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
+
+
+def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
+    """The turns of earlier messages. What was talk about the talk, or asked for another scope, is so again."""
+    turns: tuple[ChatTurn, ...] = ()
+    said = history if history[:1] and history[0].role == "user" else (Message("user", ""), *history)
+    for asked, reply in zip(said[::2], said[1::2], strict=False):
+        talk = recognise_small_talk(asked.text, turns, collection)
+        query = Query(complete_correction(talk.detail, turns) if talk and talk.kind == "correction" else asked.text)
+        answered = TurnResult("v1", query, (), (), (), (Response(tuple(_split_reply(reply.text))),))
+        scope = choose_scope(talk, scope, collection)
+        turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question", scope))
+    return turns
+
+
+def _split_reply(text: str) -> Iterator[Sentence]:
+    """The sentences of an earlier answer of ours; the numbers of its sources stand for their ids."""
+    place = 0
+    for mark in CITATION_MARKS.finditer(text):
+        yield Sentence(unescape_markdown(text[place : mark.start()].strip()), tuple(re.findall(r"\d+", mark[0])))
+        place = mark.end()
+    yield from (Sentence(sentence, ()) for sentence in split_sentences(unescape_markdown(text[place:])))
+
 
 MODEL = "convagent"
 KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up

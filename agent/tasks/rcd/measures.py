@@ -16,7 +16,8 @@ import logging
 import math
 import string
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from agent.evaluation.scores import (
@@ -28,10 +29,46 @@ from agent.evaluation.scores import (
     turns_with_relevant,
 )
 from agent.evaluation.search import read_scores
-from agent.tasks.rcd.equivalence import Scene, add_unlabelled, group_numbers, read_equivalence
 from agent.tasks.rcd.spans import read_spans
 from agent.tasks.rcd.topics import RcdTopics, read_topics
+from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
+
+Scene = tuple[str, ...]  # topic numbers
+
+
+def read_equivalence(path: Path) -> tuple[Scene, ...]:
+    """The scenes of a file, whose lines are topic numbers between white space or commas, or comments after `#`.
+
+    Lines with a number in common are one scene, and a topic in no line stands alone. Raises `InvalidInputError` for a
+    file without a number.
+    """
+    lines = read_utf8(path).decode("utf-8", "replace").splitlines()
+    listed = [line.replace(",", " ").split() for line in lines if not line.lstrip().startswith("#")]
+    if not any(listed):
+        raise InvalidInputError("holds no topic number", where=str(path), remedy="A line is `27 28` or `27,28`.")
+    scene_of: dict[str, Scene] = {}
+    for numbers in listed:
+        met = dict.fromkeys(scene_of[number] for number in numbers if number in scene_of)
+        scene = tuple(dict.fromkeys((*chain.from_iterable(met), *numbers)))
+        scene_of |= dict.fromkeys(scene, scene)
+    return tuple(dict.fromkeys(scene_of.values()))
+
+
+def group_numbers(numbers: Iterable[str], scenes: Iterable[Scene]) -> list[Scene]:
+    """The numbers that share a scene together, in their own order; every other one alone."""
+    scene_of = {number: scene for scene in scenes for number in scene}
+    found: dict[Scene, list[str]] = {}
+    for number in numbers:
+        found.setdefault(scene_of.get(number, (number,)), []).append(number)
+    return [tuple(group) for group in found.values()]
+
+
+def add_unlabelled(labelled: Sequence[str], scenes: Iterable[Scene]) -> tuple[str, ...]:
+    """Topics with labels, and those that share a scene with one of them."""
+    known = set(labelled)
+    return tuple(dict.fromkeys((*labelled, *(number for scene in scenes if known & {*scene} for number in scene))))
+
 
 log = logging.getLogger("convagent")
 SPAN_MEASURES = ("BLEU", "Jaccard")
