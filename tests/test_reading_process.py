@@ -27,8 +27,9 @@ from tests.test_documents import opened, own, passages, quiet, skipped
 
 MEGABYTE = 1_000_000
 WORDS = "The bread keeps for nine days. " * 400  # a paragraph that is cut into sentences
-LONG = "\n\n".join(f"{number}. {WORDS}" for number in range(100))  # 1.2 MB: takes seconds
-SLOW = "\n\n".join(f"{number}. {WORDS}" for number in range(1000))  # 12 MB: takes a quarter of a minute
+LONG = "\n\n".join(f"{number}. {WORDS}" for number in range(100))  # 1.2 MB: takes tenths of a second at least
+SLOW = "\n\n".join(f"{number}. {WORDS}" for number in range(1000))  # 12 MB: takes three seconds on a fast machine
+ENDLESS = SLOW * 4  # of which no machine reads a quarter within the three seconds that it may take
 LARGE = "\n\n".join([WORDS] * 2400)  # 30 MB
 
 
@@ -38,7 +39,7 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, limits: ReadingLimits) -> None:
 
 BREAKING = [
     # what is allowed, the file that is left out, why
-    (ReadingLimits(seconds=3, seconds_per_megabyte=0), ("a.txt", SLOW), "takes more than 3 seconds to read"),
+    (ReadingLimits(seconds=3, seconds_per_megabyte=0), ("a.txt", ENDLESS), "takes more than 3 seconds to read"),
     (ReadingLimits(memory_bytes=250 * MEGABYTE), ("a.txt", LARGE), "takes more than 250 MB of memory to read"),
     (ReadingLimits(reply_bytes=MEGABYTE), ("a.txt", LONG), "holds more than 1 MB of text"),
 ]
@@ -138,14 +139,14 @@ def test_a_child_that_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) 
         [child] = find_children()
         killing = threading.Timer(0.3, child.kill)
         killing.start()
-        assert len(reader.parse_document(Path("/b.txt"), "b.txt", LONG.encode()).passages) > 1000
+        assert len(reader.parse_document(Path("/b.txt"), "b.txt", SLOW.encode()).passages) > 10000
         killing.join()
         [other] = find_children()
         assert other.pid != child.pid
         ended = threading.Event()
         killer = threading.Thread(target=keep_killing, args=(ended,))
         killer.start()
-        found = reader.parse_document(Path("/c.txt"), "c.txt", LONG.encode())
+        found = reader.parse_document(Path("/c.txt"), "c.txt", SLOW.encode())
         ended.set()
         killer.join()
         assert (found.reason, found.broke_reader) == ("makes its reader crash (SIGKILL), and is left out", True)
