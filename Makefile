@@ -4,7 +4,7 @@ VENV ?= .venv
 JOBS ?= logical# test processes: one for each processor
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# GCC 12 and 13 make kernels for Intel's AMX that end the process (docs/adr/0015): they are left out of llama.cpp.
+# GCC 12 and 13 make kernels for Intel's AMX that end the process (docs/adr/0004): they are left out of llama.cpp.
 NO_AMX := $(shell for flag in -mno-amx-tile -mno-amx-int8 -mno-amx-bf16; do \
 	echo | $(CC) $$flag -E - >/dev/null 2>&1 && printf '%s ' $$flag; done)
 export CMAKE_ARGS ?= -DCMAKE_C_FLAGS="$(NO_AMX)" -DCMAKE_CXX_FLAGS="$(NO_AMX)"

@@ -316,7 +316,7 @@ def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.Monk
 
 @needs_model
 def test_a_build_with_amx_gets_plain_weights_that_say_the_same(smollm2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GCC 12 compiles llama.cpp's AMX kernels into a crash (ADR 15): such a build must not lay weights out for them."""
+    """GCC 12 compiles llama.cpp's AMX kernels into a crash (ADR 4): such a build must not lay weights out for them."""
     candidates = ["I have coeliac disease.", "I play the trumpet."]
     usual = smollm2.score(TALK, Task("statements", "What do you know?"), candidates)
     monkeypatch.setattr("agent.models.weights.is_built_with_amx", lambda: True)

@@ -1,6 +1,6 @@
 """Watching a folder of documents while a program runs: what changes is read again, and the next question finds it.
 
-One thread waits for the operating system to report changes, or looks for them where it cannot (docs/adr/0021).
+One thread waits for the operating system to report changes, or looks for them where it cannot (docs/adr/0008).
 """
 
 import threading

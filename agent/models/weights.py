@@ -50,7 +50,7 @@ def initialise_llama_cpp() -> None:
 def is_built_with_amx() -> bool:
     """Whether this llama.cpp has kernels for Intel's AMX.
 
-    Compiled by GCC 12 or 13 they end the process: the tile configuration is optimised away (ADR 15). Such a build
+    Compiled by GCC 12 or 13 they end the process: the tile configuration is optimised away (ADR 4). Such a build
     therefore gets plain weights, which it multiplies by AVX-512 instead.
     """
     return b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info()

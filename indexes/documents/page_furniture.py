@@ -1,6 +1,6 @@
 """What stands around the text of a web page, told by its markup: navigation, footers, cookie notes, lists of links.
 
-Only what a page itself calls so is left out; what a text is like is never asked (docs/adr/0023).
+Only what a page itself calls so is left out; what a text is like is never asked (docs/adr/0009).
 """
 
 import re

@@ -30,7 +30,7 @@ from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.wire import decode
 
 COMPRESSED_FILE, COMPRESSED_INFO_FILE = "vectors.faiss", "compressed.json"
-CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0029-compressed-vectors.md)
+CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0005-words-and-meaning.md)
 MIN_PASSAGES = 256  # below, there is nothing to gain
 LIST_SHARE = 16  # one in so many lists is searched
 MIN_LISTS_SEARCHED = 64

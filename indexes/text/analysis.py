@@ -1,7 +1,7 @@
 """Text analysis: the stems that texts and queries are indexed and searched by.
 
 Languages are named by their ISO 639-1 codes. An index of passages takes all text for English; in an index of documents
-each has the stop words and the stemmer of its own language (docs/adr/0022-languages.md).
+each has the stop words and the stemmer of its own language (docs/adr/0008-own-documents.md).
 """
 
 import re

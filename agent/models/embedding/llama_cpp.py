@@ -86,7 +86,7 @@ class LlamaCppEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
 
-        Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 14).
+        Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 13).
         """
         vectors = np.zeros((len(texts), self.size), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
