@@ -1,6 +1,7 @@
 """Shared fixtures: the bundled example, and the real data where it is at hand."""
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,12 +28,15 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 HOOKS = {"PYTHONPATH": str(ROOT / "tests" / "hooks")}  # for a process that a test starts: jitter, where it is asked for
 OFFLINE = HOOKS | {"NO_NETWORK": "1"}  # such a process ends when it tries to reach more than loopback
-STORY_JITTERS = (1, 2, 3)  # what a story is told under
+STORY_JITTERS = (1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3)))  # what a story is told under
 DATA = ROOT.parent / "shared" / "data"
 SHARED = DATA / "ikat"
 NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
 SESSION_SETTINGS = {"CONVAGENT_CACHE", THREADS}  # of the processes that a test starts, too
 PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it begins in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Properties: the same few examples on every machine; `make soak` tries many, others each time.
 settings.register_profile("few", derandomize=True, database=None, deadline=None)
@@ -58,9 +62,9 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A story is told on several simulated processors, unless JITTER names one for the whole run."""
+    """A story is told on a simulated processor, in `make soak` on further ones, unless JITTER names one for all."""
     if metafunc.definition.get_closest_marker("story") and not jitter_hook.seed():
-        metafunc.parametrize("jitter", STORY_JITTERS, indirect=True, ids=lambda seed: f"jitter{seed}")
+        metafunc.parametrize("jitter", STORY_JITTERS, indirect=True, ids=("jitter1", "jitter2", "jitter3"))
 
 
 @pytest.fixture(autouse=True)

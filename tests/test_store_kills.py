@@ -24,7 +24,7 @@ from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
 from tests.conftest import PATIENCE, ROOT, needs_embedder
 from tests.processes import environment, names, run, start, write_passages
 
-FEW_OR_MANY = [2, pytest.param(20, marks=pytest.mark.soak)]
+FEW_OR_MANY = [1, pytest.param(20, marks=pytest.mark.soak)]
 IN_SMALL_BLOCKS = "tests/small_blocks.py"
 QUESTIONS = tuple(f"Which plants number {number} are safe for cats on a balcony?" for number in range(20))
 
