@@ -21,7 +21,7 @@ from indexes.passage_index import PassageIndex
 from tests.conftest import EXAMPLES, PATIENCE, needs_model
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
-FEW_OR_MANY = [1, pytest.param(20, marks=pytest.mark.soak)]
+FEW_OR_MANY = [3, pytest.param(20, marks=pytest.mark.soak)]
 MADE = {"run.json", "run.trace.jsonl", "run.ir_metadata.yml"}
 
 
