@@ -3,6 +3,7 @@
 import array
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +59,18 @@ class PassageWriter:
             if error is None:
                 self._write_dates()
                 self._writer.commit()
-            else:
-                self._writer.rollback()
+                self._writer.wait_merging_threads()
+                return
         except BaseException:
-            self._writer.rollback()
+            self._abandon()
             raise
-        finally:
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """What failed first is what is told, so what fails here (also as a panic of Tantivy's) is not."""
+        with suppress(BaseException):
+            self._writer.rollback()
+        with suppress(BaseException):
             self._writer.wait_merging_threads()
 
     @property

@@ -16,11 +16,13 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
+from agent.models.weights import require_memory
 from schemas.errors import ModelError, RunError
 
 BLOCK = 64  # tokens; smaller reads little more slowly and rereads less (docs/log.md)
 BATCH = 512  # tokens of all candidates in one decode
 SEQUENCES = 32  # candidates in one decode
+GRAPH_BYTES = 1 << 27  # what a context takes beside its keys, values and logits
 FLASH_ATTENTION = False  # slower on a CPU (docs/log.md)
 
 Logits = npt.NDArray[np.float32]
@@ -50,6 +52,7 @@ class KvCache:
     _vocab_size: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        require_memory(_context_bytes(self.model, self.size))
         params = llama_cpp.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch = self.size, BATCH, BATCH
         params.n_seq_max, params.kv_unified = SEQUENCES + 1, True
@@ -145,6 +148,14 @@ class KvCache:
         pointer = llama_cpp.llama_get_logits(self._context)
         flat: Logits = np.ctypeslib.as_array(pointer, shape=(rows * self._vocab_size,))
         return flat.reshape(rows, self._vocab_size)
+
+
+def _context_bytes(model: Any, size: int) -> int:
+    """About what a context of `size` tokens takes: keys and values in half precision, logits twice, and the graph."""
+    head_size = llama_cpp.llama_model_n_embd(model) // max(1, llama_cpp.llama_model_n_head(model))
+    keys = llama_cpp.llama_model_n_layer(model) * llama_cpp.llama_model_n_head_kv(model) * head_size
+    logits = BATCH * llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
+    return int(2 * 2 * keys * size + 2 * 4 * logits + GRAPH_BYTES)
 
 
 def _target_tokens(group: Sequence[Sequence[int]]) -> list[int]:

@@ -1,6 +1,7 @@
 """A GGUF's weights and tokenizer, loaded by llama.cpp so that they can be computed with on any processor."""
 
 import ctypes
+import mmap
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from agent.models.hardware import layers_to_offload
 from agent.models.learned import REMEDY
 from schemas.errors import InvalidInputError
 
+LOADING_BYTES = 1 << 26  # what llama.cpp takes beside the weights themselves while it loads them
 _LOG_NOTHING = llama_cpp.llama_log_callback(lambda _level, _text, _data: None)
 
 
@@ -25,6 +27,7 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
     params.vocab_only = vocabulary_only
     params.n_gpu_layers = layers_to_offload()
     params.use_extra_bufts = not is_built_with_amx()
+    require_memory(path.stat().st_size + LOADING_BYTES)
     try:
         return LlamaModel(path_model=str(path), params=params, verbose=False)
     except (ValueError, RuntimeError) as error:
@@ -38,6 +41,17 @@ def load_adapter(weights: LlamaModel, path: Path) -> Any:
     if not adapter:
         raise InvalidInputError("llama.cpp cannot load this adapter", where=str(path), remedy=REMEDY)
     return adapter
+
+
+def require_memory(size: int) -> None:
+    """Raise `MemoryError` unless `size` bytes can be had now.
+
+    llama.cpp ends the process where one of its smaller allocations fails, so it is given room for all of them or none.
+    """
+    try:
+        mmap.mmap(-1, size).close()
+    except OSError as error:
+        raise MemoryError(size) from error
 
 
 @cache
