@@ -31,8 +31,8 @@ from benchmarks.office_files import (
     make_xlsx,
     pack,
 )
-from indexes.documents.ocr import is_ocr_installed
-from indexes.documents.office import archives, mbox, sheets
+from indexes.documents.formats.images import is_ocr_installed
+from indexes.documents.office import archives, mail, sheets
 from indexes.documents.reading import ParsedDocument, parse_document
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError
@@ -400,7 +400,7 @@ def test_a_broken_chapter_or_message_is_told_and_the_rest_is_read() -> None:
 
 def test_only_so_many_rows_and_messages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheets, "MAX_ROWS", 3)
-    monkeypatch.setattr(mbox, "MAX_MESSAGES", 2)
+    monkeypatch.setattr(mail, "MAX_MESSAGES", 2)
     rows: list[list[object]] = [["a"]]
     rows += [[number] for number in range(9)]
     for name, data in (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indexes.documents.html import chunk_html
+from indexes.documents.formats.html import chunk_html
 from indexes.text.sentences import split_sentences
 
 CASES = Path(__file__).parent / "cases"

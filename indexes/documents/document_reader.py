@@ -1,6 +1,6 @@
 """What a reader of one document type is: the suffixes it reads, and how it turns a file's bytes into chunks.
 
-A reader module defines one `READER`; `readers.py` lists them.
+`readers.py` lists them.
 """
 
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from indexes.documents.chunking import Chunk
-from indexes.documents.decoding import decode_text
+from indexes.documents.formats.decoding import decode_text
 from indexes.text.segmentation import SentenceSplitter
 
 MAX_TEXT_BYTES = 50_000_000  # of a text file; a larger one is left out

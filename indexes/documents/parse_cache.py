@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.documents.ocr import is_ocr_installed
+from indexes.documents.formats.images import is_ocr_installed
 from indexes.documents.readers import compute_readers_digest
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.database import open_database

@@ -1,4 +1,4 @@
-"""The document types that can be read. To add one, write a module with a `READER` and list it here."""
+"""The document types that can be read. To add one, write a module with a `DocumentReader` and list it here."""
 
 import hashlib
 import sys
@@ -6,31 +6,27 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from indexes.documents import csv_tables, html, images, json_files, json_lines, markdown, pdf, plain_text
 from indexes.documents.document_reader import DocumentReader
-from indexes.documents.office import docx, eml, epub, mbox, odp, ods, odt, pptx, rtf, xlsx
+from indexes.documents.formats.csv_tables import CSV_TABLES
+from indexes.documents.formats.html import HTML
+from indexes.documents.formats.images import IMAGES
+from indexes.documents.formats.json_files import JSON_FILES, JSON_LINES
+from indexes.documents.formats.markdown import MARKDOWN
+from indexes.documents.formats.pdf import PDF
+from indexes.documents.formats.plain_text import PLAIN_TEXT
+from indexes.documents.office.docx import DOCX
+from indexes.documents.office.epub import EPUB
+from indexes.documents.office.mail import EML, MBOX
+from indexes.documents.office.open_document import ODP, ODS, ODT
+from indexes.documents.office.rtf import RTF
+from indexes.documents.office.sheets import XLSX
+from indexes.documents.office.slides import PPTX
 from schemas.errors import InvalidInputError
 
 READERS: tuple[DocumentReader, ...] = (
-    plain_text.READER,
-    markdown.READER,
-    html.READER,
-    csv_tables.READER,
-    json_files.READER,
-    json_lines.READER,
-    pdf.READER,
-    docx.READER,
-    odt.READER,
-    rtf.READER,
-    epub.READER,
-    pptx.READER,
-    odp.READER,
-    xlsx.READER,
-    ods.READER,
-    eml.READER,
-    mbox.READER,
-    images.READER,
-)
+    PLAIN_TEXT, MARKDOWN, HTML, CSV_TABLES, JSON_FILES, JSON_LINES, PDF, DOCX, ODT, RTF, EPUB, PPTX, ODP, XLSX, ODS,
+    EML, MBOX, IMAGES,
+)  # fmt: skip
 LIBRARIES = (
     "charset-normalizer", "defusedxml", "lxml", "mammoth", "markdown-it-py", "openpyxl", "pillow", "pypdf", "pypdfium2",
     "pytesseract", "python-pptx", "spacy", "striprtf",

@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from indexes.documents.formats.images import MAX_PAGES
 from indexes.documents.isolation.limits import ProcessGuard, ReadingLimits, describe_memory
 from indexes.documents.isolation.messages import Reply, ReplyError, Request, read_reply, write_message
-from indexes.documents.ocr import MAX_PAGES
 from indexes.documents.reading import ParsedDocument
 from schemas.errors import MissingError, RunError
 

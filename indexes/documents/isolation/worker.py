@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from indexes.documents.formats.images import page_listener
 from indexes.documents.isolation.messages import Reply, Request, read_request, write_message
-from indexes.documents.ocr import page_listener
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences
 from schemas.errors import MissingError

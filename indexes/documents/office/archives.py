@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from indexes.documents.libraries import explain_faults, make_entity_error
+from indexes.documents.formats.libraries import explain_faults, make_entity_error
 from schemas.errors import InvalidInputError
 
 MAX_ARCHIVE_BYTES = 200_000_000  # of a file; a larger one is left out

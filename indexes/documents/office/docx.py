@@ -3,8 +3,8 @@
 import re
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.html import read_html_blocks
-from indexes.documents.libraries import explain_faults, load_library
+from indexes.documents.formats.html import read_html_blocks
+from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sections import NOTES, chunk_sections
 from indexes.text.segmentation import SentenceSplitter
@@ -45,4 +45,4 @@ def _set_notes_apart(html: str) -> str:
     return _FIRST_NOTE.sub(f"<h2>{NOTES}</h2><ol>", _BACK.sub("", _REFERENCE.sub("", html)))
 
 
-READER = DocumentReader((".docx",), chunk_docx, max_bytes=MAX_ARCHIVE_BYTES)
+DOCX = DocumentReader((".docx",), chunk_docx, max_bytes=MAX_ARCHIVE_BYTES)

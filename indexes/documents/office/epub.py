@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexes.documents.chunking import Chunk
-from indexes.documents.decoding import decode_text
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote
-from indexes.documents.html import read_html_blocks
-from indexes.documents.libraries import explain_faults
+from indexes.documents.formats.decoding import decode_text
+from indexes.documents.formats.html import read_html_blocks
+from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sections import chunk_sections
 from indexes.text.segmentation import SentenceSplitter
@@ -71,4 +71,4 @@ def _name_part(number: int, _paragraphs: str) -> str:
     return f"part{number}"
 
 
-READER = DocumentReader((".epub",), chunk_epub, max_bytes=MAX_ARCHIVE_BYTES)
+EPUB = DocumentReader((".epub",), chunk_epub, max_bytes=MAX_ARCHIVE_BYTES)

@@ -1,7 +1,7 @@
-"""Messages as passages: who wrote when to whom, then the text. Attachments are named and not opened.
+"""Messages (.eml) and mailboxes (.mbox) as passages: who wrote when to whom, then the text.
 
-A passage's title is the subject with date and sender; what is quoted from another message comes last,
-below "quoted".
+Attachments are named and not opened. A passage's title is the subject with date and sender; what is quoted from another
+message comes last, below "quoted". A place in a mailbox is the number of a message: `message3`.
 """
 
 import re
@@ -15,13 +15,15 @@ from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from itertools import groupby, islice
 
-from indexes.documents.block_building import format_row
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.decoding import decode_text
-from indexes.documents.html import read_html_blocks
-from indexes.documents.libraries import explain_faults
-from indexes.documents.plain_text import read_text_blocks
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote
+from indexes.documents.formats.block_building import format_row
+from indexes.documents.formats.decoding import decode_text
+from indexes.documents.formats.html import read_html_blocks
+from indexes.documents.formats.libraries import explain_faults
+from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.text.segmentation import SentenceSplitter
+from schemas.errors import InvalidInputError
 
 KIND = "message"
 QUOTED = "quoted"  # the heading of what a message quotes from another
@@ -169,3 +171,57 @@ def _read_plain_text(text: str) -> Iterator[Block]:
 
 def _is_quoted(line: str) -> bool:
     return bool(_QUOTE.match(line))
+
+
+MAX_MAILBOX_BYTES = 200_000_000  # of a file; a larger one is left out
+MAX_MESSAGES = 20_000  # the rest is left out
+_START = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\d{4}\r?\n")
+_ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+def chunk_mbox(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The passages of a mailbox; messages that cannot be read become notes.
+
+    Raises `InvalidInputError` for what is no mailbox.
+    """
+    if not _START.match(data):
+        raise InvalidInputError("is no mailbox, whatever its name says")
+    notes: list[str] = []
+    return ChunkedDocument(chunks=tuple(_chunk_messages(data, split, notes)), notes=tuple(notes))
+
+
+def _chunk_messages(data: bytes, split: SentenceSplitter, notes: list[str]) -> Iterator[Chunk]:
+    unread = RepeatedNote(notes, "messages cannot be read")
+    for number, message in enumerate(_split_messages(data), start=1):
+        if number > MAX_MESSAGES:
+            notes.append(f"only its first {MAX_MESSAGES:,} messages are read")
+            break
+        try:
+            yield from chunk_message(_ESCAPED_FROM.sub(rb"\1", message), f"message{number}", split)
+        except InvalidInputError as error:
+            unread.add(f"message {number} {error.what}")
+    unread.add_rest()
+
+
+def _split_messages(data: bytes) -> Iterator[bytes]:
+    """What stands between the lines that begin with "From " and end with a year, each below an empty line."""
+    starts = _START.finditer(data)
+    begin = next(starts).end()
+    for start in starts:
+        yield data[begin : start.start() + 1]
+        begin = start.end()
+    yield data[begin:]
+
+
+MBOX = DocumentReader((".mbox",), chunk_mbox, max_bytes=MAX_MAILBOX_BYTES)
+
+
+PLACE = "message"
+
+
+def chunk_eml(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The passages of a message. Raises `InvalidInputError` where it cannot be read."""
+    return ChunkedDocument(chunks=tuple(chunk_message(data, PLACE, split)))
+
+
+EML = DocumentReader((".eml",), chunk_eml)

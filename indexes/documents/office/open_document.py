@@ -1,12 +1,23 @@
-"""What the OpenDocument formats (odt, ods, odp) share: opening them, paragraphs, lists and tables."""
+"""OpenDocument files as passages: texts (.odt), sheets (.ods) and presentations (.odp), and what they share.
+
+Footnotes of a text come last; deleted text, comments and tables of contents are left out. Of a formula the value is
+read that was saved with it. Of a slide its texts, tables and the speaker's notes are read.
+"""
 
 from collections.abc import Container, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from indexes.documents.block_building import format_table
-from indexes.documents.chunking import Line
-from indexes.documents.libraries import explain_faults
-from indexes.documents.office.archives import Archive
+from indexes.documents.chunking import Block, Line
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.formats.block_building import Outline, format_table
+from indexes.documents.formats.csv_tables import TableRow
+from indexes.documents.formats.libraries import explain_faults
+from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.sections import NOTES, chunk_sections
+from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number
+from indexes.documents.office.slides import Slide, chunk_slides, number_lines
+from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 MAX_CONTENT_BYTES = 50_000_000  # of a document's parts that are read, unpacked
@@ -90,3 +101,141 @@ def find_parents(root: Any, names: Sequence[str]) -> dict[str, str]:
         (style.get(f"{STYLE}name"), style.get(f"{STYLE}parent-style-name")) for style in root.iter(f"{STYLE}style")
     )
     return {str(name): str(parent) for name, parent in styles if parent in names} | {name: name for name in names}
+
+
+SHEET_KIND = "OpenDocument spreadsheet"
+CURRENCY_DECIMALS = 2
+MIDNIGHT = " 00:00:00"
+_CELLS = (CELL, f"{TABLE}covered-table-cell")
+
+
+def chunk_ods(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The passages of a workbook, whose places are rows of sheets. Raises what `open_content` raises."""
+    _, _, body = open_content(data, SHEET_KIND, "spreadsheet")
+    with explain_faults(SHEET_KIND):
+        tables = find_outermost(body, (f"{TABLE}table",))
+        return chunk_sheets(
+            (Sheet(table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables), split
+        )
+
+
+def _read_table_rows(table: Any) -> Iterator[TableRow]:
+    """The rows; one that is repeated counts as often, and an empty one is given once."""
+    number = 1
+    for row in find_outermost(table, (ROW,)):
+        values, times = list(islice(_read_cells(row), MAX_COLUMNS)), count_repeats(row, "rows")
+        for further in range(min(times, MAX_ROWS + 1) if any(values) else 1):
+            yield TableRow(number + further, number + further, values)
+        number += times
+
+
+def _read_cells(row: Any) -> Iterator[str]:
+    for cell in (found for found in row if found.tag in _CELLS):
+        value = _format_value(cell)
+        for _ in range(min(count_repeats(cell, "columns"), MAX_COLUMNS)):
+            yield value
+
+
+def _format_value(cell: Any) -> str:
+    """A value as plain as in .csv: of a number the digits, of a date year, month and day; else what is shown."""
+    kind, value = cell.get(f"{OFFICE}value-type"), cell.get(f"{OFFICE}value", "")
+    if kind == "float":
+        return format_number(float(value))
+    if kind == "currency":
+        return f"{format_number(float(value), CURRENCY_DECIMALS)} {cell.get(f'{OFFICE}currency', '')}".strip()
+    if kind == "percentage":
+        return f"{format_number(round(100 * float(value), 10))}%"
+    if kind == "date":
+        return str(cell.get(f"{OFFICE}date-value", "")).replace("T", " ").removesuffix(MIDNIGHT)
+    if kind == "boolean":
+        return "yes" if cell.get(f"{OFFICE}boolean-value") == "true" else "no"
+    return " ".join(read_paragraphs(cell))
+
+
+ODS = DocumentReader((".ods",), chunk_ods, max_bytes=MAX_ARCHIVE_BYTES, is_data=True)
+
+
+TEXT_KIND = "OpenDocument text"
+TITLE_STYLES = ("Title",)
+_INDEXES = {f"{TEXT}{name}-index" for name in ("alphabetical", "illustration", "object", "table", "user")}
+_NO_PROSE = {*LEFT_OUT, *_INDEXES, f"{TEXT}table-of-content", f"{TEXT}bibliography"}
+_TEXT_PARTS = {*PARAGRAPHS, f"{TEXT}list", f"{TABLE}table"}
+
+
+def chunk_odt(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The title in the metadata, or "", and the passages, whose places are headings. Raises as `open_content` does."""
+    title, root, body = open_content(data, TEXT_KIND, "text")
+    with explain_faults(TEXT_KIND):
+        blocks = list(_read_text_body(root, body))
+    return ChunkedDocument(title, tuple(chunk_sections(blocks, split)))
+
+
+def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
+    outline, titles = Outline(), find_parents(root, TITLE_STYLES)
+    for element in find_outermost(body, _TEXT_PARTS, _NO_PROSE):
+        yield from _read_text_part(element, outline, titles)
+    notes = [" ".join(read_paragraphs(note)) for note in body.iter(f"{TEXT}note-body")]
+    if notes:
+        yield from outline.add_heading(1, Line(1, NOTES))
+        yield from outline.build_list([Line(1, text) for text in notes if text])
+    yield from outline.finish()
+
+
+def _read_text_part(element: Any, outline: Outline, titles: dict[str, str]) -> Iterator[Block]:
+    if element.tag == f"{TEXT}list":
+        yield from outline.build_list([Line(1, text) for text in read_paragraphs(element)])
+    elif element.tag == f"{TABLE}table":
+        yield from outline.build_block(read_table(element), prose=False)
+    else:
+        yield from _read_paragraph(element, outline, titles)
+
+
+def _read_paragraph(element: Any, outline: Outline, titles: dict[str, str]) -> Iterator[Block]:
+    """A paragraph, or a heading; a title stands above all headings."""
+    lines = [Line(1, line) for line in read_text(element).split("\n") if line.strip()]
+    is_title = element.get(f"{TEXT}style-name") in titles
+    if lines and (is_title or element.tag == f"{TEXT}h"):
+        level = 0 if is_title else int(element.get(f"{TEXT}outline-level", "1"))
+        yield from outline.add_heading(level, Line(1, " ".join(" ".join(line.text for line in lines).split())))
+    else:
+        yield from outline.build_block(lines)
+
+
+ODT = DocumentReader((".odt",), chunk_odt, max_bytes=MAX_ARCHIVE_BYTES)
+
+
+PRESENTATION_KIND = "OpenDocument presentation"
+
+
+def chunk_odp(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The title in the metadata, or "", and the passages, whose places are slides. Raises as `open_content` does."""
+    title, _, body = open_content(data, PRESENTATION_KIND, "presentation")
+    with explain_faults(PRESENTATION_KIND):
+        slides = [_read_page(page) for page in body.findall(f"{DRAW}page")]
+    return ChunkedDocument(title, tuple(chunk_slides(slides, split)))
+
+
+def _read_page(page: Any) -> Slide:
+    shapes = list(_walk_page(page))
+    title = next((shape for shape in shapes if shape.get(f"{PRESENTATION}class") == "title"), None)
+    texts = [_read_box(shape) for shape in shapes if shape is not title]
+    notes = page.find(f"{PRESENTATION}notes")
+    shown = read_paragraphs(title) if title is not None else []
+    return Slide(" ".join(shown), texts, read_paragraphs(notes) if notes is not None else ())
+
+
+def _walk_page(element: Any) -> Iterator[Any]:
+    """The shapes of a slide, those in groups too; not its notes."""
+    for child in element:
+        if child.tag == f"{DRAW}g":
+            yield from _walk_page(child)
+        elif child.tag != f"{PRESENTATION}notes":
+            yield child
+
+
+def _read_box(shape: Any) -> list[Line]:
+    table = next(shape.iter(f"{TABLE}table"), None)
+    return read_table(table) if table is not None else number_lines(read_paragraphs(shape))
+
+
+ODP = DocumentReader((".odp",), chunk_odp, max_bytes=MAX_ARCHIVE_BYTES)

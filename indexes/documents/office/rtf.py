@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from indexes.documents.block_building import format_table
 from indexes.documents.chunking import Block, Line
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.libraries import explain_faults, load_library
+from indexes.documents.formats.block_building import format_table
+from indexes.documents.formats.libraries import explain_faults, load_library
+from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.documents.office.sections import chunk_sections
-from indexes.documents.plain_text import read_text_blocks
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
@@ -57,4 +57,4 @@ def _read_blocks(text: str) -> Iterator[Block]:
                 yield replace(block, headings=headings)
 
 
-READER = DocumentReader((".rtf",), chunk_rtf)
+RTF = DocumentReader((".rtf",), chunk_rtf)

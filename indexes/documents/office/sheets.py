@@ -1,14 +1,22 @@
-"""Sheets of tables as passages: each row is one, as in .csv files. A place is a sheet and a row: `Food!12`."""
+"""Sheets of tables as passages, and Excel workbooks (.xlsx): each row is a passage, at a place such as `Food!12`.
 
+Of a formula the value is read that was saved with it; nothing is computed.
+"""
+
+import datetime
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
-from indexes.documents.block_building import format_row
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.document_reader import ChunkedDocument
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.formats.block_building import format_row
+from indexes.documents.formats.csv_tables import TableRow, name_columns
+from indexes.documents.formats.libraries import explain_faults, load_library
+from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.passage_ids import escape_place
-from indexes.documents.table_rows import TableRow, name_columns
 from indexes.text.segmentation import SentenceSplitter
 
 MAX_ROWS, MAX_CHARACTERS = 100_000, 50_000_000  # of a file, over all its sheets; the rest is left out
@@ -77,3 +85,51 @@ def _read_captions(rows: Iterator[TableRow]) -> tuple[list[str], Sequence[TableR
         if len(taken) > MAX_CAPTIONS:
             break
     return [], taken
+
+
+KIND = "Excel workbook"
+_IN_BRACKETS = re.compile(r"\[\$?([^\]-]*)[^\]]*\]")  # of a format: "[$€-407]" is a currency, "[$-407]" a language
+_CURRENCY = re.compile(r"[€$£¥]|\b[A-Z]{3}\b")
+_DECIMALS = re.compile(r"0\.(0+)")
+
+
+def chunk_xlsx(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+    """The passages of a workbook, whose places are rows of sheets. Raises what `Archive` raises."""
+    archive = Archive(data, KIND)
+    openpyxl = load_library("openpyxl")
+    with explain_faults(KIND):
+        book = openpyxl.load_workbook(archive.repack(), read_only=True, data_only=True, keep_links=False)
+        return chunk_sheets((Sheet(sheet.title, _read_sheet(sheet)) for sheet in book.worksheets), split)
+
+
+def _read_sheet(sheet: Any) -> Iterator[TableRow]:
+    sheet.reset_dimensions()  # what a file says of them may be wrong
+    # A row may claim any number, and those before it count as empty: none is looked at after ten times the rows read.
+    for number, row in enumerate(sheet.iter_rows(max_row=10 * MAX_ROWS), start=1):
+        yield TableRow(number, number, [_format_cell(cell) for cell in row])
+
+
+def _format_cell(cell: Any) -> str:
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _format_amount(value, cell.number_format or "")
+    if isinstance(value, datetime.datetime):
+        return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(" ", "minutes")
+    return str(value)
+
+
+def _format_amount(value: float, shape: str) -> str:
+    """A number with the decimals, the percent sign or the currency that its format gives it."""
+    plain = _IN_BRACKETS.sub(r"\1", shape.partition(";")[0])
+    decimals = len(found[1]) if (found := _DECIMALS.search(plain)) else None
+    if "%" in plain:
+        return f"{format_number(round(100 * value, 10), decimals)}%"
+    currency = _CURRENCY.search(plain)
+    return " ".join(filter(None, (format_number(value, decimals), currency and currency[0])))
+
+
+XLSX = DocumentReader((".xlsx",), chunk_xlsx, max_bytes=MAX_ARCHIVE_BYTES, is_data=True)

@@ -2,17 +2,50 @@
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indexes.documents.block_building import format_row
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, shorten_label
 from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
-from indexes.documents.table_rows import TableRow, name_columns
+from indexes.documents.formats.block_building import format_row
 from indexes.text.segmentation import SentenceSplitter
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
+
+_NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table."""
+
+    first: int  # line of the file, or row of the sheet, from 1
+    last: int
+    values: Sequence[str]
+
+
+def name_columns(rows: Iterable[TableRow]) -> Iterator[tuple[TableRow, Sequence[str]]]:
+    """Each row with the names of the columns, which the first row gives or else their numbers; no empty rows."""
+    names: Sequence[str] | None = None
+    for row in rows:
+        if not any(value.strip() for value in row.values):
+            continue
+        if names is None:
+            if _is_header(row.values):
+                names = [shorten_label(value) for value in row.values]
+                continue
+            names = [f"column {column}" for column in range(1, len(row.values) + 1)]
+        yield row, names
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether these may be names of columns: all different, and no number but a year among them."""
+    names = [value.strip() for value in row if value.strip()]
+    return len(set(names)) == len(names) and not any(_NUMBER.match(name) for name in names)
+
 
 DELIMITERS = ",;\t|"
 SAMPLE_CHARACTERS = 20_000  # characters that the delimiter is found in
@@ -55,4 +88,4 @@ def _detect_dialect(text: str) -> type[csv.Dialect]:
     return found
 
 
-READER = DocumentReader((".csv",), read_as_text(chunk_table), is_data=True)
+CSV_TABLES = DocumentReader((".csv",), read_as_text(chunk_table), is_data=True)

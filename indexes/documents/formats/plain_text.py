@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from indexes.documents.block_building import build_list_block
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.document_reader import DocumentReader, read_as_text
+from indexes.documents.formats.block_building import build_list_block
 from indexes.text.segmentation import SentenceSplitter
 from indexes.text.sentence_ends import CLOSING, STOPS
 
@@ -242,4 +242,4 @@ def _may_go_on(line: _TextLine, following: _TextLine) -> bool:
     return line.is_prose and following.is_prose
 
 
-READER = DocumentReader((".txt",), read_as_text(chunk_plain_text))
+PLAIN_TEXT = DocumentReader((".txt",), read_as_text(chunk_plain_text))

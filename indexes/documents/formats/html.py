@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from indexes.documents.block_building import Outline, format_table
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
-from indexes.documents.page_furniture import Furniture, find_furniture
+from indexes.documents.formats.block_building import Outline, format_table
+from indexes.documents.formats.page_furniture import Furniture, find_furniture
 from indexes.text.segmentation import SentenceSplitter
 from indexes.text.tolerant_html import TolerantHtmlParser
 
@@ -122,4 +122,4 @@ class _BlockParser(TolerantHtmlParser):
         self.blocks += self._outline.build_block(format_table(rows), prose=False)
 
 
-READER = DocumentReader((".html", ".htm"), read_as_text(chunk_html))
+HTML = DocumentReader((".html", ".htm"), read_as_text(chunk_html))

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from indexes.documents.block_building import Outline, build_list_block, format_rows
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
-from indexes.documents.html import read_html_blocks
+from indexes.documents.formats.block_building import Outline, build_list_block, format_rows
+from indexes.documents.formats.html import read_html_blocks
 from indexes.text.segmentation import SentenceSplitter
 
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
@@ -121,4 +121,4 @@ def _read_lines(token: Any) -> list[Line]:
     return [Line(number, line) for number, line in enumerate(lines, start=token.map[0] + 1)]
 
 
-READER = DocumentReader((".md", ".markdown"), read_as_text(chunk_markdown))
+MARKDOWN = DocumentReader((".md", ".markdown"), read_as_text(chunk_markdown))

@@ -1,5 +1,7 @@
 """JSON (.json) as passages: each item of a list of objects is one; the other values of an object are one together.
 
+Of JSON lines (.jsonl) each line is one.
+
 A value is written with its path below the passage's own: `name: Trowel; maker.city: Harnby; colours: red, green.`
 """
 
@@ -10,9 +12,30 @@ from itertools import islice
 from typing import Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
-from indexes.documents.document_reader import DocumentReader, read_as_text
+from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
+
+
+def chunk_json_lines(text: str, split: SentenceSplitter, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+    """No title, and the passages, whose places are line numbers. Broken lines are added to `notes`."""
+    return "", (chunk for block in _read_blocks(text, notes) for chunk in chunk_blocks([block], split))
+
+
+def _read_blocks(text: str, notes: list[str]) -> Iterator[Block]:
+    broken = RepeatedNote(notes, "lines are broken JSON")
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            described = describe_value(json.loads(line)) if line.strip() else ""
+        except (ValueError, RecursionError) as error:
+            broken.add(f"line {number} is broken JSON ({error})")
+        else:
+            yield Block((Line(number, described),))
+    broken.add_rest()
+
+
+JSON_LINES = DocumentReader((".jsonl",), read_as_text(chunk_json_lines))
+
 
 ROOT_PLACE = "$"
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -110,4 +133,4 @@ def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-READER = DocumentReader((".json",), read_as_text(chunk_json), is_data=True)
+JSON_FILES = DocumentReader((".json",), read_as_text(chunk_json), is_data=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.libraries import explain_faults, load_library
-from indexes.documents.ocr import HOW_TO_INSTALL, MAX_PAGES, MAX_PIXELS, is_ocr_installed, recognize_text
-from indexes.documents.pages import chunk_page
+from indexes.documents.formats.images import HOW_TO_INSTALL, MAX_PAGES, MAX_PIXELS, is_ocr_installed, recognize_text
+from indexes.documents.formats.libraries import explain_faults, load_library
+from indexes.documents.formats.pages import chunk_page
 from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
@@ -110,4 +110,4 @@ def build_page_fragment(place: str) -> str:
     return f"#page={place.removeprefix('p')}"
 
 
-READER = DocumentReader((".pdf",), chunk_pdf, max_bytes=MAX_PDF_BYTES, place_fragment=build_page_fragment)
+PDF = DocumentReader((".pdf",), chunk_pdf, max_bytes=MAX_PDF_BYTES, place_fragment=build_page_fragment)

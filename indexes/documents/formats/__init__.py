@@ -1,0 +1,1 @@
+"""Plain files as passages, with one module for each document type and what the types share."""
