@@ -320,9 +320,9 @@ def index_build(
     [bold]convagent index build documents.jsonl --segment --sentences senter -o index[/] cuts them as iKAT does.
     [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts, on a machine of its own.
     """
-    from agent.models.embedding.index_vectors import MAX_UNASKED, embed_index
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
+    from indexes.ranking.index_vectors import MAX_UNASKED, embed_index
     from indexes.sharding.shard_builder import build_in_parts, choose_parts
     from indexes.text.senter import choose_segmentation
 
@@ -365,9 +365,9 @@ def index_embed(
     """
     from functools import partial
 
-    from agent.models.embedding.index_vectors import compress_index, embed_index
     from agent.models.embedding.registry import open_embedder
     from agent.runs.backends.ray_embedding import open_block_embedders
+    from indexes.ranking.index_vectors import compress_index, embed_index
 
     model = open_embedder(embedder)
     open_blocks = partial(open_block_embedders, on, jobs, embedder, model)

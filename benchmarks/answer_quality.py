@@ -26,11 +26,11 @@ from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
-from agent.turn.open_retriever import open_retriever
 from agent.turn.quote_ranking import nearest_cosine
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embed
 from schemas.records import Hit, Passage, Plan, Provided, Query, Topic, Topics, Turn, TurnResult
 from schemas.tuning import Tuning

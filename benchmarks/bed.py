@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from agent.exchange.trec import format_trec_lines
-from agent.models.embedding.index_vectors import embed_index
 from agent.models.embedding.registry import open_embedder
 from agent.runs.answer_topics import Outputs, RunRequest, TurnProgress, answer_file
 from agent.runs.evidence import EvidenceFiles
@@ -18,6 +17,7 @@ from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
+from indexes.ranking.index_vectors import embed_index
 from indexes.storage.files import write_atomically
 from schemas.errors import MissingError, UsageError, format_count
 from schemas.progress import StageProgress

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import PLAN
 from agent.evaluation.search import measure_search
 from agent.flow import Tools, answer_topic
@@ -29,11 +28,12 @@ from agent.models.protocol import LanguageModel, ignore_call
 from agent.models.registry import find_gguf, open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
+from indexes.documents.document_index import open_documents
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
 from schemas.records import Plan, Topic, Turn, TurnResult
 from tests.hooks import jitter

@@ -23,9 +23,9 @@ from pathlib import Path
 
 import pexpect
 
-from agent.chat.document_index import open_documents
 from agent.models.embedding.registry import open_embedder
 from agent.terminal.progress import stage_progress
+from indexes.documents.document_index import open_documents
 
 ROOT = Path(__file__).parent.parent
 PER_FOLDER = 100

@@ -14,7 +14,6 @@ import msgspec
 from agent.evaluation.answerability import area_under_curve, score_answerability, share_told
 from agent.evaluation.answers import rouge_f1
 from agent.evaluation.search import measure_search
-from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.turn.clarification import is_clarification
 from agent.turn.extractive_answer import says_not_found
@@ -38,6 +37,7 @@ from benchmarks.bed import (
     prepare_folder,
 )
 from benchmarks.figures import BenchedBed, Figures, Row, Table, make_table, measure_answers, measure_rankings
+from indexes.ranking.index_vectors import cache_vectors
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Plan, TurnResult

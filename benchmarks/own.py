@@ -13,7 +13,6 @@ from typing import IO
 
 import msgspec
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.embedding.registry import open_embedder
@@ -33,6 +32,7 @@ from benchmarks.bed import (
 )
 from benchmarks.figures import Row, Table
 from benchmarks.own_grading import Conversation, Halves, Verdict, count_verdicts, grade, read_answer, read_conversations
+from indexes.documents.document_index import open_documents
 from indexes.storage.files import hash_file, read_bytes
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Response

@@ -25,11 +25,11 @@ from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
-from agent.turn.open_retriever import open_retriever
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.retrieval import Searcher
 from agent.turn.statement_selection import select_statements
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder, EncodeTurn
 from schemas.records import Call, Message, Plan, Query, ScoredStatement, Topics
 

@@ -109,9 +109,9 @@ def ours(topics: Sequence[Topic], index: Path) -> Cost:
     from agent.flow import Tools, answer_topic
     from agent.models.embedding.registry import open_embedder
     from agent.models.registry import open_model
-    from agent.turn.open_retriever import open_retriever
     from agent.turn.retrieval import Searcher
     from indexes.passage_index import PassageIndex
+    from indexes.ranking.hybrid import open_retriever
     from schemas.records import Call, Plan
 
     plan, calls, cost = Plan(min_probability=0.0), list[Call](), Cost()

@@ -342,3 +342,12 @@ class IndexInfo:
     contents: str = ""  # a digest of all passages in their order, ids included; vectors are bound to it
     shards: int = 0  # of an index that is in several
     shard: Shard | None = None  # of one of these
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """An answer from a whole document, and the passages that it cites."""
+
+    response: Response
+    passages: tuple[Passage, ...]
+    to_write: tuple[Passage, ...] = ()  # what a model that writes may make it of instead; none where it is computed

@@ -17,11 +17,11 @@ from agent.turn.clarification import (
     find_unclear_nouns,
     is_clarification,
 )
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
 from schemas.records import Hit, Message, Passage, Plan, Query, Response, Sentence, Topic, Turn, TurnResult
 from schemas.tuning import ClarificationTuning

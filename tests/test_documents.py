@@ -19,22 +19,22 @@ import pypdf
 import pytest
 
 from agent.chat.citations import cited_sources, shown_sources
-from agent.chat.document_index import DocumentIndex, open_documents
 from agent.chat.export import mark_in_markdown
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
 from agent.mcp.tools import to_ask_result
 from agent.serve.v1.answering import list_citations
 from agent.serve.v1.shortening import AnswerLimits
-from agent.turn.open_retriever import open_retriever
 from benchmarks.office_files import make_docx
 from indexes.documents.chunking import MAX_WORDS, Chunk
+from indexes.documents.document_index import DocumentIndex, open_documents
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import READER_BY_SUFFIX, READERS
 from indexes.documents.reading import SETTLED_NS, FileStamp, parse_document, read_contents
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.text.segmentation import SentenceSplitter
 from indexes.text.sentences import split_sentences

@@ -10,11 +10,11 @@ import pytest
 
 from agent.flow import Tools, answer_topic
 from agent.models.scripted import Script, ScriptedModel
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from schemas.records import Call, Plan, Statement, Topic, Turn, TurnResult
 
 PASSAGES = """\

@@ -15,9 +15,9 @@ from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import encode_run
 from agent.tracks.topic_files import read_topics
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from schemas.records import Plan, RunInfo
 from tests.conftest import EXAMPLES, examples, needs_model
 from tests.test_topics import write

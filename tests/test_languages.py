@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.chat.terminal import Terminal
@@ -16,6 +15,7 @@ from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.interface_sentences import NOT_FOUND, SENTENCES, choose_sentences, choose_talk, strip_not_found
 from agent.turn.safety.second_person import say_conflict, say_left_out
+from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, load_stop_words, separate_pairs

@@ -22,8 +22,6 @@ import uvicorn
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from agent.chat.background_vectors import VectorMaker
-from agent.chat.document_index import open_documents
 from agent.mcp.calls import CallProgress
 from agent.mcp.conversations import MAX_CONVERSATIONS, MAX_TURNS, Conversations
 from agent.mcp.http import HOST, PATH, configure_uvicorn, make_app
@@ -34,6 +32,8 @@ from agent.mcp.server import PROMPT, make_server
 from agent.models.cancellation import CancellationToken
 from agent.serve.listening import open_socket, to_url
 from agent.terminal.progress import stage_progress
+from indexes.documents.background_vectors import VectorMaker
+from indexes.documents.document_index import open_documents
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.passage_ids import escape_name
 from indexes.passage_index import PassageIndex

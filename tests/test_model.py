@@ -19,10 +19,10 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.models.structured_output import strip_thinking
 from agent.turn.answer_writing import Writer, draft_schema, write_response
 from agent.turn.extractive_answer import LengthLimit
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from agent.turn.statement_selection import normalised_pmi
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from schemas.errors import (
     ConvagentError,
     InvalidInputError,

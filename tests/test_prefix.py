@@ -11,9 +11,9 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Reply, Task, TextListener, ignore_call
 from agent.models.wrapper import ModelWrapper
 from agent.tracks.topic_files import read_topics
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from schemas.records import Call, Message, Plan, Topic, Turn
 from tests.conftest import EXAMPLES, needs_model
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.document_index import open_documents
 from agent.chat.store import Store
+from indexes.documents.document_index import open_documents
 from indexes.storage.cache import Cache
 from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, own_settings_left_out
 from tests.test_index_integrity import NoProgress

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.models.embedding.index_vectors import embed_index
 from agent.runs.backends import ray_embedding
 from agent.runs.backends.ray import MAX_LOSSES
 from agent.runs.backends.ray_cluster import Cluster
@@ -16,6 +15,7 @@ from agent.runs.backends.ray_embedding import BlockEmbedder, open_block_embedder
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.ranking import vectors as vector_files
+from indexes.ranking.index_vectors import embed_index
 from indexes.ranking.vector_writing import JOURNAL_FILE, PART_FILE
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE, Embedder, StoredVectors
 from schemas.errors import RunError, UsageError

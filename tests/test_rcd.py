@@ -12,11 +12,11 @@ from agent.tasks.rcd.measures import evaluate_spans
 from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
 from agent.tasks.rcd.spans import RULES, candidate_spans, find_spans, read_spans, write_spans
 from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
-from agent.turn.open_retriever import open_retriever
 from cli import app
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from schemas.errors import ConvagentError, InvalidInputError, UsageError
 from schemas.records import Passage
 from tests.conftest import examples, shared_file

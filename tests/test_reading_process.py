@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.chat.document_index import open_documents
+from indexes.documents.document_index import open_documents
 from indexes.documents.isolation import process as reading
 from indexes.documents.isolation.limits import ProcessGuard, ReadingLimits
 from indexes.documents.isolation.process import ReadingProcess, build_environment

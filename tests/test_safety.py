@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import PLAN, Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.protocol import Conversation
@@ -26,6 +25,7 @@ from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
 from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
+from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
 from tests.conftest import ROOT, examples, needs_embedder

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from agent.chat.collection import Collection
-from agent.chat.document_index import open_documents
 from agent.chat.scope import (
     describe_scope,
     find_scope,
@@ -24,9 +22,10 @@ from agent.chat.store import Store
 from agent.chat.terminal import Terminal
 from agent.serve.v1.answering import to_turns
 from agent.terminal.progress import stage_progress
-from agent.turn.open_retriever import open_retriever
+from indexes.documents.collection import Collection
+from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
+from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError

@@ -6,11 +6,10 @@ from typing import Any, cast
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from agent.turn.search_tool import PassageSearch
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
+from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.text.query_weights import WeightedText
 from schemas.records import Hit, Passage, Plan, Query, QueryPart
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.models.embedding.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
+from indexes.documents.document_index import open_documents
 from schemas.records import Response
 from tests.conftest import needs_embedder
 

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.chat.collection import MAX_LISTED, Collection
-from agent.chat.document_index import open_documents
 from agent.chat.export import mark_citations
 from agent.chat.session import Assistant, Session, open_assistant, to_history
 from agent.chat.small_talk import recognise_small_talk, reply_to_small_talk
 from agent.chat.store import ChatTurn, Store, TurnKind
 from agent.terminal.progress import stage_progress
+from indexes.documents.collection import MAX_LISTED, Collection
+from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from schemas.records import Hit, Passage, Query, Response, Sentence, Turn, TurnResult
 from tests.conftest import ROOT

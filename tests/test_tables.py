@@ -7,7 +7,6 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.turn.conclusions.tables.answer import compute_over_tables
@@ -15,7 +14,8 @@ from agent.turn.conclusions.tables.cells import read_dates, read_numbers
 from agent.turn.conclusions.tables.periods import Period, read_period
 from agent.turn.conclusions.tables.question import read_table_question
 from agent.turn.conclusions.tables.rows import list_tables
-from agent.turn.whole_documents import WholeDocuments
+from indexes.documents.document_index import open_documents
+from indexes.documents.whole_documents import WholeDocuments
 from indexes.passage_index import PassageIndex
 
 SALES = """date,product,bottles,price each,customer

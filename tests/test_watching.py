@@ -12,12 +12,12 @@ import httpx
 import psutil
 import pytest
 
-from agent.chat.document_index import open_documents
 from agent.chat.observer import Observer
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.store import Store
-from agent.chat.watching import DocumentWatcher, explain_polling, gather_bursts, watch_documents
 from agent.terminal.progress import stage_progress
+from indexes.documents.document_index import open_documents
+from indexes.documents.watching import DocumentWatcher, explain_polling, gather_bursts, watch_documents
 from indexes.passage_index import PassageIndex
 from indexes.storage.directories import find_cache_directory
 from schemas.records import Call
@@ -100,8 +100,8 @@ def test_what_is_left_out_is_told_once(folder: Path) -> None:
 
 
 def test_a_thousand_changes_at_once_are_one_rebuild(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.chat.watching.QUIET_SECONDS", 1.0)  # for a machine that is busy
-    monkeypatch.setattr("agent.chat.watching.LONGEST_BURST_SECONDS", PATIENCE)
+    monkeypatch.setattr("indexes.documents.watching.QUIET_SECONDS", 1.0)  # for a machine that is busy
+    monkeypatch.setattr("indexes.documents.watching.LONGEST_BURST_SECONDS", PATIENCE)
     many = [folder / f"note-{number}.txt" for number in range(1000)]
     for number, path in enumerate(many):
         path.write_text(f"Plot {number} has birches.\n")
@@ -115,7 +115,7 @@ def test_a_thousand_changes_at_once_are_one_rebuild(folder: Path, monkeypatch: p
 
 def test_a_burst_ends_with_quiet_or_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(list(gather_bursts([False, True, True, True, False, False, True, False]))) == 2
-    monkeypatch.setattr("agent.chat.watching.LONGEST_BURST_SECONDS", -1)
+    monkeypatch.setattr("indexes.documents.watching.LONGEST_BURST_SECONDS", -1)
     assert len(list(gather_bursts([True] * 4))) == 2
 
 
@@ -192,7 +192,7 @@ def test_a_network_folder_is_looked_at_again_and_again_which_is_said_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert explain_polling(folder) == ""
-    monkeypatch.setattr("agent.chat.watching.NETWORK_FILE_SYSTEMS", {find_file_system(folder)})
+    monkeypatch.setattr("indexes.documents.watching.NETWORK_FILE_SYSTEMS", {find_file_system(folder)})
     with watching(folder) as (assistant, told):
         (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
         wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
+from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from schemas.records import Response
 from tests.conftest import EXAMPLES, needs_embedder

@@ -13,19 +13,19 @@ import pexpect
 import pytest
 
 from agent.chat import start
-from agent.chat.background_vectors import make_vectors_meanwhile
-from agent.chat.current_collection import CurrentCollection
-from agent.chat.document_index import open_documents
 from agent.chat.session import Session, open_assistant_over, open_collection
 from agent.chat.sources import open_source
 from agent.chat.store import Store
-from agent.chat.watching import watch_documents
-from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.protocol import LanguageModel, Listener
 from agent.models.registry import open_model
 from agent.terminal.progress import stage_progress
+from indexes.documents.background_vectors import make_vectors_meanwhile
+from indexes.documents.current_collection import CurrentCollection
+from indexes.documents.document_index import open_documents
+from indexes.documents.watching import watch_documents
 from indexes.passage_index import Index
 from indexes.ranking.hybrid import CosineStage
+from indexes.ranking.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
@@ -211,8 +211,8 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
 def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.chat.watching.SHOWN_SECONDS", 0.0)
-    monkeypatch.setattr("agent.chat.document_index.FEW", 15)
+    monkeypatch.setattr("indexes.documents.watching.SHOWN_SECONDS", 0.0)
+    monkeypatch.setattr("indexes.documents.document_index.FEW", 15)
     folder = write_notes(tmp_path / "notes", 20)
     for path in folder.glob("*.txt"):
         os.utime(path, (1, 1))
@@ -245,7 +245,7 @@ def test_a_large_index_from_before_is_asked_until_the_new_one_is_there(
     small = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
     assert not small.is_behind
     (folder / "bread.md").write_text("The bread keeps for thirteen days.\n")
-    monkeypatch.setattr("agent.chat.document_index.LARGE", 20)
+    monkeypatch.setattr("indexes.documents.document_index.LARGE", 20)
     large = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
     assert (large.is_behind, large.index.directory) == (True, small.index.directory)
     current = open_collection(str(folder), large.index, None, words_first=True)
@@ -281,7 +281,7 @@ def test_passages_that_questions_found_get_their_vectors_first(tmp_path: Path, c
 def test_of_too_many_passages_those_found_get_vectors_after_the_first_answer(
     tmp_path: Path, counting: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.chat.background_vectors.MAX_UNASKED", 10)
+    monkeypatch.setattr("indexes.documents.background_vectors.MAX_UNASKED", 10)
     embedder = cache_vectors(counting)
     current = open_by_words(write_notes(tmp_path / "notes", 30), embedder)
     chat = Session(open_assistant_over(current, "none", None), Store(None))

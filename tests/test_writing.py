@@ -13,8 +13,6 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from agent.chat.collection import Collection
-from agent.chat.document_index import open_documents
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import ChatTurn, Store
 from agent.chat.terminal import Terminal
@@ -24,6 +22,8 @@ from agent.models.structured_output import read_whole_items
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import supporting_ids
+from indexes.documents.collection import Collection
+from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.units import split_units
 from schemas.errors import ModelError

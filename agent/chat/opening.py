@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from agent.chat.session import CallForwarder, OpenedModel
 from agent.models.cancellation import find_token
-from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.models.hub import PREFIX
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.models.wrapper import ModelWrapper
+from indexes.ranking.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.text.sentences import load_tokenizer
 

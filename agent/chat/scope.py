@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.chat.collection import Collection, Document
 from agent.chat.selection.dated_items import DatedItem, mark_rows, select_items
 from agent.chat.selection.kinds import find_kinds, is_of_kind
 from agent.chat.selection.listing import find_wanted_days
+from indexes.documents.collection import Collection, Document
 from indexes.documents.readers import has_reader
 from indexes.ranking.rankings import Rows
 from indexes.text.analysis import extract_stems

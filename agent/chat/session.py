@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import prompts
-from agent.chat.collection import Collection
-from agent.chat.current_collection import CurrentCollection, SearchableCollection
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
 from agent.chat.selection.dated_answer import answer_by_date
@@ -37,6 +35,8 @@ from agent.turn.retrieval import Searcher
 from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
+from indexes.documents.collection import Collection
+from indexes.documents.current_collection import CurrentCollection, SearchableCollection
 from indexes.passage_index import Index
 from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Embedder

@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.chat.collection import Collection
 from agent.chat.language_check import is_in_language
 from agent.chat.scope import describe_scope, find_scope, find_scope_request
 from agent.chat.selection.listing import describe_languages, find_listing
@@ -17,6 +16,7 @@ from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, 
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.clarification import is_clarification
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_talk
+from indexes.documents.collection import Collection
 from indexes.text.analysis import ENGLISH
 from indexes.text.sentences import split_sentences
 from schemas.records import Passage, Query, Response, Sentence, Turn, TurnResult

@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.chat.document_index import open_documents
 from agent.runs.evidence import DEFAULT_INDEX
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
+from indexes.documents.document_index import open_documents
 from indexes.open_index import open_index
 from indexes.passage_index import Index, read_info
 from indexes.ranking.vectors import Embedder

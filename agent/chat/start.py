@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.export import export_conversation
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import EVERYWHERE, require_scope
@@ -13,7 +12,8 @@ from agent.chat.session import Assistant, Session, open_assistant_over, open_col
 from agent.chat.sources import READING_SECONDS, open_source, resolve_source
 from agent.chat.store import Store, open_store
 from agent.chat.terminal import run_chat
-from agent.chat.watching import watch_documents
+from indexes.documents.background_vectors import make_vectors_meanwhile
+from indexes.documents.watching import watch_documents
 from schemas.errors import MissingError, UsageError
 
 

@@ -12,10 +12,10 @@ from agent.mcp.calls import CallProgress
 from schemas.errors import ConvagentError, RunError
 
 if TYPE_CHECKING:
-    from agent.chat.background_vectors import VectorMaker
-    from agent.chat.current_collection import CurrentCollection
     from agent.chat.session import Assistant
     from agent.chat.store import Store
+    from indexes.documents.background_vectors import VectorMaker
+    from indexes.documents.current_collection import CurrentCollection
     from indexes.ranking.vectors import Embedder
 
 LOADING, READING = "loading the models", "waiting for the documents to be read"
@@ -64,7 +64,7 @@ class Library:
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
         from agent.chat.session import open_collection
         from agent.chat.sources import READING_SECONDS, read_source
-        from agent.chat.watching import watch_documents
+        from indexes.documents.watching import watch_documents
 
         source, links = self.request.source, self.request.follow_links
         opened = read_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
@@ -88,7 +88,7 @@ class Library:
             embedder = self._open_embedder()
             current.use_embedder(embedder)
             if embedder is not None:
-                from agent.chat.background_vectors import make_vectors_meanwhile
+                from indexes.documents.background_vectors import make_vectors_meanwhile
 
                 self._maker = self._background.enter_context(make_vectors_meanwhile(current, embedder))
             self._embedder.set_result(embedder)
@@ -99,8 +99,8 @@ class Library:
             self._embedder.set_exception(RunError(f"the embedding model failed ({type(error).__name__})"))
 
     def _open_embedder(self) -> "Embedder | None":
-        from agent.models.embedding.index_vectors import cache_vectors
         from agent.models.embedding.registry import open_embedder
+        from indexes.ranking.index_vectors import cache_vectors
 
         embedder = open_embedder(self.request.embedder)
         return cache_vectors(embedder) if embedder and not self.request.incognito else embedder

@@ -22,7 +22,7 @@ def list_page(library: Library, cursor: str | None, progress: CallProgress) -> t
 
 def read_text(library: Library, uri: str, progress: CallProgress) -> str:
     """The text of a document or passage by its address. Raises `MissingError` where there is none."""
-    from agent.turn.whole_documents import WholeDocuments
+    from indexes.documents.whole_documents import WholeDocuments
 
     collection = library.open_documents(progress).collection
     if (id := parse_uri(uri, PASSAGES)) is not None:

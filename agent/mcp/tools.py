@@ -30,9 +30,9 @@ from agent.mcp.records import (
 from schemas.errors import MissingError
 
 if TYPE_CHECKING:
-    from agent.chat.collection import Collection, Document
-    from agent.chat.current_collection import SearchableCollection
     from agent.chat.store import ChatTurn
+    from indexes.documents.collection import Collection, Document
+    from indexes.documents.current_collection import SearchableCollection
     from schemas.records import Passage
 
 

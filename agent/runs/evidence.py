@@ -12,11 +12,11 @@ import msgspec
 from agent.models.protocol import Listener
 from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_topics
 from agent.tracks.json_files import locate_errors
-from agent.turn.open_retriever import open_retriever
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.open_index import open_index
 from indexes.passage_index import Index
+from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.sharded_index import Connect, ShardsHere
 from indexes.storage.atomic_files import resolve_replaced

@@ -8,7 +8,6 @@ from importlib.metadata import version
 import prompts
 from agent.flow import Tools, answer_topic
 from agent.models.concurrency import ConcurrencyLimit
-from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, hash_learned
 from agent.models.no_model import NoModel
@@ -17,6 +16,7 @@ from agent.models.registry import open_model
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
+from indexes.ranking.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory

@@ -13,10 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.chat.citations import Source, TextPiece, shown_sources
-from agent.chat.collection import CHANGED, Collection
 from agent.chat.session import Assistant
 from agent.chat.store import Store
 from agent.serve.rendering import read_number, render_page
+from indexes.documents.collection import CHANGED, Collection
 from schemas.errors import MissingError
 from schemas.records import Passage
 

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.chat.citations import shown_sources
-from agent.chat.collection import GONE
 from agent.chat.export import mark_sentences
 from agent.chat.selection.dated_items import describe_date
 from agent.chat.small_talk import ANSWERED
 from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
+from indexes.documents.collection import GONE
 from indexes.text.blocks import read_text_blocks
 from indexes.text.control_characters import strip_directions
 from schemas.errors import ConvagentError, MissingError, UsageError, format_count, list_with_limit

@@ -22,13 +22,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import require_scope
 from agent.chat.session import Assistant, open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import Store, open_store
-from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
 from agent.models.registry import is_server_address
 from agent.serve.access_log import AccessLog, check_log
@@ -50,6 +48,8 @@ from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.errors import RequestError, error_response
 from agent.serve.v1.models import Models
 from agent.serve.v1.responses import Responses
+from indexes.documents.background_vectors import make_vectors_meanwhile
+from indexes.documents.watching import watch_documents
 from indexes.storage.directories import find_data_directory
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, UsageError

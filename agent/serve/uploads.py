@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.chat.collection import Collection
 from agent.serve.rendering import render_page
+from indexes.documents.collection import Collection
 from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
 from schemas.errors import ConvagentError, InvalidInputError, RunError, UsageError
 from schemas.records import Problem

@@ -10,9 +10,9 @@ from agent.turn.conclusions.editions import find_newest
 from agent.turn.conclusions.tables.answer import compute_over_tables
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.summary import SUMMARY_WORDS, compare_documents, summarise
-from agent.turn.whole_documents import WholeAnswer, WholeDocuments
+from indexes.documents.whole_documents import WholeDocuments
 from indexes.ranking.vectors import Embed
-from schemas.records import Hit, Plan, Query
+from schemas.records import Hit, Plan, Query, WholeAnswer
 from schemas.tuning import AnswerTuning
 
 

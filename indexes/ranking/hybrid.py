@@ -4,6 +4,7 @@ A stage gets the request and the ranking so far, and returns the next one. `agen
 a reranker is one more stage in it.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,11 +13,13 @@ import numpy as np
 from indexes.passage_index import Index, build_searchable_text
 from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.rankings import RankedNumbers, Rows, sort_best_first
-from indexes.ranking.scorers import ScoreFunction
-from indexes.ranking.vectors import Embed, EncodeTurn, Vectors, combine_vectors
+from indexes.ranking.scorers import CollectionStatistics, Dirichlet, ScoreFunction
+from indexes.ranking.vectors import Embed, Embedder, EncodeTurn, Vectors, combine_vectors
 from indexes.text.analysis import extract_stems
 from indexes.text.query_weights import WeightedText, weight_stems
-from schemas.records import Hit, Passage
+from schemas.records import Hit, Passage, Plan
+
+log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +155,30 @@ def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:
     best = ranked[0][1] if ranked else 1.0
     worst = min(0.0, ranked[-1][1] if ranked else 0.0)
     return [(number, (score - worst) / max(best - worst, 1e-9)) for number, score in ranked]
+
+
+def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:
+    """The stages of retrieval over an index, in their order. One more stage is added here."""
+    tuning = plan.tuning.retrieval
+    stages: list[Stage] = [Bm25Stage(index, tuning.first_stage_depth if embedder else 0)]
+    if plan.scorer == "dirichlet":
+        log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
+        stages.append(
+            RescoringStage(index, Dirichlet(CollectionStatistics.count(index.iterate_texts()), tuning.dirichlet_mu))
+        )
+    if embedder is not None:
+        vectors = own_vectors(index, embedder)
+        weights = (tuning.cosine_weight, tuning.rerank_depth)
+        stages.append(CosineStage(index, embedder.embed, vectors, *weights, embedder.encode_turn, tuning.encoder_share))
+    return HybridRetriever(index, tuple(stages))
+
+
+def own_vectors(index: Index, embedder: Embedder) -> Vectors | NearestVectors | None:
+    """The vectors that an index has of this embedding model, compressed if they are so; None where it has none."""
+    info = index.vector_info
+    if info is None:
+        return None
+    if info.digest != embedder.digest:
+        log.info("%s has vectors of %s; those of %s are made as needed", index.directory, info.model, embedder.name)
+        return None
+    return index.vectors if index.compressed_info is None else index.compressed_vectors

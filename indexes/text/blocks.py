@@ -1,7 +1,8 @@
 """The lines of a passage as blocks: table rows, list items, headings of one line, and running text.
 
 The readers of documents keep lines (`indexes/documents/formats/block_building.py`): an item ends with ";" or ".", a
-row is `name: value; name: value.`, and a heading that nothing stands below ends with a full stop. Text of the web is one line.
+row is `name: value; name: value.`, and a heading that nothing stands below ends with a full stop. Text of the web is
+one line.
 """
 
 import re

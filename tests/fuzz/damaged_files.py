@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from agent.chat.document_index import open_documents
 from agent.chat.store import Store
 from agent.models.protocol import Conversation, Listener, Task
 from agent.models.reply_cache import CachingModel
 from agent.models.scripted import Script, ScriptedModel
+from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import VectorCache
 from indexes.storage.cache import Cache
 from schemas.errors import ConvagentError

@@ -7,10 +7,10 @@ latest episode" and "How long does the last week of the course take?" are questi
 import re
 from dataclasses import dataclass
 
-from agent.chat.collection import Collection
 from agent.chat.selection.dated_items import DatedItem, Wanted, order_by_date, select_items
 from agent.chat.selection.days import NamedPeriod, find_periods
 from agent.chat.selection.kinds import NOUN, find_kinds
+from indexes.documents.collection import Collection
 
 _NEW = r"latest|newest|most recent|neueste[nrms]?|jüngste[nrms]?|aktuellste[nrms]?"
 _OLD = r"oldest|earliest|älteste[nrms]?"

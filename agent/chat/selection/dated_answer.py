@@ -6,11 +6,11 @@ Asked what the latest mail is about, the reply names it and says its most tellin
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.chat.collection import Collection
 from agent.chat.selection.date_requests import find_restriction
 from agent.chat.selection.dated_items import DatedItem, mark_rows
 from agent.chat.store import ChatTurn
 from agent.turn.extractive_answer import says_not_found
+from indexes.documents.collection import Collection
 from indexes.ranking.rankings import Rows
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Message, Query, Response, Sentence, Turn, TurnResult

@@ -15,10 +15,10 @@ from urllib.parse import unquote_to_bytes
 
 import numpy as np
 
-from agent.chat.collection import Collection
 from agent.chat.selection.days import Period, format_day, to_period
 from agent.chat.selection.kinds import is_of_kind
-from agent.turn.whole_documents import has_all_words, stem_path
+from indexes.documents.collection import Collection
+from indexes.documents.whole_documents import has_all_words, stem_path
 from indexes.ranking.rankings import Rows
 from schemas.records import Passage
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.models.embedding.index_vectors import EmbedBlocks, Tick, embed_block
 from agent.models.embedding.registry import open_embedder
 from agent.runs.backends.ray import MAX_LOSSES
 from agent.runs.backends.ray_cluster import (
@@ -25,6 +24,7 @@ from agent.runs.backends.ray_cluster import (
 from agent.runs.backends.ray_worker import make_name_absolute
 from agent.runs.backends.registry import BACKEND_CHOICES, LOCAL
 from indexes.passage_index import PassageIndex
+from indexes.ranking.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.ranking.vectors import Embedder, StoredVectors
 from schemas.errors import RunError, UsageError
 

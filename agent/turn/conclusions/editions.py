@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from agent.turn.attribution import supporting_ids
 from agent.turn.quotes import find_quotes
-from agent.turn.whole_documents import WholeAnswer, WholeDocuments
+from indexes.documents.whole_documents import WholeDocuments
 from indexes.text.analysis import extract_stems
 from indexes.text.dates import read_date
-from schemas.records import Passage, Response, Sentence
+from schemas.records import Passage, Response, Sentence, WholeAnswer
 from schemas.tuning import AnswerTuning
 
 MAX_SHOWN = 3  # documents that a sentence is quoted of

@@ -17,8 +17,8 @@ from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_ta
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, select_rows
 from agent.turn.conclusions.tables.words import split_words
 from agent.turn.direct_answer import to_sentence
-from agent.turn.whole_documents import WholeAnswer, WholeDocuments
-from schemas.records import Response, Sentence
+from indexes.documents.whole_documents import WholeDocuments
+from schemas.records import Response, Sentence, WholeAnswer
 
 MAX_ROWS = 5  # that are shown
 _COMPUTE = {

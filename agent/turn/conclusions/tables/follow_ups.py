@@ -7,7 +7,7 @@ from agent.turn.conclusions.tables.matching import Item, Matched, TableWords, li
 from agent.turn.conclusions.tables.question import TableQuestion, read_table_question
 from agent.turn.conclusions.tables.rows import list_tables
 from agent.turn.spans.leaning import find_other
-from agent.turn.whole_documents import WholeDocuments
+from indexes.documents.whole_documents import WholeDocuments
 
 
 def continue_question(utterance: str, earlier: Sequence[str], documents: WholeDocuments) -> TableQuestion | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.turn.conclusions.tables.words import split_words
-from agent.turn.whole_documents import WholeDocuments
+from indexes.documents.whole_documents import WholeDocuments
 from schemas.records import Passage
 
 MAX_PASSAGES = 50_000  # of a folder: of a larger one no table is read

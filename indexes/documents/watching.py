@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 
-from agent.chat.current_collection import CurrentCollection
-from agent.chat.document_index import ReadingReport, open_documents
+from indexes.documents.current_collection import CurrentCollection
+from indexes.documents.document_index import ReadingReport, open_documents
 from indexes.documents.readers import has_reader
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import find_cache_directory

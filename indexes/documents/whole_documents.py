@@ -6,7 +6,7 @@ from functools import cached_property
 
 from indexes.passage_index import Index
 from indexes.text.analysis import ENGLISH, extract_stems
-from schemas.records import Passage, Response
+from schemas.records import Passage
 
 
 def stem_path(text: str, language: str = ENGLISH) -> set[str]:
@@ -18,15 +18,6 @@ def has_all_words(text: str, words: str, language: str) -> bool:
     """Whether a text has all of some words, by the stemmer of its language or that of English."""
     stems = ((stem_path(words, each), each) for each in dict.fromkeys((language, ENGLISH)))
     return any(wanted and wanted <= stem_path(text, each) for wanted, each in stems)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeAnswer:
-    """An answer from a whole document, and the passages that it cites."""
-
-    response: Response
-    passages: tuple[Passage, ...]
-    to_write: tuple[Passage, ...] = ()  # what a model that writes may make it of instead; none where it is computed
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.documents.folder import Listing, list_documents
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.parse_cache import CachedCorpus, CachedFile, ParseCache
@@ -21,6 +20,7 @@ from indexes.documents.readers import EXPECTED_SUFFIXES
 from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.passage_index import Index, PassageIndex
+from indexes.ranking.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.ranking.vectors import Embedder
 from indexes.storage.private_files import make_private_directory, make_private_tree, take_from_others
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agent.chat.collection import Collection
-from agent.chat.current_collection import CurrentCollection
-from agent.models.embedding.index_vectors import MAX_UNASKED, cache_vectors, embed_index
+from indexes.documents.collection import Collection
+from indexes.documents.current_collection import CurrentCollection
 from indexes.passage_index import PassageIndex, build_searchable_text
+from indexes.ranking.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.ranking.vectors import Embedder, EncodeTurn, Vectors
 from schemas.errors import ConvagentError
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from agent.chat.collection import Collection
-from agent.chat.document_index import has_vectors
-from agent.turn.open_retriever import open_retriever
-from indexes.ranking.hybrid import HybridRetriever
+from indexes.documents.collection import Collection
+from indexes.documents.document_index import has_vectors
+from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.ranking.vectors import Embedder
 from schemas.records import Plan, Problem
 

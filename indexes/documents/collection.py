@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from agent.turn.whole_documents import WholeDocuments, has_all_words
+from indexes.documents.whole_documents import WholeDocuments, has_all_words
 from indexes.passage_index import Index
 from indexes.ranking.rankings import Rows
 from indexes.storage.atomic_files import resolve_replaced
