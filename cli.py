@@ -324,7 +324,7 @@ def index_build(
     from indexes.corpora.corpus import find_corpus
     from indexes.ranking.index_vectors import MAX_UNASKED, embed_index
     from indexes.sharding.shard_builder import build_in_parts, choose_parts
-    from indexes.text.senter import choose_segmentation
+    from indexes.text.segmentation import choose_segmentation
 
     parts, skip_problems = choose_parts(shards, shard), on_error == "skip"
     corpus = find_corpus(passages, choose_segmentation(sentences, segment=segment))
@@ -386,7 +386,7 @@ def index_info(
 
     [bold]convagent index info index[/]
     """
-    from indexes.open_index import open_index
+    from indexes.sharding.sharded_index import open_index
 
     index_reports.show_index(open_index(index), index, as_json=as_json)
 

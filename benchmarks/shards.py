@@ -25,8 +25,8 @@ import numpy as np
 
 from benchmarks.index import MadeUp, sum_resident
 from indexes.corpora.corpus import find_corpus
-from indexes.open_index import open_index
 from indexes.sharding.shard_builder import build_in_parts
+from indexes.sharding.sharded_index import open_index
 from schemas.errors import format_count
 
 WARMING = 20

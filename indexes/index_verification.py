@@ -4,10 +4,10 @@ from contextlib import closing
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from indexes.open_index import open_index
-from indexes.passage_index import PassageIndex, check_whole, explain_damage
+from indexes.passage_index import PassageIndex, check_whole
 from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.vectors import check_vectors
+from indexes.sharding.sharded_index import open_index
 from indexes.storage.manifest import read_manifest
 
 
@@ -15,7 +15,7 @@ from indexes.storage.manifest import read_manifest
 class Verification:
     """What was compared, and found to be as it was built."""
 
-    files: int  # that have a checksum; 0 in an index of an earlier version, whose passages were read instead
+    files: int
     bytes: int
     passages: int
     vectors: int  # 0 where the index has none
@@ -25,7 +25,7 @@ class Verification:
 def verify_index(directory: Path) -> Verification:
     """Compare all of an index with what was recorded when it was built.
 
-    Of an index without checksums every passage is read. Raises `InvalidInputError` with the files that are damaged.
+    Raises `InvalidInputError` with the files that are damaged.
     """
     with closing(open_index(directory)) as index:
         parts = [_verify_passage_index(PassageIndex(part)) for part in index.part_directories]
@@ -33,24 +33,12 @@ def verify_index(directory: Path) -> Verification:
 
 
 def _verify_passage_index(index: PassageIndex) -> Verification:
-    check_whole(index.info, index.directory, thorough=True)
-    manifest = read_manifest(index.directory)
-    if manifest is None:
-        _read_all_passages(index)
+    check_whole(index.directory, thorough=True)
     if index.vector_info:
         check_vectors(index.directory, index.vector_info)
     if index.compressed_info:
         check_compressed_vectors(index.directory, index.compressed_info)
-    records = manifest.files.values() if manifest else ()
+    records = read_manifest(index.directory).files.values()
     vectors = index.vector_info.passages if index.vector_info else 0
     size = sum(record.bytes for record in records)
     return Verification(len(records), size, len(index), vectors, bool(index.compressed_info))
-
-
-def _read_all_passages(index: PassageIndex) -> None:
-    for number in range(len(index)):
-        id = index.get_id(number)
-        found = index.find(id)
-        with explain_damage(index.directory):
-            if found is None or found.id != id:
-                raise ValueError(f"its passage {number}, {id!r}, is not there")

@@ -7,7 +7,7 @@ fetching a thousand texts), `convagent-index.json`, and the checksums of all the
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -27,16 +27,17 @@ from indexes.ranking.compressed_vectors import (
 from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.manifest import MANIFEST_FILE, find_damage, is_small, read_manifest
-from indexes.storage.quiet_panics import hold_back_panics
+from indexes.storage.manifest import MANIFEST_FILE, find_damage, read_manifest
 from indexes.text.analysis import (
     ENGLISH,
+    WeightedText,
     build_analyzer,
     build_splitter,
     describe_analyzer,
     list_languages,
+    weight_stems,
 )
-from indexes.text.query_weights import WeightedText, weight_foreign_stems, weight_stems
+from indexes.text.languages import weight_foreign_stems
 from schemas.errors import InvalidInputError, MissingError, RunError
 from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
@@ -178,7 +179,7 @@ class PassageIndex(Index):
         self.info = read_info(directory)
         self.languages = list_languages(self.info.analyzer)
         check_compatible(self.info, directory)
-        self._is_checked = check_whole(self.info, directory)
+        check_whole(directory)
         with self._explain_damage():
             self._index = _open_tantivy(directory)
             self._offsets = np.asarray(np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r"))
@@ -196,7 +197,7 @@ class PassageIndex(Index):
 
     def _explain_damage(self) -> AbstractContextManager[None]:
         """As the function of this name has it."""
-        return explain_damage(self.directory, quiet=not self._is_checked)
+        return explain_damage(self.directory)
 
     def close(self) -> None:
         """Nothing was started."""
@@ -292,44 +293,38 @@ def read_info(directory: Path) -> IndexInfo:
 
 def check_compatible(info: IndexInfo, directory: Path) -> None:
     """Raise `InvalidInputError` for an index whose files or stems are made in another way than this version does."""
-    if info.format > FORMAT:
-        what = f"is an index of a later version (format {info.format}; this one reads up to {FORMAT})"
-        raise InvalidInputError(what, where=str(directory), remedy=f"Install that version, or: {REBUILD}")
+    if info.format != FORMAT:
+        what = f"is an index of another version (format {info.format}; this one reads {FORMAT})"
+        raise InvalidInputError(what, where=str(directory), remedy=REBUILD)
     own = describe_analyzer(list_languages(info.analyzer))
     if info.analyzer != own:
         what = f"was built with another analyzer ({info.analyzer!r}; this version has {own!r})"
         raise InvalidInputError(what, where=str(directory), remedy=REBUILD)
 
 
-def check_whole(info: IndexInfo, directory: Path, *, thorough: bool = False) -> bool:
-    """Whether the contents of an index's files were compared, not their sizes alone: if thorough, or if they are small.
+def check_whole(directory: Path, *, thorough: bool = False) -> None:
+    """Raise `InvalidInputError` where an index's files are not those that were built.
 
-    One of an earlier version, which has no checksums, is taken as it is. Raises `InvalidInputError` where the files are
-    not those that were built.
+    Sizes are compared, and contents where it is to be thorough or the files are small.
     """
     try:
         manifest = read_manifest(directory)
+    except FileNotFoundError as error:
+        raise _make_damage_error(directory, f"{MANIFEST_FILE} is not there") from error
     except (OSError, InvalidInputError) as error:
         raise _make_damage_error(directory, f"{MANIFEST_FILE} cannot be used: {error}") from error
-    if manifest is None and info.format:
-        raise _make_damage_error(directory, f"{MANIFEST_FILE} is not there")
-    damage = list(find_damage(directory, manifest, thorough=thorough)) if manifest else []
+    damage = list(find_damage(directory, manifest, thorough=thorough))
     if damage:
         listed = "; ".join(f"{problem.where} {problem.what}" for problem in damage[:MAX_LISTED])
         rest = f" and {len(damage) - MAX_LISTED} more" if len(damage) > MAX_LISTED else ""
         raise _make_damage_error(directory, f"{listed}{rest}")
-    return manifest is not None and (thorough or is_small(manifest))
 
 
 @contextmanager
-def explain_damage(directory: Path, *, quiet: bool = True) -> Iterator[None]:
-    """What reading damaged files raises, as one error. Tantivy is written in Rust, whose panics are no `Exception`.
-
-    Where it is to be quiet, nothing else is said of such a panic.
-    """
+def explain_damage(directory: Path) -> Iterator[None]:
+    """What reading damaged files raises, as one error. Tantivy is written in Rust, whose panics are no `Exception`."""
     try:
-        with hold_back_panics() if quiet else nullcontext():
-            yield
+        yield
     except (ValueError, LookupError, OverflowError, OSError, TypeError, msgspec.DecodeError) as error:
         raise _make_damage_error(directory, str(error)) from error
     except BaseException as error:

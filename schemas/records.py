@@ -338,7 +338,7 @@ class IndexInfo:
     seconds: float
     made_by: str
     segmentation: str = ""  # how documents were cut into passages; "" where they were not
-    format: int = 0  # of the directory's files; 0 in those that were built before there were checksums
+    format: int = 0  # of the directory's files
     contents: str = ""  # a digest of all passages in their order, ids included; vectors are bound to it
     shards: int = 0  # of an index that is in several
     shard: Shard | None = None  # of one of these

@@ -15,7 +15,7 @@ from agent.models.reply_cache import CachingModel
 from agent.models.retry import MAX_ATTEMPTS, RetryingModel
 from agent.models.scripted import Script, ScriptedModel
 from indexes.storage.cache import Cache
-from indexes.storage.private_files import make_private_file
+from indexes.storage.directories import make_private_file
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Call, Message
 from tests.conftest import PATIENCE

@@ -16,7 +16,6 @@ import pytest
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_verification import verify_index
-from indexes.open_index import open_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
 from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors
@@ -24,7 +23,7 @@ from indexes.ranking.hybrid import open_retriever, own_vectors
 from indexes.ranking.index_vectors import compress_index, embed_index
 from indexes.ranking.vectors import Vectors
 from indexes.sharding.shard_builder import build_in_parts
-from indexes.sharding.sharded_index import ShardedVectors
+from indexes.sharding.sharded_index import ShardedVectors, open_index
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import ROOT, needs_embedder
 from tests.fuzz.byte_damage import damage_byte

@@ -97,10 +97,8 @@ def test_every_damaged_byte_is_told_once(copy: Path, built: Path) -> None:
     use(copy)
 
 
-def test_damage_to_a_large_index_ends_in_one_message(
-    copy: Path, built: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Opening it compares sizes alone: what Tantivy makes of the contents, panics included, is one error, quietly."""
+def test_damage_to_a_large_index_ends_in_one_message(copy: Path, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening it compares sizes alone: what Tantivy makes of the contents, panics included, is one error."""
     monkeypatch.setattr(manifest, "SMALL_BYTES", 0)
     for name in files_of(copy):
         for number in range(DAMAGES_EACH):
@@ -112,7 +110,6 @@ def test_damage_to_a_large_index_ends_in_one_message(
                     verify_index(copy)
             (copy / name).unlink(missing_ok=True)
             shutil.copy(built / name, copy / name)
-    assert "panicked" not in capfd.readouterr().err
 
 
 def test_a_damaged_index_ends_a_command_with_5(copy: Path) -> None:
@@ -156,31 +153,6 @@ def test_vectors_that_were_changed_are_not_searched(
         verify_index(copy)
 
 
-def make_old(directory: Path) -> None:
-    """As an earlier version left it: without checksums."""
-    (directory / MANIFEST_FILE).unlink()
-    for name, new in ((INFO_FILE, ("format", "contents")), (VECTOR_INFO_FILE, ("contents", "blocks", "seal"))):
-        fields = json.loads((directory / name).read_text())
-        (directory / name).write_text(json.dumps({key: value for key, value in fields.items() if key not in new}))
-
-
-def test_an_index_of_an_earlier_version_opens(copy: Path) -> None:
-    make_old(copy)
-    use(copy)
-    done = convagent("index", "verify", copy, cwd=copy.parent)
-    assert done.returncode == 0
-    assert "no checksums" in done.stdout
-    assert "all 72 passages can be read" in done.stdout
-    assert "checksums" not in convagent("search", copy, "bread", "--embedder", "none", cwd=copy.parent).stderr
-
-
-def test_vectors_of_an_earlier_version_are_numbers(copy: Path) -> None:
-    make_old(copy)
-    change_vectors(copy, "nan")
-    with pytest.raises(InvalidInputError, match="hold what is no number"):
-        _ = PassageIndex(copy).vectors
-
-
 def test_an_index_without_its_checksums_is_damaged(copy: Path) -> None:
     (copy / MANIFEST_FILE).unlink()
     with pytest.raises(InvalidInputError, match=r"convagent-manifest\.json is not there"):
@@ -205,7 +177,8 @@ def test_vectors_of_other_passages_are_not_searched(copy: Path, tmp_path: Path) 
     ("field", "value", "told"),
     [
         ("analyzer", "english: words, lower case", "was built with another analyzer"),
-        ("format", 99, "is an index of a later version"),
+        ("format", 99, "is an index of another version"),
+        ("format", 0, "is an index of another version"),
     ],
 )
 def test_an_index_that_is_made_otherwise_is_refused(field: str, value: object, told: str, copy: Path) -> None:

@@ -34,9 +34,9 @@ from agent.runs.trace import read_trace
 from agent.runs.worker import WorkerSpecification
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
-from indexes.open_index import open_index
 from indexes.passage_index import Index, PassageIndex
 from indexes.sharding.shard_builder import build_in_parts
+from indexes.sharding.sharded_index import open_index
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Plan, TurnResult
 from tests import ray_workers

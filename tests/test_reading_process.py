@@ -15,8 +15,7 @@ import pytest
 
 from indexes.documents.document_index import open_documents
 from indexes.documents.isolation import process as reading
-from indexes.documents.isolation.limits import ProcessGuard, ReadingLimits
-from indexes.documents.isolation.process import ReadingProcess, build_environment
+from indexes.documents.isolation.process import ProcessGuard, ReadingLimits, ReadingProcess, build_environment
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences
 from schemas.errors import RunError

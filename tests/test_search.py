@@ -10,7 +10,7 @@ from agent.turn.retrieval import Searcher
 from agent.turn.search_tool import PassageSearch
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
-from indexes.text.query_weights import WeightedText
+from indexes.text.analysis import WeightedText
 from schemas.records import Hit, Passage, Plan, Query, QueryPart
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from indexes.corpora.corpus import find_corpus
-from indexes.index_builder import BLOCK_PASSAGES, build_index
-from indexes.storage.duplicate_ids import SeenIds
+from indexes.index_builder import BLOCK_PASSAGES, SeenIds, build_index
 from schemas.errors import InvalidInputError
 
 

@@ -12,8 +12,7 @@ from cli import app
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
 from indexes.storage.manifest import MANIFEST_FILE
-from indexes.text.segmentation import Segmentation, cut_into_windows
-from indexes.text.senter import PACKAGE, choose_segmentation
+from indexes.text.segmentation import PACKAGE, Segmentation, choose_segmentation, cut_into_windows
 from schemas.errors import MissingError
 from schemas.records import Passage
 from tests.test_topics import write

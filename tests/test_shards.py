@@ -12,11 +12,11 @@ import pytest
 
 from indexes.corpora.corpus import Corpus, find_corpus
 from indexes.index_verification import verify_index
-from indexes.open_index import open_index
 from indexes.passage_index import Index
 from indexes.ranking.index_vectors import embed_index
 from indexes.ranking.vectors import Vectors
 from indexes.sharding.shard_builder import Parts, build_in_parts
+from indexes.sharding.sharded_index import open_index
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES

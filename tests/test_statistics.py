@@ -7,8 +7,7 @@ import pytest
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import Bm25Stage, HybridRetriever, RescoringStage
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
-from indexes.text.analysis import extract_stems
-from indexes.text.query_weights import weight_stems
+from indexes.text.analysis import extract_stems, weight_stems
 
 TEXTS = [
     "Rice bread is made without wheat. Rice flour holds no gluten at all.",

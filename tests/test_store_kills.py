@@ -19,7 +19,7 @@ import pytest
 
 from agent.chat.store import ChatTurn, Store
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vector_writing import JOURNAL_FILE, PART_FILE
+from indexes.ranking.index_vectors import JOURNAL_FILE, PART_FILE
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
 from tests.conftest import PATIENCE, ROOT, needs_embedder
 from tests.processes import environment, names, run, start, write_passages

@@ -34,8 +34,7 @@ from indexes.corpora.args_me import find_arguments
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsCounter
-from indexes.text.analysis import extract_stems
-from indexes.text.query_weights import weight_stems
+from indexes.text.analysis import extract_stems, weight_stems
 from schemas.errors import InvalidInputError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES

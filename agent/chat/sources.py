@@ -10,10 +10,10 @@ from agent.runs.evidence import DEFAULT_INDEX
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
 from indexes.documents.document_index import open_documents
-from indexes.open_index import open_index
 from indexes.passage_index import Index, read_info
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.shard_files import holds_index
+from indexes.sharding.sharded_index import open_index
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 from schemas.progress import StageProgress

@@ -16,8 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from indexes.storage.directories import find_data_directory
-from indexes.storage.private_files import make_private_directory, make_private_file
+from indexes.storage.directories import find_data_directory, make_private_directory, make_private_file
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Statement, TurnResult
 

@@ -20,7 +20,7 @@ from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from indexes.corpora.corpus import find_corpus
-from indexes.open_index import open_index
+from indexes.sharding.sharded_index import open_index
 from indexes.text.units import split_units
 from schemas.errors import InvalidInputError, list_with_limit
 from schemas.records import Passage

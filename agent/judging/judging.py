@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 
 from agent.tracks.oddities import Oddities
-from indexes.storage.files import write_atomically
-from indexes.storage.line_files import append_line, open_to_append
+from indexes.storage.files import append_line, open_to_append, write_atomically
 from schemas.errors import InvalidInputError, UsageError
 from schemas.progress import StageProgress
 from schemas.wire import decode

@@ -14,11 +14,10 @@ from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_top
 from agent.tracks.json_files import locate_errors
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import Corpus, find_corpus
-from indexes.open_index import open_index
 from indexes.passage_index import Index
 from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
-from indexes.sharding.sharded_index import Connect, ShardsHere
+from indexes.sharding.sharded_index import Connect, ShardsHere, open_index
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import InvalidInputError, MissingError, format_count, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics

@@ -13,9 +13,9 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from indexes.storage import line_files
+from indexes.storage import files
 from indexes.storage.atomic_files import sync_to_disk
-from indexes.storage.line_files import open_to_append
+from indexes.storage.files import open_to_append
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
@@ -222,4 +222,4 @@ def open_for_append(trace: Trace) -> Iterator[IO[bytes]]:
 def append_line(file: IO[bytes], line: TraceLine | RunSettings) -> None:
     """Write one line and hand it to the disk."""
     remedy = "What was answered is kept. Make room, and the same command with --resume goes on."
-    line_files.append_line(file, msgspec.json.encode(line), remedy)
+    files.append_line(file, msgspec.json.encode(line), remedy)

@@ -14,7 +14,7 @@ from agent.tracks.repair import repair_turns
 from agent.tracks.rules import Checks
 from agent.tracks.run_files import run_problems
 from agent.tracks.topic_files import read_topics
-from indexes.open_index import open_index
+from indexes.sharding.sharded_index import open_index
 from indexes.storage.files import check_writable, map_file, write_atomically
 from schemas.errors import InvalidInputError
 from schemas.records import Problem

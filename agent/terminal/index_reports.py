@@ -82,11 +82,7 @@ def _describe_vector_memory(vectors: "VectorInfo", compressed: "CompressedInfo |
 
 def show_verification(found: "Verification", path: Path) -> None:
     """What of an index was found to be as it was built."""
-    if found.files:
-        typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
-    else:
-        what = f"{path}: no checksums, as it was built by an earlier version; all {found.passages} passages can be read"
-        typer.echo(f"{what} (`convagent index build` makes an index with checksums)")
+    typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
     if found.vectors:
         compressed = ", and those compressed are theirs" if found.compressed else ""
         typer.echo(f"{path}: {found.vectors} vectors are whole{compressed}")

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from agent.models.embedding.registry import open_embedder
-from indexes.open_index import open_index
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.ranking.index_vectors import cache_vectors
+from indexes.sharding.sharded_index import open_index
 
 
 def open_retriever_in(directory: Path | str, embedder: str | None = None) -> HybridRetriever:

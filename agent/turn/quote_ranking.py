@@ -22,9 +22,8 @@ from agent.turn.spans.names import find_codes
 from agent.turn.spans.question_words import stem_words
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
-from indexes.text.analysis import ENGLISH
+from indexes.text.analysis import ENGLISH, WeightedText
 from indexes.text.languages import find_question_language
-from indexes.text.query_weights import WeightedText
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from agent.models.protocol import Listener, ignore_call
 from agent.turn.search_tool import PassageSearch
 from indexes.ranking.hybrid import HybridRetriever
-from indexes.text.analysis import extract_stems
-from indexes.text.query_weights import WeightedText
+from indexes.text.analysis import WeightedText, extract_stems
 from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 

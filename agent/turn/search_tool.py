@@ -9,7 +9,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from agent.turn.open_retriever import open_retriever_in
-from indexes.text.query_weights import WeightedText
+from indexes.text.analysis import WeightedText
 from schemas.records import Hit
 
 SNIPPET_CHARACTERS = 600  # characters of a passage that a model sees in the tool's reply

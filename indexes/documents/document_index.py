@@ -22,7 +22,7 @@ from indexes.index_builder import build_index
 from indexes.passage_index import Index, PassageIndex
 from indexes.ranking.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.ranking.vectors import Embedder
-from indexes.storage.private_files import make_private_directory, make_private_tree, take_from_others
+from indexes.storage.directories import make_private_directory, make_private_tree, take_from_others
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
 from schemas.progress import StageProgress
 from schemas.records import Problem

@@ -17,8 +17,8 @@ from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.formats.images import is_ocr_installed
 from indexes.documents.readers import compute_readers_digest
 from indexes.documents.reading import FileStamp, ParsedDocument
-from indexes.storage.database import open_database
-from indexes.storage.private_files import make_private_directory, make_private_file
+from indexes.storage.cache import open_database
+from indexes.storage.directories import make_private_directory, make_private_file
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 

@@ -15,8 +15,7 @@ from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.rankings import RankedNumbers, Rows, sort_best_first
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet, ScoreFunction
 from indexes.ranking.vectors import Embed, Embedder, EncodeTurn, Vectors, combine_vectors
-from indexes.text.analysis import extract_stems
-from indexes.text.query_weights import WeightedText, weight_stems
+from indexes.text.analysis import WeightedText, extract_stems, weight_stems
 from schemas.records import Hit, Passage, Plan
 
 log = logging.getLogger("convagent")

@@ -83,15 +83,13 @@ class VectorInfo:
     size: int
     passages: int
     contents: str = ""  # the digest of the passages that these are vectors of, in this order (`IndexInfo.contents`)
-    blocks: tuple[
-        str, ...
-    ] = ()  # the BLAKE2 of each `BLOCK_ROWS` rows; none where they were made by an earlier version
+    blocks: tuple[str, ...] = ()  # the BLAKE2 of each `BLOCK_ROWS` rows
     seal: str = ""  # the BLAKE2 of all fields before this
 
     @property
     def is_sealed(self) -> bool:
         """Whether the checksums are there and say that this is as it was written."""
-        return bool(self.blocks) and self.seal == make_seal(self)
+        return self.seal == make_seal(self)
 
 
 def split_rows(passages: int) -> Sequence[range]:
@@ -115,7 +113,7 @@ def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInf
         return None
     except (OSError, msgspec.DecodeError) as error:
         raise _make_damage_error(directory, str(error)) from error
-    if (info.seal or info.blocks or contents) and not info.is_sealed:
+    if not info.is_sealed:
         raise _make_damage_error(directory, f"{VECTOR_INFO_FILE} has other contents than it was given")
     if (info.passages, info.contents) != (passages, contents):
         raise _make_damage_error(directory, "they are those of other passages")
@@ -147,7 +145,7 @@ def read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, 
             raise _make_damage_error(directory, f"their number is wrong: {found} bytes, not {expected}")
         for number, block in enumerate(_read_blocks(directory, info)):
             first = number * BLOCK_ROWS
-            if info.blocks and hash_block(block) != info.blocks[number]:
+            if hash_block(block) != info.blocks[number]:
                 raise _make_damage_error(directory, f"those from passage {first} on are not what was written")
             rows = np.frombuffer(block, dtype=np.float16).reshape(-1, info.size)
             if not np.isfinite(rows).all():

@@ -16,7 +16,7 @@ from indexes.passage_index import Index, PassageIndex
 from indexes.ranking.compressed_vectors import CompressedInfo, CompressedVectors
 from indexes.ranking.rankings import Numbers, RankedNumbers, Rows
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vectors
-from indexes.sharding.shard_files import list_shards, read_joined_info
+from indexes.sharding.shard_files import is_sharded, list_shards, read_joined_info
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import list_languages
 from schemas.errors import InvalidInputError
@@ -176,3 +176,11 @@ class ShardedVectors:
         for first, shard in enumerate(self.shards):
             cosines[owners == first] = shard.score(places[owners == first], query)
         return cosines
+
+
+def open_index(directory: Path, connect: Connect = ShardsHere) -> Index:
+    """The index in a directory; if it is in shards, `connect` says how these are asked.
+
+    Raises `MissingError` where there is none or a shard is not there, and `InvalidInputError` where it is damaged.
+    """
+    return ShardedIndex(directory, connect) if is_sharded(directory) else PassageIndex(directory)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-from indexes.storage.private_files import make_private_file
+from indexes.storage.directories import make_private_file
 
 
 def write_file_atomically(target: Path, write: Callable[[Path], object], *, private: bool = False) -> None:

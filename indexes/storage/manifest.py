@@ -44,13 +44,11 @@ def write_manifest(directory: Path) -> None:
     (directory / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(Manifest(files))))
 
 
-def read_manifest(directory: Path) -> Manifest | None:
-    """What was recorded; None where nothing was. Raises `InvalidInputError` where it is damaged, `OSError`."""
+def read_manifest(directory: Path) -> Manifest:
+    """What was recorded. Raises `InvalidInputError` where it is damaged, and `OSError` where it cannot be read."""
     path = directory / MANIFEST_FILE
     try:
         found: Manifest = decode(path.read_bytes(), Manifest)
-    except FileNotFoundError:
-        return None
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is damaged ({error})", where=str(path)) from error
     if found.version != VERSION:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from indexes.text.analysis import ENGLISH, SNOWBALL, load_stop_words, word_set
+from indexes.text.analysis import ENGLISH, SNOWBALL, WeightedText, count_query_stems, load_stop_words, word_set
 
 WITHOUT_STEMMER = word_set("ja ko zh bg cs et fa he hi hr id lt lv pl sk sl th uk vi")
 KNOWN = frozenset(SNOWBALL) | WITHOUT_STEMMER
@@ -125,3 +125,12 @@ def _load_identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]) -> dict[str, float]:
+    """The weight of each stem that a word of some texts has in one of the languages."""
+    weights: dict[str, float] = {}
+    for text, weight in parts:
+        for stem, count in count_query_stems(text, languages, find_question_language(text, tuple(languages))).items():
+            weights[stem] = weights.get(stem, 0.0) + count * weight
+    return weights

@@ -9,8 +9,7 @@ from random import Random
 from tempfile import gettempdir
 
 from indexes.documents.isolation import process
-from indexes.documents.isolation.limits import ReadingLimits
-from indexes.documents.isolation.process import ReadingProcess
+from indexes.documents.isolation.process import ReadingLimits, ReadingProcess
 from indexes.documents.reading import ParsedDocument
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError

@@ -7,7 +7,7 @@ import prompts
 from agent.models.protocol import Conversation, LanguageModel
 from agent.tasks.touche.topics import ControversialQuestion
 from agent.turn.query_rewriting import generate_hypothetical_answers
-from indexes.text.query_weights import WeightedText
+from indexes.text.analysis import WeightedText
 from schemas.records import Message, Plan
 
 ANSWERS = Plan(query=("hyde",))  # one, of the usual length, always the same

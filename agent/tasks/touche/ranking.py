@@ -13,8 +13,7 @@ from agent.tasks.touche.argument_quality import argument_quality, brevity_penalt
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.rankings import RankedNumbers, sort_best_first
 from indexes.ranking.scorers import CollectionStatistics, Dirichlet
-from indexes.text.analysis import extract_stems
-from indexes.text.query_weights import WeightedText, weight_stems
+from indexes.text.analysis import WeightedText, extract_stems, weight_stems
 from schemas.records import Hit, Passage
 
 CANDIDATES = 3000  # arguments scored anew: three times what a run may hold

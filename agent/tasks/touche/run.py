@@ -19,7 +19,7 @@ from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.scorers import StatisticsCounter
 from indexes.storage.atomic_files import scratch_directory
 from indexes.storage.files import check_writable, write_atomically
-from indexes.text.query_weights import WeightedText, weight_stems
+from indexes.text.analysis import WeightedText, weight_stems
 from schemas.errors import RunError, UsageError
 from schemas.records import Hit
 
