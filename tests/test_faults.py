@@ -206,7 +206,9 @@ def test_a_signal_while_writing(command: Command, sent: str, code: int, told: st
     check_untouched(command, here, out, result)
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.soak)]
+)
 def test_a_signal_while_answering_costs_one_turn_at_most(sent: int, code: int, here: Path, tmp_path: Path) -> None:
     whole, place = here / "run.json", tmp_path / "place"
     place.mkdir()
@@ -231,6 +233,7 @@ def test_a_signal_while_answering_costs_one_turn_at_most(sent: int, code: int, h
     assert (place / "run.json").read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.soak
 def test_a_run_that_met_a_full_disk_goes_on(here: Path, tmp_path: Path) -> None:
     """At every size at which the disk may have been full: the trace's first line, within a turn, the run itself."""
     whole, place = here / "run.json", tmp_path / "place"

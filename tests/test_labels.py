@@ -66,7 +66,7 @@ def run_until(now: int, topic: Json, index: PassageIndex, path: Path) -> bytes:
     return b"".join(encode_run(topics.edition, (answered for _, answered in turns), RunInfo("run")))
 
 
-@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=tampered())
 def test_labels_and_all_from_the_reply_on_change_nothing(
     case: tuple[int, Json], example_index: PassageIndex, tmp_path: Path

@@ -134,6 +134,7 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
     assert raylet.environ()["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
+@pytest.mark.soak
 @needs_ray
 @needs_model
 def test_so_has_one_with_the_bundled_model(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
@@ -213,6 +214,7 @@ def write_many_topics(path: Path, times: int) -> Path:
     return path
 
 
+@pytest.mark.soak
 @needs_ray
 def test_a_signal_ends_a_run_and_loses_nothing(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
     topics, trace = write_many_topics(tmp_path / "topics.json", 4), tmp_path / "ray.trace.jsonl"
@@ -243,6 +245,7 @@ def workforce(topics: Path, index: PassageIndex) -> Workforce:
     return Workforce(WorkerSpecification("none", files, PLAN, cache=False), topics, evidence, count=2, concurrency=2)
 
 
+@pytest.mark.soak
 @needs_ray
 def test_what_a_node_cannot_read_is_told_with_its_name(
     cluster: Cluster, topics: Path, example_index: PassageIndex
@@ -280,6 +283,7 @@ def test_workers_that_cannot_be_used_end_the_run(
         pass
 
 
+@pytest.mark.soak
 @needs_ray
 def test_another_kind_of_processor_is_told(
     cluster: Cluster,

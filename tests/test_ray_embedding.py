@@ -52,6 +52,7 @@ class MortalEmbedder(BlockEmbedder):
         return super().embed(block)
 
 
+@pytest.mark.soak
 @needs_ray
 @needs_embedder
 def test_workers_that_are_lost_change_no_byte(

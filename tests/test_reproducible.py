@@ -13,10 +13,10 @@ from tests.processes import run
 
 @pytest.fixture
 def topics(tmp_path: Path) -> Path:
-    """The beginnings of two conversations: two turns, and one."""
+    """The beginnings of two conversations."""
     path = tmp_path / "topics.json"
     whole = json.loads((EXAMPLES / "topics.json").read_text())
-    path.write_text(json.dumps([topic | {"turns": topic["turns"][: 2 - n]} for n, topic in enumerate(whole[:2])]))
+    path.write_text(json.dumps([topic | {"turns": topic["turns"][:1]} for topic in whole[:2]]))
     return path
 
 

@@ -313,13 +313,13 @@ def trickle(connection: socket.socket, ended: threading.Event) -> None:
 
 
 def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> None:
-    """500 idle connections, and 200 requests at once: each is answered, nothing grows, nothing is traced."""
+    """200 idle connections, and 200 requests at once: each is answered, nothing grows, nothing is traced."""
     with serving(example_index.directory, tmp_path, *ARGUMENTS) as running, ExitStack() as stack:
         process = psutil.Process(running.process.pid)
-        idle = [stack.enter_context(closing(connect(running))) for _ in range(500)]
-        assert len(idle) == 500
+        idle = [stack.enter_context(closing(connect(running))) for _ in range(200)]
+        assert len(idle) == 200
         sizes = []
-        for _ in range(4):
+        for _ in range(3):
             statuses = send_at_once(running, 200)
             assert set(statuses) <= {200, 303, 429, 503}
             assert statuses.count(200) > 100

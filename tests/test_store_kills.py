@@ -67,6 +67,7 @@ def wait_for_blocks(journal: Path, blocks: int, process: "subprocess.Popen[str]"
         time.sleep(0.001)
 
 
+@pytest.mark.soak
 @needs_embedder
 def test_an_interrupted_embedding_says_how_to_go_on(tmp_path: Path) -> None:
     index = tmp_path / "index"

@@ -162,8 +162,8 @@ def test_a_tuning_constant_is_a_setting(example_index: PassageIndex, run_path: P
 @pytest.mark.parametrize(
     ("changed", "package"),
     [
-        ("indexes/ranking/hybrid.py", "indexes"),
-        ("prompts/write.txt", "prompts"),
+        pytest.param("indexes/ranking/hybrid.py", "indexes", marks=pytest.mark.soak),
+        pytest.param("prompts/write.txt", "prompts", marks=pytest.mark.soak),
         ("agent/models/learned/rewriter.gguf", "agent"),
     ],
 )
