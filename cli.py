@@ -524,7 +524,7 @@ def serve(
     [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
     [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
     """
-    from agent.chat.sources import resolve_source
+    from agent.chat.opening import resolve_source
     from agent.serve.server import ServerRequest, serve
 
     request = ServerRequest(
@@ -655,6 +655,7 @@ def rank(
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
     from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
+
     from agent.tasks.rcd.spans import RULES
     from agent.turn.open_retriever import open_retriever_in
 

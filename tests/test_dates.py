@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from agent.chat.scope import find_scope, find_scope_request, select_documents, select_rows
-from agent.chat.selection.date_requests import find_restriction
-from agent.chat.selection.dated_items import list_items
+from agent.chat.selection.dated_items import find_restriction, list_items
 from agent.chat.selection.days import find_periods
 from agent.chat.selection.listing import find_listing
 from agent.chat.session import Session, open_assistant

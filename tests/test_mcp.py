@@ -328,7 +328,7 @@ def test_an_embedding_model_that_is_not_there_is_told_and_words_remain(notes: Pa
 def test_where_documents_are_many_the_first_search_does_not_wait_for_all(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent.chat import sources
+    from agent.chat import opening as sources
 
     write_notes(notes, 120)
     monkeypatch.setattr(sources, "READING_SECONDS", 0.0)

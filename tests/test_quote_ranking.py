@@ -9,7 +9,7 @@ from agent.turn.quotes import find_quotes
 from agent.turn.spans.answer_spans import drop_column_names, find_spans
 from agent.turn.spans.kind_evidence import has_kind
 from indexes.ranking.vectors import Embedder
-from indexes.text.pointing import points_back
+from indexes.text.units import points_back
 from schemas.records import Passage, Query
 from schemas.tuning import AnswerTuning, Tuning
 from tests.conftest import needs_embedder

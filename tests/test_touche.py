@@ -16,16 +16,20 @@ from typer.testing import CliRunner
 
 from agent.evaluation.scores import p_value
 from agent.runs.given_ranking import read_ranking
-from agent.tasks.touche.argument_quality import (
+from agent.tasks.touche.measures import QUALITY, RELEVANCE, evaluate_touche, measure_touche
+from agent.tasks.touche.ranking import (
+    MU,
+    SHORT,
+    Ranker,
+    RankingOptions,
     argument_quality,
+    boost_fields,
     brevity_penalty,
     decency_score,
     length_score,
     spelling_score,
     structure_score,
 )
-from agent.tasks.touche.measures import QUALITY, RELEVANCE, evaluate_touche, measure_touche
-from agent.tasks.touche.ranking import MU, SHORT, Ranker, RankingOptions, boost_fields
 from agent.tasks.touche.ranking import QUALITY as WRITING
 from agent.tasks.touche.run import ToucheReport, ToucheTask, make_queries, rank_topics, write_run
 from agent.tasks.touche.topics import ControversialQuestion, read_questions

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from agent.turn.attribution import why_unsupported
 from benchmarks.answer_form import is_glued
 from indexes.documents.reading import parse_document
-from indexes.text.pointing import limits_what_stands_before, points_back
 from indexes.text.sentence_ends import find_sentence_starts
 from indexes.text.sentences import split_sentences
-from indexes.text.units import find_units_to_quote, split_units
+from indexes.text.units import find_units_to_quote, limits_what_stands_before, points_back, split_units
 from schemas.records import Passage, Unit
 from tests.conftest import EXAMPLES, shared_file
 

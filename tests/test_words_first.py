@@ -13,8 +13,8 @@ import pexpect
 import pytest
 
 from agent.chat import start
+from agent.chat.opening import open_source
 from agent.chat.session import Session, open_assistant_over, open_collection
-from agent.chat.sources import open_source
 from agent.chat.store import Store
 from agent.models.protocol import LanguageModel, Listener
 from agent.models.registry import open_model

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import prompts
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
-from agent.chat.selection.dated_answer import answer_by_date
+from agent.chat.selection.dated_items import answer_by_date
 from agent.chat.small_talk import (
     FORMS,
     SHOWN,

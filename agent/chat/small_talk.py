@@ -9,10 +9,17 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.chat.language_check import is_in_language
 from agent.chat.scope import describe_scope, find_scope, find_scope_request
 from agent.chat.selection.listing import describe_languages, find_listing
-from agent.chat.small_talk_patterns import CORRECTION, COUNTING, NO_CORRECTION, ORDINALS, PATTERNS, SHORT_ORDINALS
+from agent.chat.small_talk_patterns import (
+    CORRECTION,
+    COUNTING,
+    NO_CORRECTION,
+    ORDINALS,
+    PATTERNS,
+    SHORT_ORDINALS,
+    is_in_language,
+)
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.clarification import is_clarification
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_talk

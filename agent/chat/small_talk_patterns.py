@@ -6,8 +6,30 @@ harm than to reply "You are welcome" to a question. German and French are unders
 
 import re
 
-from agent.chat.language_check import LANGUAGES
 from agent.chat.store import TurnKind
+from indexes.text.languages import count_stop_words
+
+LANGUAGES = {
+    "english": "en",
+    "german": "de",
+    "french": "fr",
+    "spanish": "es",
+    "italian": "it",
+    "dutch": "nl",
+    "portuguese": "pt",
+    "polish": "pl",
+    "swedish": "sv",
+    "turkish": "tr",
+}
+
+
+def is_in_language(text: str, name: str) -> bool:
+    """Whether no other of the languages has as many stop words among the words of a text as the one of this name."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    counts = {code: count_stop_words(words, code) for code in LANGUAGES.values()}
+    own = counts.pop(LANGUAGES[name.lower()])
+    return own > max(counts.values())
+
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 SHORT_ORDINALS = ("1st", "2nd", "3rd", *(f"{number}th" for number in range(4, 11)))

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 from agent.chat.citations import Source, shown_sources
 from agent.chat.escaping import defuse_citations
 from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
-from agent.chat.observer import Observer
-from agent.chat.progress_messages import describe_call
+from agent.chat.observer import Observer, describe_call
 from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session

@@ -74,8 +74,7 @@ class CallProgress:
     @property
     def observer(self) -> "Observer":
         """What an answer reports to."""
-        from agent.chat.observer import Observer
-        from agent.chat.progress_messages import describe_call
+        from agent.chat.observer import Observer, describe_call
 
         def report(call: "Call") -> None:
             self.step(describe_call(call))

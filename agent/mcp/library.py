@@ -62,8 +62,8 @@ class Library:
             return self._current
 
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
+        from agent.chat.opening import READING_SECONDS, read_source
         from agent.chat.session import open_collection
-        from agent.chat.sources import READING_SECONDS, read_source
         from indexes.documents.watching import watch_documents
 
         source, links = self.request.source, self.request.follow_links

@@ -7,8 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from agent.chat.observer import Observer
-from agent.chat.progress_messages import describe_call
+from agent.chat.observer import Observer, describe_call
 from agent.models.cancellation import CancellationToken
 from schemas.errors import RunError
 from schemas.records import Call, Response

@@ -22,10 +22,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from agent.chat.opening import begin_to_open_models
+from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
 from agent.chat.scope import require_scope
 from agent.chat.session import Assistant, open_assistant_over, open_collection
-from agent.chat.sources import READING_SECONDS, open_source
 from agent.chat.store import Store, open_store
 from agent.models.destinations import describe_destination
 from agent.models.registry import is_server_address

@@ -2,7 +2,7 @@
 
 Several threads and processes may use a file, and it may be deleted at any time. It is a convenience: where it is busy
 or damaged, or the disk is full, it finds nothing and saves nothing. Each value has its checksum behind it: one that is
-not what was saved is not found.
+not what was saved is not found. `open_database` opens any SQLite file that several processes use at once.
 """
 
 import logging

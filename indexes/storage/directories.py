@@ -1,4 +1,4 @@
-"""The user's directories: for caches, which may be deleted, and for data, which may not."""
+"""The user's directories, for caches and for data, and files for their owner alone, whatever the umask."""
 
 import atexit
 import logging

@@ -1,4 +1,4 @@
-"""Reading and writing files, with errors that name them."""
+"""Reading and writing files, whole or line by line, with errors that name them."""
 
 import hashlib
 import mmap

@@ -1,7 +1,8 @@
 """Cutting documents into passages as the track does: windows of ten sentences that overlap by five.
 
 Source: the passage segmentation of TREC iKAT (its guidelines, and `spacy_passage_chunker.py` of the organisers'
-repository): the first 10,000 characters, ten sentences, a stride of five.
+repository): the first 10,000 characters, ten sentences, a stride of five. Sentences are found by spaCy's trained
+`senter` (`python -m spacy download en_core_web_sm`; it is not on PyPI), or by a rule.
 """
 
 from collections.abc import Callable, Iterator, Sequence

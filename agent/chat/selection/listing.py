@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from agent.chat.selection.date_requests import cut_period
-from agent.chat.selection.dated_items import DatedItem, Wanted, list_items, order_by_date, select_items
+from agent.chat.selection.dated_items import DatedItem, Wanted, cut_period, list_items, order_by_date, select_items
 from agent.chat.selection.days import find_periods
 from agent.chat.selection.kinds import NOUN, find_kinds
 from indexes.documents.collection import MAX_LISTED, Collection

@@ -24,7 +24,7 @@ from typing import Any
 
 from agent.tracks.json_files import locate_errors
 from indexes.storage.files import read_utf8
-from indexes.text.tolerant_html import TolerantHtmlParser
+from indexes.text.control_characters import TolerantHtmlParser
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 

@@ -9,8 +9,8 @@ from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, format_table
 from indexes.documents.formats.page_furniture import Furniture, find_furniture
+from indexes.text.control_characters import TolerantHtmlParser
 from indexes.text.segmentation import SentenceSplitter
-from indexes.text.tolerant_html import TolerantHtmlParser
 
 SKIPPED_TAGS = {"script", "style", "template", "noscript", "nav", "svg", "math", "button", "select", "iframe", "object"}
 LIST_TAGS = {"ul", "ol", "dl"}

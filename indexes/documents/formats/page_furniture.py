@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from indexes.text.tolerant_html import TolerantHtmlParser
+from indexes.text.control_characters import TolerantHtmlParser
 
 VOID_TAGS = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 UNREAD_TAGS = ("script", "style", "template", "noscript")
