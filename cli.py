@@ -322,7 +322,7 @@ def index_build(
     """
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
-    from indexes.ranking.index_vectors import MAX_UNASKED, embed_index
+    from indexes.index_vectors import MAX_UNASKED, embed_index
     from indexes.sharding.shard_builder import build_in_parts, choose_parts
     from indexes.text.segmentation import choose_segmentation
 
@@ -367,7 +367,7 @@ def index_embed(
 
     from agent.models.embedding.registry import open_embedder
     from agent.runs.backends.ray_embedding import open_block_embedders
-    from indexes.ranking.index_vectors import compress_index, embed_index
+    from indexes.index_vectors import compress_index, embed_index
 
     model = open_embedder(embedder)
     open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
@@ -655,7 +655,6 @@ def rank(
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
     from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
-
     from agent.tasks.rcd.spans import RULES
     from agent.turn.open_retriever import open_retriever_in
 

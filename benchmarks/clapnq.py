@@ -34,7 +34,7 @@ from agent.turn.answer_writing import Writer
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
-from indexes.ranking.index_vectors import cache_vectors
+from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embed
 from schemas.records import Message, Passage, Plan, Query
 

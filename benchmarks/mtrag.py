@@ -37,7 +37,7 @@ from benchmarks.bed import (
     prepare_folder,
 )
 from benchmarks.figures import BenchedBed, Figures, Row, Table, make_table, measure_answers, measure_rankings
-from indexes.ranking.index_vectors import cache_vectors
+from indexes.index_vectors import cache_vectors
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Plan, TurnResult

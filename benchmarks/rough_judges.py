@@ -22,7 +22,7 @@ from agent.judging.agreement import cohen_kappa
 from agent.judging.judges import open_nugget_judge, open_question_judge
 from agent.judging.rough_judges import similarity
 from agent.models.embedding.registry import open_embedder
-from indexes.ranking.index_vectors import cache_vectors
+from indexes.index_vectors import cache_vectors
 
 STEPS = [step / 100 for step in range(30, 96, 5)]
 

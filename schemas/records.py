@@ -351,3 +351,14 @@ class WholeAnswer:
     response: Response
     passages: tuple[Passage, ...]
     to_write: tuple[Passage, ...] = ()  # what a model that writes may make it of instead; none where it is computed
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSummary:
+    """A conversation as a list shows it. `title` is its first utterance."""
+
+    id: int
+    started: str  # ISO 8601, UTC
+    source: str  # the folder or index that was asked
+    title: str
+    turns: int

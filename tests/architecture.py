@@ -7,6 +7,7 @@ the whole bag of tools, functions are short of arguments and files short of line
 import ast
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"schemas", "prompts", "indexes", "agent"},
 }
 LOOSE = {"__init__.py", "flow.py"}  # what may stand directly in agent/
-MAX_ARGUMENTS, MAX_LINES = 7, 400
+MAX_ARGUMENTS, MAX_LINES, MAX_MODULES = 7, 400, 14
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -98,6 +99,33 @@ def _reach(start: str, graph: Mapping[str, set[str]]) -> set[str]:
     return reached
 
 
+def rooms_two_way(modules: Mapping[str, Module]) -> Iterator[str]:
+    """Pairs of folders, neither within the other, that import each other."""
+    pairs = set()
+    for module in modules.values():
+        for target in imports_of(module, modules):
+            one, other = module.path.parent, modules[target].path.parent
+            if not (one.is_relative_to(other) or other.is_relative_to(one)):
+                pairs.add((one, other))
+    for one, other in sorted(pairs):
+        if one < other and (other, one) in pairs:
+            yield f"{one.relative_to(ROOT)} <-> {other.relative_to(ROOT)}"
+
+
+def turns_that_know_tracks(modules: Mapping[str, Module]) -> Iterator[str]:
+    """Modules of `agent/turn` that import a track's formats or rules: a turn is the same in all of them."""
+    for module in modules.values():
+        if module.name.startswith("agent.turn"):
+            found = imports_of(module, modules)
+            yield from (f"{module.name} imports {target}" for target in sorted(found) if "agent.tracks" in target)
+
+
+def crowded_folders(modules: Mapping[str, Module]) -> Iterator[str]:
+    """Folders of more than `MAX_MODULES`."""
+    counts = Counter(module.path.parent for module in modules.values() if module.path.name != "__init__.py")
+    yield from (f"{folder.relative_to(ROOT)} has {n}" for folder, n in counts.items() if n > MAX_MODULES)
+
+
 def loose_modules(modules: Mapping[str, Module]) -> Iterator[str]:
     """Modules that stand in `agent/` itself, beside the page that one starts with."""
     for module in modules.values():
@@ -145,6 +173,7 @@ def silent_modules(modules: Mapping[str, Module]) -> Iterator[str]:
 RULES = {
     "arrows that point the wrong way": wrong_arrows,
     "import cycles": cycles,
+    "modules of a turn that know a track": turns_that_know_tracks,
     "modules loose in agent/": loose_modules,
     "functions outside flow.py that take the whole bag": bag_takers,
     f"functions of more than {MAX_ARGUMENTS} arguments": too_many_arguments,

@@ -14,7 +14,6 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles, PassageTexts
 from agent.terminal.progress import turn_progress
-from agent.tracks.response_length import MAX_TOKENS, count_whitespace_words, response_length
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
@@ -23,6 +22,7 @@ from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_f
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embed, Embedder
+from indexes.text.response_length import MAX_TOKENS, count_whitespace_words, response_length
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Message, Passage, Plan, Query

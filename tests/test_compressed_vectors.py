@@ -15,12 +15,12 @@ import pytest
 
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
+from indexes.index_vectors import compress_index, embed_index
 from indexes.index_verification import verify_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
 from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors
 from indexes.ranking.hybrid import open_retriever, own_vectors
-from indexes.ranking.index_vectors import compress_index, embed_index
 from indexes.ranking.vectors import Vectors
 from indexes.sharding.shard_builder import build_in_parts
 from indexes.sharding.sharded_index import ShardedVectors, open_index
@@ -161,7 +161,7 @@ def test_only_what_is_searched_is_found(scored_rows: int, compressed: Path, monk
 AGAIN = """
 import sys
 from pathlib import Path
-from indexes.ranking.index_vectors import compress_index
+from indexes.index_vectors import compress_index
 from tests.test_compressed_vectors import QUERIES, WordVectors, no_progress, open_vectors
 place = Path(sys.argv[1])
 compress_index(place, no_progress)

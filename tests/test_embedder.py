@@ -13,9 +13,9 @@ import pytest
 from agent.models.embedding.registry import open_embedder
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
+from indexes.index_vectors import embed_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever, open_retriever, own_vectors
-from indexes.ranking.index_vectors import embed_index
 from indexes.ranking.vectors import Embed, Embedder, VectorCache, Vectors
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError

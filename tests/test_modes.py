@@ -16,11 +16,11 @@ from agent.runs.trace import read_trace
 from agent.runs.validation import CheckRequest, check_run
 from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
-from agent.tracks.response_length import response_length
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.topic_files import read_topics
 from agent.turn.safety.personal_answer import Heeded, put_safety_first
 from indexes.passage_index import PassageIndex
+from indexes.text.response_length import response_length
 from schemas.errors import UsageError
 from schemas.records import Message, Parts, Plan, Response, Sentence, Statement
 from tests.conftest import EXAMPLES, needs_model

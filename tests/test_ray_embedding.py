@@ -14,8 +14,8 @@ from agent.runs.backends.ray_cluster import Cluster
 from agent.runs.backends.ray_embedding import BlockEmbedder, open_block_embedders
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
+from indexes.index_vectors import JOURNAL_FILE, PART_FILE, embed_index
 from indexes.ranking import vectors as vector_files
-from indexes.ranking.index_vectors import JOURNAL_FILE, PART_FILE, embed_index
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE, Embedder, StoredVectors
 from schemas.errors import RunError, UsageError
 from tests.conftest import needs_embedder

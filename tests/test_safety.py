@@ -16,7 +16,6 @@ from agent.chat.store import Store
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
-from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.safety.avoidance import content_stems, find_needs, read_avoided_things, split_told
@@ -27,6 +26,7 @@ from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
+from indexes.text.response_length import MAX_TOKENS, response_length
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
 from tests.conftest import ROOT, examples, needs_embedder
 

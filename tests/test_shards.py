@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from indexes.corpora.corpus import Corpus, find_corpus
+from indexes.index_vectors import embed_index
 from indexes.index_verification import verify_index
 from indexes.passage_index import Index
-from indexes.ranking.index_vectors import embed_index
 from indexes.ranking.vectors import Vectors
 from indexes.sharding.shard_builder import Parts, build_in_parts
 from indexes.sharding.sharded_index import open_index

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from agent.chat.store import ChatTurn, Store
+from indexes.index_vectors import JOURNAL_FILE, PART_FILE
 from indexes.passage_index import PassageIndex
-from indexes.ranking.index_vectors import JOURNAL_FILE, PART_FILE
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
 from tests.conftest import PATIENCE, ROOT, needs_embedder
 from tests.processes import environment, names, run, start, write_passages

@@ -16,10 +16,10 @@ import pytest
 from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from agent.serve.v1.embeddings import MAX_TEXTS, embed_texts
 from agent.serve.v1.shortening import AnswerLimits, Shortening
-from agent.tracks.response_length import response_length
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
+from indexes.text.response_length import response_length
 from tests.conftest import needs_embedder
 from tests.serving import Server, serving
 from tests.stand_in import StandIn, standing_in

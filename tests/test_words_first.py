@@ -23,9 +23,9 @@ from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.current_collection import CurrentCollection
 from indexes.documents.document_index import open_documents
 from indexes.documents.watching import watch_documents
+from indexes.index_vectors import cache_vectors
 from indexes.passage_index import Index
 from indexes.ranking.hybrid import CosineStage
-from indexes.ranking.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError

@@ -25,8 +25,8 @@ from agent.runs.evidence import DEFAULT_INDEX
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
 from indexes.documents.document_index import open_documents
+from indexes.index_vectors import cache_vectors
 from indexes.passage_index import Index, read_info
-from indexes.ranking.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.shard_files import holds_index
 from indexes.sharding.sharded_index import open_index

@@ -18,7 +18,7 @@ import msgspec
 
 from indexes.storage.directories import find_data_directory, make_private_directory, make_private_file
 from schemas.errors import MissingError, RunError, UsageError
-from schemas.records import Statement, TurnResult
+from schemas.records import ChatSummary, Statement, TurnResult
 
 VERSION = 3  # of the tables and of the turns in them; no other is read
 WAIT_SECONDS = 10.0  # for another process that is writing
@@ -46,17 +46,6 @@ _FAILURES = {  # by SQLite's code: what is wrong, and what helps
     sqlite3.SQLITE_CORRUPT: ("cannot be used: it is damaged", MOVE_AWAY),
     sqlite3.SQLITE_NOTADB: ("cannot be used: it is no file of convagent's, or damaged", MOVE_AWAY),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ChatSummary:
-    """A conversation as a list shows it. `title` is its first utterance."""
-
-    id: int
-    started: str  # ISO 8601, UTC
-    source: str  # the folder or index that was asked
-    title: str
-    turns: int
 
 
 # What an utterance is: a question to the documents, a question in place of the one before ("no, I meant ..."), or talk

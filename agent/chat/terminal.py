@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
-from agent.chat.escaping import defuse_citations
 from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
 from agent.chat.observer import Observer, describe_call
 from agent.chat.selection.dated_items import describe_date
@@ -18,6 +17,7 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
 from agent.chat.small_talk import ANSWERED
 from agent.models.destinations import describe_destination
+from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.documents.current_collection import CurrentCollection

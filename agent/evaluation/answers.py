@@ -13,7 +13,6 @@ from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, collect_texts
 from agent.runs.given_ranking import GivenRanking
-from agent.tracks.response_length import count_whitespace_words
 from agent.tracks.run_files import find_limits
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
@@ -21,6 +20,7 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from indexes.corpora.corpus import find_corpus
 from indexes.sharding.sharded_index import open_index
+from indexes.text.response_length import count_whitespace_words
 from indexes.text.units import split_units
 from schemas.errors import InvalidInputError, list_with_limit
 from schemas.records import Passage

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from agent.evaluation.nuggets import AssignedAnswer, Assignment, Importance, Nugget, NuggetList
 from agent.tracks.lenient_reading import IS_ID, decode_leniently
 from agent.tracks.oddities import Oddities
-from agent.tracks.response_length import count_whitespace_words
+from indexes.text.response_length import count_whitespace_words
 from schemas.errors import InvalidInputError
 from schemas.wire import Data
 

@@ -20,7 +20,7 @@ from agent.exchange.autojudge import read_citations
 from agent.exchange.cited_answers import CitedAnswer, cite_answers
 from agent.tracks.lenient_reading import IS_ID, absent, decode_leniently
 from agent.tracks.oddities import Oddities
-from agent.tracks.response_length import count_whitespace_words
+from indexes.text.response_length import count_whitespace_words
 from schemas.records import RunInfo, Sentence, TurnResult
 from schemas.wire import Data
 

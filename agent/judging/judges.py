@@ -74,7 +74,7 @@ def _open(name: str, step: LabelStep, cut_offs: CutOffs) -> _Labeller:
 
 def _open_similarity(cut_offs: CutOffs) -> _Labeller:
     from agent.models.embedding.registry import open_embedder
-    from indexes.ranking.index_vectors import cache_vectors
+    from indexes.index_vectors import cache_vectors
 
     embedder = open_embedder(SIMILARITY)
     assert embedder is not None  # a name that is not `none` is opened or an error

@@ -100,7 +100,7 @@ class Library:
 
     def _open_embedder(self) -> "Embedder | None":
         from agent.models.embedding.registry import open_embedder
-        from indexes.ranking.index_vectors import cache_vectors
+        from indexes.index_vectors import cache_vectors
 
         embedder = open_embedder(self.request.embedder)
         return cache_vectors(embedder) if embedder and not self.request.incognito else embedder

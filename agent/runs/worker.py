@@ -16,7 +16,7 @@ from agent.models.registry import open_model
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
-from indexes.ranking.index_vectors import cache_vectors
+from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.chat.escaping import defuse_citations
 from agent.runs.trace import read_trace
+from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import open_stdout, to_one_line, to_plain_text
 from indexes.text.control_characters import strip_control_characters, strip_directions
 from schemas.errors import InvalidInputError, UsageError

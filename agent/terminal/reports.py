@@ -14,7 +14,6 @@ from schemas.errors import InvalidInputError, format_count, list_with_limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent.chat.store import ChatSummary
     from agent.evaluation.scores import Scores
     from agent.judging.evaluation import JudgedRuns
     from agent.models.catalogue import ModelEntry
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from agent.serve.listening import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
     from indexes.documents.document_index import ReadingReport
-    from schemas.records import Hit, Passage, Problem
+    from schemas.records import ChatSummary, Hit, Passage, Problem
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind

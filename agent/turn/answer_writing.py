@@ -16,12 +16,12 @@ from msgspec import Meta, Struct
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.structured_output import read_whole_items
-from agent.tracks.response_length import leading_within_limit
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, nearest_sentence
 from agent.turn.kept_conditions import why_misstated
 from agent.turn.quotes import end_sentence
 from indexes.ranking.vectors import Embed
+from indexes.text.response_length import leading_within_limit
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Passage, Plan, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.answerability import may_answer
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.comparison import Conclusion, compare_sides
@@ -25,6 +24,7 @@ from agent.turn.spans.names import find_names
 from agent.turn.spans.question_words import Evidence
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems
+from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from agent.models.embedding.registry import open_embedder
+from indexes.index_vectors import cache_vectors
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
-from indexes.ranking.index_vectors import cache_vectors
 from indexes.sharding.sharded_index import open_index
 
 

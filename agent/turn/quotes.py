@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import ENGLISH, extract_stems
+from indexes.text.response_length import MAX_TOKENS, response_length
 from indexes.text.sentences import split_sentences
 from indexes.text.units import find_units_to_quote, split_units
 from schemas.records import Passage, Unit

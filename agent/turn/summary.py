@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.tracks.response_length import MAX_TOKENS, leading_within_limit
 from agent.turn.attribution import supporting_ids
 from agent.turn.conclusions.tables.rows import find_tables
 from agent.turn.quotes import Quote, find_quotes
 from indexes.documents.whole_documents import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import load_stop_words, word_set
+from indexes.text.response_length import MAX_TOKENS, leading_within_limit
 from schemas.records import Hit, Passage, Query, Response, Sentence, WholeAnswer
 from schemas.tuning import AnswerTuning
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from indexes.documents.collection import Collection
 from indexes.documents.current_collection import CurrentCollection
+from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.ranking.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.ranking.vectors import Embedder, EncodeTurn, Vectors
 from schemas.errors import ConvagentError
 

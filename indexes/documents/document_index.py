@@ -19,8 +19,8 @@ from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES
 from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
+from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.passage_index import Index, PassageIndex
-from indexes.ranking.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import make_private_directory, make_private_tree, take_from_others
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit

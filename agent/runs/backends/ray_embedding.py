@@ -23,8 +23,8 @@ from agent.runs.backends.ray_cluster import (
 )
 from agent.runs.backends.ray_worker import make_name_absolute
 from agent.runs.backends.registry import BACKEND_CHOICES, LOCAL
+from indexes.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.passage_index import PassageIndex
-from indexes.ranking.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.ranking.vectors import Embedder, StoredVectors
 from schemas.errors import RunError, UsageError
 

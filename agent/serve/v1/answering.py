@@ -11,15 +11,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from agent.chat.citations import cited_sources
-from agent.chat.escaping import unescape_markdown
 from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
 from agent.chat.session import Assistant
 from agent.chat.small_talk import choose_scope, complete_correction, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.shortening import Shortening
-from agent.tracks.response_length import response_length
+from agent.terminal.escaping import unescape_markdown
 from indexes.documents.collection import Collection
+from indexes.text.response_length import response_length
 from indexes.text.sentences import split_sentences
 from schemas.records import Call, Message, Query, Response, Sentence, Turn, TurnResult
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.serve.v1.errors import RequestError
-from agent.tracks.response_length import response_length
+from indexes.text.response_length import response_length
 
 MAX_STOPS = 4  # as OpenAI's
 

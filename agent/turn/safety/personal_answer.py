@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.models.protocol import Conversation
-from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.answer_generation import generate_responses
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import supporting_ids
@@ -21,6 +20,7 @@ from agent.turn.safety.second_person import say_careful, say_conflict, say_left_
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH
+from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement
 from schemas.tuning import Tuning
 
