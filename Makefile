@@ -34,7 +34,7 @@ check: $(READY)
 	$(BIN)/python -m pytest
 
 schemas: $(READY)
-	$(BIN)/python -m agent.tracks.json_schemas
+	$(BIN)/python -m tests.make_schemas
 
 release: $(READY)  # the wheel, and the reference of all commands beside it
 	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .

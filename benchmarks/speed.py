@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
 from agent.models.catalogue import detect_kind, find_model_file
 from agent.models.embedding.registry import open_embedder
-from agent.models.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
+from agent.models.local.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
 from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, UsageError
 from schemas.progress import StageProgress
 
 if TYPE_CHECKING:
-    from agent.models.kv_cache import KvCache
+    from agent.models.local.kv_cache import KvCache
 
 READ, PREFIX, WRITTEN = 512, 300, 64  # tokens
 WARMING = 64  # tokens
@@ -154,7 +154,7 @@ def _readable(path: Path) -> Path:
 
 
 def _measure_pace_of(pace: Pace) -> Pace:
-    from agent.models.kv_cache import BLOCK
+    from agent.models.local.kv_cache import BLOCK
 
     with _load_context(Path(pace.path), pace.threads) as (context, tokenize, sampler):
         text = tokenize(" ".join(STATEMENTS * 10))[: min(READ, context.size // 2)]
@@ -173,9 +173,9 @@ def _load_context(path: Path, threads: int) -> "Iterator[tuple[KvCache, Callable
     """The context that the agent itself uses, what makes tokens of text, and a greedy sampler."""
     import llama_cpp
 
-    from agent.models.kv_cache import KvCache
-    from agent.models.llama_cpp import context_size
-    from agent.models.weights import load_weights
+    from agent.models.local.kv_cache import KvCache
+    from agent.models.local.llama_cpp import context_size
+    from agent.models.local.weights import load_weights
 
     weights = load_weights(path)
     context = KvCache(weights.model, context_size(weights.n_ctx_train()), threads)
@@ -190,7 +190,7 @@ def _load_context(path: Path, threads: int) -> "Iterator[tuple[KvCache, Callable
 
 def _blocks(context: "KvCache", text: Sequence[int]) -> Iterator[int]:
     """Read, a block at a time, as the context itself does."""
-    from agent.models.kv_cache import BLOCK
+    from agent.models.local.kv_cache import BLOCK
 
     for end in range(BLOCK, len(text) + 1, BLOCK):
         context.read(text[:end])

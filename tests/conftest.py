@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from agent.models.embedding.registry import open_embedder
-from agent.models.hardware import THREADS
+from agent.models.local.hardware import THREADS
 from agent.models.protocol import Listener, ignore_call
 from agent.models.registry import find_gguf
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file

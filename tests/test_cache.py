@@ -12,8 +12,8 @@ import pytest
 
 from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.models.reply_cache import CachingModel
-from agent.models.retry import MAX_ATTEMPTS, RetryingModel
 from agent.models.scripted import Script, ScriptedModel
+from agent.models.wrapper import MAX_ATTEMPTS, RetryingModel
 from indexes.storage.cache import Cache
 from indexes.storage.directories import make_private_file
 from schemas.errors import ModelError, ModelReplyError

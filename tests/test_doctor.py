@@ -12,7 +12,7 @@ import pytest
 
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
-from agent.models.hardware import layers_to_offload, physical_cores
+from agent.models.local.hardware import layers_to_offload, physical_cores
 from agent.models.registry import open_model
 from agent.terminal import doctor
 from agent.terminal.doctor import Choice, Facts, Model, examine_machine
@@ -55,7 +55,7 @@ def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
 @needs_model
 def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Path) -> None:
     language = facts("smollm2").language
-    from agent.models import kv_cache  # loads llama.cpp, which reads GOMP_SPINCOUNT then
+    from agent.models.local import kv_cache  # loads llama.cpp, which reads GOMP_SPINCOUNT then
 
     model = bare_model()
     context = model._context

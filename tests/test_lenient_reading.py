@@ -16,7 +16,7 @@ from agent.evaluation.scores import read_run_file
 from agent.runs.given_ranking import read_ranking
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_files import detect_run, read_detected_run
-from agent.tracks.score_precision import as_32_bits, separate_32_bit_scores
+from agent.tracks.run_records import as_32_bits, separate_32_bit_scores
 from agent.tracks.topic_files import read_topics
 from tests.broken_runs import DELETE, changed, decoded, encoded
 from tests.conftest import shared_file

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.chat_template import CHATML, ChatTemplate, Piece
+from agent.models.local.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
@@ -63,7 +63,7 @@ def model(smollm2: Any, calls: list[Call]) -> Any:
 
 @pytest.fixture(scope="module")
 def opened_small() -> Iterator[Any]:
-    from agent.models import llama_cpp
+    from agent.models.local import llama_cpp
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(llama_cpp, "MAX_CONTEXT", 1024)
@@ -319,7 +319,7 @@ def test_a_build_with_amx_gets_plain_weights_that_say_the_same(smollm2: Any, mon
     """GCC 12 compiles llama.cpp's AMX kernels into a crash (ADR 4): such a build must not lay weights out for them."""
     candidates = ["I have coeliac disease.", "I play the trumpet."]
     usual = smollm2.score(TALK, Task("statements", "What do you know?"), candidates)
-    monkeypatch.setattr("agent.models.weights.is_built_with_amx", lambda: True)
+    monkeypatch.setattr("agent.models.local.weights.is_built_with_amx", lambda: True)
     plain = bare_model()
     assert plain.score(TALK, Task("statements", "What do you know?"), candidates) == pytest.approx(usual, rel=0.01)
     plain.close()

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import cast
 
 from agent.flow import Tools, answer_topic
-from agent.models.chat_template import CHATML, ChatTemplate
-from agent.models.kv_cache import BLOCK
+from agent.models.local.chat_template import CHATML, ChatTemplate
+from agent.models.local.kv_cache import BLOCK
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Reply, Task, TextListener, ignore_call
 from agent.models.wrapper import ModelWrapper

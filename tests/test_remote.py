@@ -22,10 +22,10 @@ from msgspec import Meta, Struct
 
 from agent.models.bundled import find_bundled_gguf, requantise
 from agent.models.cancellation import AnswerCancelledError, CancellationToken, heed_token
-from agent.models.openai_client import RAW_RESPONSE_HEADER, SENT_HEADERS
-from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
+from agent.models.remote.openai_client import RAW_RESPONSE_HEADER, SENT_HEADERS
+from agent.models.remote.openai_server import ServerModel, open_server_model
 from agent.turn.statement_selection import select_statements
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import hash_file

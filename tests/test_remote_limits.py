@@ -21,10 +21,10 @@ import httpx
 import pytest
 
 from agent.models.cancellation import CancellationToken
-from agent.models.openai_client import open_server
-from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
-from agent.models.reply_limits import MAX_REPLY_BYTES, ReplyLimits
+from agent.models.remote.openai_client import open_server
+from agent.models.remote.openai_server import ServerModel, open_server_model
+from agent.models.remote.reply_limits import MAX_REPLY_BYTES, ReplyLimits
 from indexes.passage_index import PassageIndex
 from schemas.errors import ModelError, RunError
 from schemas.records import Call, Message

@@ -15,13 +15,12 @@ import pytest
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
-from agent.tracks.json_schemas import make_schemas
+from agent.tracks.lenient_reading import shape_problems
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import Checks
 from agent.tracks.run_files import encode_run, read_run, run_problems, write_run
 from agent.tracks.run_records import to_run_turns
-from agent.tracks.shapes import shape_problems
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import (
@@ -41,6 +40,7 @@ from schemas.records import (
 )
 from tests.broken_runs import LINE, RESPONSE, TABLES, changed, decoded, encoded
 from tests.conftest import shared_file
+from tests.make_schemas import make_schemas
 from tests.test_topics import EDITIONS, write
 
 RICE = Response((Sentence("Rice bread holds no gluten.", ("bread:1",)),))

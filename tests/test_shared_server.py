@@ -15,10 +15,17 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from agent.models import resending
 from agent.models.cancellation import CancellationToken
-from agent.models.concurrency import ConcurrencyLimit
-from agent.models.resending import FIRST_PAUSE, JITTER, LONGEST_PAUSE, Resending, TransientError, read_retry_after
+from agent.models.remote import resending
+from agent.models.remote.resending import (
+    FIRST_PAUSE,
+    JITTER,
+    LONGEST_PAUSE,
+    ConcurrencyLimit,
+    Resending,
+    TransientError,
+    read_retry_after,
+)
 from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE

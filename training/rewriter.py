@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
-from agent.models.chat_template import ChatTemplate
-from agent.models.llama_cpp import ADAPTER_TEMPLATE
+from agent.models.local.chat_template import ChatTemplate
+from agent.models.local.llama_cpp import ADAPTER_TEMPLATE
 from agent.models.protocol import Conversation, Task
 from agent.turn.conversation_text import compose_rewriter_prompt
 from schemas.records import Message

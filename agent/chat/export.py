@@ -7,7 +7,7 @@ import msgspec
 
 from agent.chat.store import ChatTurn, Store
 from agent.terminal.escaping import defuse_citations, escape_markdown, to_code_span
-from agent.tracks.ikat_2023 import Topic, TopicTurn
+from agent.tracks.ikat.ikat_2023 import Topic, TopicTurn
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.control_characters import strip_directions
 from schemas.errors import UsageError

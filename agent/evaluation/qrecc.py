@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.duplicates import find_duplicates
-from agent.tracks.json_files import decode_file, locate_errors
+from agent.tracks.json_files import decode_file, find_duplicates, locate_errors
+from agent.tracks.lenient_reading import convert_to_shape, list_problems
 from agent.tracks.qrecc import EDITION, Truth, turn_id
 from agent.tracks.run_records import RunTurn
-from agent.tracks.shapes import convert_to_shape, list_problems
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 

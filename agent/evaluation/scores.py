@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.tracks.ikat_topics import read_turn_ids
+from agent.tracks.ikat.ikat_topics import read_turn_ids
 from agent.tracks.oddities import report_oddities
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunTurn

@@ -112,7 +112,7 @@ def delete_superseded(newest: Path, pattern: str) -> None:
 def _write_requantised(source: Path, target: Path) -> None:
     import llama_cpp
 
-    from agent.models.weights import initialise_llama_cpp
+    from agent.models.local.weights import initialise_llama_cpp
 
     initialise_llama_cpp()
     params = llama_cpp.llama_model_quantize_default_params()

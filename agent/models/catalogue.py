@@ -72,7 +72,7 @@ def find_model_file(name: str) -> Path:
 
 def detect_kind(path: Path) -> Kind:
     """What a GGUF is for, by its metadata (a tenth of a second). `other`: rerankers, models for pictures or sound."""
-    from agent.models.llama_cpp import read_metadata
+    from agent.models.local.llama_cpp import read_metadata
 
     metadata = read_metadata(path)
     return "unreadable" if metadata is None else _kind_from_metadata(metadata)

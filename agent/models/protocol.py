@@ -4,10 +4,11 @@ A small model is a poor writer and a good judge *by likelihood*, so judging has 
 turn is the same conversation with the task after it, never before it: what two prompts share is read once.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from schemas.errors import ModelError
 from schemas.records import Call, Message
 
 Listener = Callable[[Call], None]
@@ -106,3 +107,18 @@ class LanguageModel(Protocol):
 
         Of a model without likelihoods: by shared words, higher is better.
         """
+
+
+def drop_oldest_exchanges(conversation: Conversation, task: Task) -> Iterator[tuple[Conversation, tuple[str, ...]]]:
+    """The conversation, then the same without its oldest exchange, and so on, each with what it leaves out."""
+    omitted = task.omitted
+    yield conversation, omitted
+    for left_out in range(1, (len(conversation.messages) + 1) // 2):
+        omitted = (*omitted, f"exchange {left_out}")
+        yield replace(conversation, messages=conversation.messages[2 * left_out :]), omitted
+
+
+def no_room_error(task: Task, prompt: int, reply: int, size: int) -> ModelError:
+    """Where even the newest message and the task do not fit. All numbers are tokens; `size` is what the model reads."""
+    what = f"the prompt of step {task.name!r} takes {prompt} tokens and its reply {reply}"
+    return ModelError(what, remedy=f"The model reads {size} at once: shorten the turn, or use a larger model.")

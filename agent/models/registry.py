@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from agent.models.concurrency import ConcurrencyLimit
-from agent.models.hardware import stop_spinning_threads, threads_to_use
 from agent.models.hub import PREFIX, fetch
+from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
+from agent.models.remote.resending import ConcurrencyLimit
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
@@ -53,7 +53,7 @@ def open_model(
 
         return open_script(Path(name.removeprefix("scripted:")), listen)
     from agent.models.reply_cache import CachingModel
-    from agent.models.retry import RetryingModel
+    from agent.models.wrapper import RetryingModel
 
     source = _find_server(name, concurrency) if is_server_address(name) else find_gguf(name, threads)
     replies = cache or Cache(None, MEMORY_CACHE_BYTES)
@@ -65,7 +65,7 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
     stop_spinning_threads()
     from agent.models.bundled import ADAPTERS, find_bundled_gguf, open_from_cache, requantise
     from agent.models.learned import REWRITER_BASE
-    from agent.models.llama_cpp import decoding_settings
+    from agent.models.local.llama_cpp import decoding_settings
     from indexes.storage.files import hash_file
 
     if name == "smollm2":
@@ -105,7 +105,7 @@ def check_gguf(path: Path) -> Path:
 
 
 def _find_server(name: str, concurrency: ConcurrencyLimit | None) -> ModelSource:
-    from agent.models.openai_server import open_server_model
+    from agent.models.remote.openai_server import open_server_model
 
     return ModelSource(partial(open_server_model, name, concurrency=concurrency), settings="")
 
@@ -118,6 +118,6 @@ def _open_gguf(
     listen: Listener,
     adapters: Mapping[str, Path] = MappingProxyType({}),
 ) -> LanguageModel:
-    from agent.models.llama_cpp import open_gguf
+    from agent.models.local.llama_cpp import open_gguf
 
     return open_gguf(path, name, digest, threads or threads_to_use(), listen, adapters)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from agent.models.hardware import threads_to_use
+from agent.models.local.hardware import threads_to_use
 from agent.models.registry import is_server_address
 from agent.runs.backends.protocol import Workforce
 from agent.runs.backends.registry import LOCAL, open_backend

@@ -15,13 +15,12 @@ import msgspec
 
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
 from agent.exchange.trec import MAX_BEGINNING, begins_as_trec_run, decode_rankings, sort_by_score
-from agent.tracks.duplicates import find_duplicates
-from agent.tracks.ikat_topics import read_turn_ids
-from agent.tracks.lenient_reading import decode_leniently, decode_spelling
+from agent.tracks.ikat.ikat_topics import read_turn_ids
+from agent.tracks.json_files import find_duplicates
+from agent.tracks.lenient_reading import decode_leniently, decode_spelling, list_problems
 from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.run_files import read_detected_run
-from agent.tracks.score_precision import separate_32_bit_scores
-from agent.tracks.shapes import list_problems
+from agent.tracks.run_records import separate_32_bit_scores
 from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError

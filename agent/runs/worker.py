@@ -7,12 +7,12 @@ from importlib.metadata import version
 
 import prompts
 from agent.flow import Tools, answer_topic
-from agent.models.concurrency import ConcurrencyLimit
 from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, hash_learned
 from agent.models.no_model import NoModel
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
+from agent.models.remote.resending import ConcurrencyLimit
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
@@ -120,6 +120,6 @@ def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
 def _describe_processor(worker: Worker) -> str:
     if not (worker.llm.runs_here or worker.embedder):
         return ""
-    from agent.models.weights import describe_processor
+    from agent.models.local.weights import describe_processor
 
     return describe_processor()

@@ -26,8 +26,8 @@ from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_sourc
 from agent.chat.scope import require_scope
 from agent.chat.session import Assistant, open_assistant_over, open_collection
 from agent.chat.store import Store, open_store
-from agent.models.destinations import describe_destination
 from agent.models.registry import is_server_address
+from agent.models.remote.destinations import describe_destination
 from agent.serve.access_log import AccessLog, check_log
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
 from agent.serve.documents import DocumentPages

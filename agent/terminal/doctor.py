@@ -19,7 +19,7 @@ from typing import Any, Literal
 from agent.models.bundled import find_bundled_gguf, requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
-from agent.models.hardware import (
+from agent.models.local.hardware import (
     ALL_LAYERS,
     GPU_LAYERS,
     THREADS,
@@ -202,8 +202,8 @@ def _language_model(name: str, cached: Cache, *, loads: bool) -> Model:
     source = find_bundled_gguf() if name == "smollm2" else find_model_file(name)
     if not loads:
         return Model(name, str(source), source.stat().st_size)
-    from agent.models import kv_cache
-    from agent.models.llama_cpp import MAX_CONTEXT, context_size, read_metadata
+    from agent.models.local import kv_cache
+    from agent.models.local.llama_cpp import MAX_CONTEXT, context_size, read_metadata
 
     about = read_metadata(source) or {}
     trained = int(about.get(f"{about.get('general.architecture')}.context_length", MAX_CONTEXT))
@@ -229,7 +229,7 @@ def _embedding_model(name: str, cached: Cache, *, loads: bool) -> Model:
     if not loads:
         return Model(name, str(source), source.stat().st_size)
     from agent.models.embedding import llama_cpp as embedders
-    from agent.models.llama_cpp import read_metadata
+    from agent.models.local.llama_cpp import read_metadata
 
     choices = (
         *_hardware_choices(),
@@ -271,7 +271,7 @@ def _find_quantisation(about: Mapping[str, str]) -> str:
 
 def _cached_copy(path: Path, cached: Cache) -> Copy:
     """The copy of a model in the cache; llama.cpp itself says whether the file is whole."""
-    from agent.models.llama_cpp import read_metadata
+    from agent.models.local.llama_cpp import read_metadata
 
     quantisation = path.suffixes[-2].removeprefix(".")
     if not path.is_file():

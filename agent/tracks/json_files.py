@@ -1,6 +1,7 @@
 """JSON as it is read from a file, and errors about the contents of a file that name it."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,19 @@ import msgspec
 
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
+from schemas.records import Problem
 from schemas.wire import Data, decode
+
+
+def check_unique(names: Iterable[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
+    """Raises `InvalidInputError` listing the names that stand more than once, with any other problems found."""
+    if found := [*find_duplicates(names), *problems]:
+        raise InvalidInputError("\n".join(map(str, found)))
+
+
+def find_duplicates(names: Iterable[tuple[str, str]]) -> list[Problem]:
+    """The names that stand more than once, each given with its kind, such as ("turn", "9-1_3")."""
+    return [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in Counter(names).items() if n > 1]
 
 
 def decode_file(path: Path, remedy: str) -> Any:

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agent.tracks.duplicates import check_unique
 from agent.tracks.edition import Document, Edition
-from agent.tracks.ikat_2023 import NonEmpty
+from agent.tracks.ikat.ikat_2023 import NonEmpty
+from agent.tracks.json_files import check_unique
 from agent.tracks.rules import EditionLimits, OfficialValidator
 from agent.tracks.run_layouts import JsonArray
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn

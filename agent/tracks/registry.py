@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 # Name to module. A file is of the first edition that detects it: what is more particular stands first.
 MODULES = {
     "qrecc": "agent.tracks.qrecc",
-    "ikat-2025": "agent.tracks.ikat_2025",
-    "ikat-2024": "agent.tracks.ikat_2024",
-    "ikat-2023": "agent.tracks.ikat_2023",
+    "ikat-2025": "agent.tracks.ikat.ikat_2025",
+    "ikat-2024": "agent.tracks.ikat.ikat_2024",
+    "ikat-2023": "agent.tracks.ikat.ikat_2023",
 }
 EDITION_NAMES = tuple(sorted(MODULES))
 

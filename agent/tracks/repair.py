@@ -15,8 +15,7 @@ from agent.tracks.oddities import Oddities
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import EditionLimits
 from agent.tracks.run_files import read_run, write_run
-from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from agent.tracks.score_precision import as_32_bits, separate_32_bit_scores
+from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, as_32_bits, separate_32_bit_scores
 from indexes.text.response_length import leading_within_limit, response_length
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Problem, RunInfo, Statement, Topics

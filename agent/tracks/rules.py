@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agent.tracks.oddities import OddityKind
-from agent.tracks.run_records import RunResponse, RunTurn
-from agent.tracks.score_precision import as_32_bits
+from agent.tracks.run_records import RunResponse, RunTurn, as_32_bits
 from indexes.text.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
 from schemas.records import Problem, RunInfo, Statement, Topics
 

@@ -9,13 +9,12 @@ import msgspec
 from agent.exchange.answer_files import LIMITS, detect_answers
 from agent.exchange.registry import EXCHANGE_NAMES
 from agent.tracks.edition import Edition
-from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape
+from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape, shape_problems
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
 from agent.tracks.rules import STRICT, CheckContext, Checks, EditionLimits, RunChecker
 from agent.tracks.run_layouts import Entry
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
-from agent.tracks.shapes import shape_problems
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Problem, RunInfo, Topics, TurnResult
 from schemas.wire import Data, decode

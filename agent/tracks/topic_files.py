@@ -8,10 +8,9 @@ from typing import Any, get_args
 import msgspec
 
 from agent.tracks.edition import Edition
-from agent.tracks.lenient_reading import decode_spelling
+from agent.tracks.lenient_reading import convert_to_shape, decode_spelling
 from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.registry import load_edition, load_editions
-from agent.tracks.shapes import convert_to_shape
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Topics

@@ -88,8 +88,8 @@ def jittered_states(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 # What is patched: module, class, method and what wraps it.
 PATCHES: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
-    ("agent.models.kv_cache", "KvCache", "score", jittered_score),
-    ("agent.models.llama_cpp", "LlamaCppModel", "ask", jittered_ask),
+    ("agent.models.local.kv_cache", "KvCache", "score", jittered_score),
+    ("agent.models.local.llama_cpp", "LlamaCppModel", "ask", jittered_ask),
     ("agent.models.embedding.llama_cpp", "LlamaCppEmbedder", "embed", jittered_embed),
     ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", "compute_states", jittered_states),
 )

@@ -14,9 +14,9 @@ from agent.evaluation.scores import Qrels, read_qrels, read_run_file
 from agent.exchange.nugget_files import read_assignments
 from agent.exchange.trec import sort_by_score
 from agent.runs.given_ranking import describe_ranking, read_ranking
-from agent.tracks.duplicates import find_duplicates
+from agent.tracks.json_files import find_duplicates
+from agent.tracks.lenient_reading import list_problems
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from agent.tracks.shapes import list_problems
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex

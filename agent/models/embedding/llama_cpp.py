@@ -10,7 +10,7 @@ import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaModel
 
-from agent.models.weights import load_weights
+from agent.models.local.weights import load_weights
 from indexes.ranking.vectors import EncodeTurn, Vectors
 from schemas.errors import InvalidInputError
 

@@ -62,14 +62,14 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
 def _prepare_query_encoder(source: Path, digest: str, threads: int | None) -> EncodeTurn:
     """The encoder that was taught conversations, over these weights, opened when the first turn is read."""
     from agent.models.embedding.query_encoder import open_query_encoder
-    from agent.models.hardware import threads_to_use
+    from agent.models.local.hardware import threads_to_use
 
     open_once = cache(lambda: open_query_encoder(source, digest, threads or threads_to_use()))
     return lru_cache(maxsize=TURNS_KEPT)(lambda text: open_once().encode(text))
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> "LlamaCppEmbedder":
-    from agent.models.hardware import stop_spinning_threads, threads_to_use
+    from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 
     stop_spinning_threads()
     from agent.models.embedding.llama_cpp import open_gguf

@@ -24,7 +24,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from agent.models.hardware import threads_to_use
+from agent.models.local.hardware import threads_to_use
 from indexes.storage.atomic_files import scratch_directory
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 

@@ -16,7 +16,7 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.weights import require_memory
+from agent.models.local.weights import require_memory
 from schemas.errors import ModelError, RunError
 
 BLOCK = 64  # tokens; smaller reads little more slowly and rereads less (docs/log.md)

@@ -13,10 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks import ikat_2023
 from agent.tracks.edition import Document, Edition
-from agent.tracks.ikat_2023 import PROTOCOL_BUFFERS, Id, NonEmpty
-from agent.tracks.ikat_topics import IkatEdition
+from agent.tracks.ikat import ikat_2023
+from agent.tracks.ikat.ikat_2023 import PROTOCOL_BUFFERS, Id, NonEmpty
+from agent.tracks.ikat.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
 from agent.tracks.rules import MAX_RESPONSES, EditionLimits, OfficialValidator, check_statements_known
 from agent.tracks.run_layouts import JsonObject

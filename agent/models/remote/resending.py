@@ -2,11 +2,35 @@
 
 import math
 import random
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 
+from agent.models.cancellation import CancellationToken
 from schemas.errors import ModelError
+
+POLL_SECONDS = 0.2  # between two looks at whether the request is still wanted
+
+
+class ConcurrencyLimit:
+    """At most `most` requests at a time, from any number of threads."""
+
+    def __init__(self, most: int) -> None:
+        self._places = threading.BoundedSemaphore(most)
+
+    @contextmanager
+    def admit(self, token: CancellationToken) -> Iterator[None]:
+        """One request, as soon as there is room for it. Raises `AnswerCancelledError` once the token is cancelled."""
+        token.raise_if_cancelled()
+        while not self._places.acquire(timeout=POLL_SECONDS):
+            token.raise_if_cancelled()
+        try:
+            yield
+        finally:
+            self._places.release()
+
 
 MAX_FAILURES = 3  # of one request, until it counts as failed; those at which the server says when to come back are none
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds; twice as long after each failure

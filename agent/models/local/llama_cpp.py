@@ -12,13 +12,20 @@ from typing import Any
 import llama_cpp
 from llama_cpp._internals import LlamaModel
 
-from agent.models.chat_template import CHATML, ChatTemplate, Piece
-from agent.models.context_window import drop_oldest_exchanges, no_room_error
-from agent.models.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
 from agent.models.learned import hash_learned
-from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
+from agent.models.local.chat_template import CHATML, ChatTemplate, Piece
+from agent.models.local.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
+from agent.models.local.weights import describe_processor, load_adapter, load_weights
+from agent.models.protocol import (
+    Conversation,
+    Listener,
+    Reply,
+    Task,
+    TextListener,
+    drop_oldest_exchanges,
+    no_room_error,
+)
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
-from agent.models.weights import describe_processor, load_adapter, load_weights
 from schemas.errors import InvalidInputError
 from schemas.records import Call
 

@@ -18,10 +18,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.models.cancellation import find_token
-from agent.models.concurrency import ConcurrencyLimit
 from agent.models.protocol import Reply, TextListener
-from agent.models.reply_limits import PackingError, ReplyLimits, TooLargeError
-from agent.models.resending import Resending, TransientError, read_retry_after
+from agent.models.remote.reply_limits import PackingError, ReplyLimits, TooLargeError
+from agent.models.remote.resending import ConcurrencyLimit, Resending, TransientError, read_retry_after
 from indexes.text.control_characters import strip_control_characters
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError

@@ -1,7 +1,7 @@
 """A model behind an OpenAI-compatible server (llama-server, vLLM, llama-cpp-python's), named `http://host:port/v1#name`.
 
-It is asked by OpenAI's own client (`agent/models/openai_client.py`). Such servers write, but share no way to tell how
-likely a given text is: judging is by shared words, as with no model.
+It is asked by OpenAI's own client (`agent/models/remote/openai_client.py`). Such servers write, but share no way to
+tell how likely a given text is: judging is by shared words, as with no model.
 """
 
 import hashlib
@@ -13,11 +13,26 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from agent.models.concurrency import ConcurrencyLimit
-from agent.models.context_window import drop_oldest_exchanges, no_room_error
 from agent.models.no_model import NoModel
-from agent.models.openai_client import ADDRESS_FORM, Completion, ModelInfo, RefusedError, Server, Usage, open_server
-from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
+from agent.models.protocol import (
+    Conversation,
+    Listener,
+    Reply,
+    Task,
+    TextListener,
+    drop_oldest_exchanges,
+    no_room_error,
+)
+from agent.models.remote.openai_client import (
+    ADDRESS_FORM,
+    Completion,
+    ModelInfo,
+    RefusedError,
+    Server,
+    Usage,
+    open_server,
+)
+from agent.models.remote.resending import ConcurrencyLimit
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit

@@ -9,8 +9,8 @@ from typing import Any
 import llama_cpp
 from llama_cpp._internals import LlamaModel
 
-from agent.models.hardware import layers_to_offload
 from agent.models.learned import REMEDY
+from agent.models.local.hardware import layers_to_offload
 from schemas.errors import InvalidInputError
 
 LOADING_BYTES = 1 << 26  # what llama.cpp takes beside the weights themselves while it loads them

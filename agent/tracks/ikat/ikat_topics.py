@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from agent.tracks.duplicates import check_unique
 from agent.tracks.edition import Edition
+from agent.tracks.json_files import check_unique
 from agent.tracks.oddities import Oddities
 from schemas.records import Message, Statement, Topic, Topics, Turn, TurnLabels
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks.edition import Document, Edition
-from agent.tracks.ikat_topics import IkatEdition
+from agent.tracks.ikat.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
 from agent.tracks.rules import EditionLimits, OfficialValidator
 from agent.tracks.run_layouts import JsonObject

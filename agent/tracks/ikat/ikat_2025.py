@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks.edition import Document, Edition
-from agent.tracks.ikat_2023 import Id, NonEmpty, TopicNumber
-from agent.tracks.ikat_topics import IkatEdition
+from agent.tracks.ikat.ikat_2023 import Id, NonEmpty, TopicNumber
+from agent.tracks.ikat.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import absent
 from agent.tracks.rules import EditionLimits, OfficialValidator, check_citations_listed
 from agent.tracks.run_layouts import JsonLines

@@ -1,0 +1,1 @@
+"""Models behind an address: servers that speak the protocol of OpenAI."""

@@ -1,0 +1,1 @@
+"""TREC iKAT, one module an edition."""
