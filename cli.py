@@ -1024,7 +1024,7 @@ def report(
     """
     from agent.evaluation.answers import PassageSource
     from agent.evaluation.report.page import write_report
-    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
 
     files = pair_files(runs, trace or (), nuggets or (), name or ())
     labels, texts = LabelFiles(qrels, ptkb_qrels, rel_level), PassageSource(tuple(passages or ()), index)
@@ -1169,7 +1169,7 @@ def show(
     [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
     [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
-    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
     from agent.terminal.conversation_report import choose_trace, show_conversation
     from agent.terminal.turn_comparison import show_turn
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent.chat.escaping import defuse_citations
-from agent.evaluation.report.reading import ErrorCollection, open_material
-from agent.evaluation.report.request import ReportRequest, StepCost
-from agent.evaluation.report.turn_view import Mark, RankedPassage, RunTurnView, TurnView, Words, view_turn_of
+from agent.evaluation.report.reading import ErrorCollection, ReportRequest, open_material
+from agent.evaluation.report.turn_view import Mark, RankedPassage, RunTurnView, StepCost, TurnView, Words, view_turn_of
 from agent.terminal.output import open_stdout, to_one_line, to_plain_text
 from schemas.errors import InvalidInputError, list_with_limit
 
