@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.evaluation.judge import judge_support
+from agent.evaluation.judges import judge_support
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, collect_texts

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from agent.chat.document_index import ReadingReport
     from agent.chat.store import ChatSummary
+    from agent.evaluation.judging import JudgedRuns
     from agent.evaluation.scores import Scores
-    from agent.judging.evaluation import JudgedRuns
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.server_usage import ServerUsage

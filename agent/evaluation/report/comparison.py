@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from agent.evaluation import answers, nuggets, ptkb, search
+from agent.evaluation import answers, judged_answers, ptkb, search
 from agent.evaluation.conversation import group_by_depth
 from agent.evaluation.report.reading import Material, OpenedRun, answer_of, passages_of
 from agent.evaluation.scores import Qrels, Scores
@@ -131,14 +131,14 @@ def _measure_answer(turn: RunTurn | None, reply: str, texts: PassageTexts) -> di
 
 def _measure_nuggets(material: Material) -> Subject:
     def measure(run: OpenedRun) -> Scores | None:
-        scores = {id: nuggets.score_nuggets(run.nuggets[id].nuggets) for id in turn_ids if id in run.nuggets}
+        scores = {id: judged_answers.score_nuggets(run.nuggets[id].criteria) for id in turn_ids if id in run.nuggets}
         return Scores(run.name, scores, 0) if scores else None
 
     turn_ids = material.topics.turn_ids()
-    known = (nugget for run in material.runs for answer in run.nuggets.values() for nugget in answer.nuggets)
+    known = (nugget for run in material.runs for answer in run.nuggets.values() for nugget in answer.criteria)
     leading = "strict vital" if any(nugget.importance for nugget in known) else "strict all"
     missing = "" if any(run.nuggets for run in material.runs) else "no --nuggets"
-    return _measure("Nuggets", nuggets.MEASURES, (leading,), missing, material, measure)
+    return _measure("Nuggets", judged_answers.NUGGET_MEASURES, (leading,), missing, material, measure)
 
 
 def _measure(

@@ -7,10 +7,10 @@ from itertools import repeat
 from pathlib import Path
 
 from agent.evaluation.answers import PassageSource
-from agent.evaluation.nuggets import AssignedAnswer
+from agent.evaluation.criteria_files import read_assignments
+from agent.evaluation.judged_answers import JudgedAnswer
 from agent.evaluation.ptkb import labels_of_topics, read_statement_labels
 from agent.evaluation.scores import Qrels, conversation_of, read_qrels, read_run_file
-from agent.exchange.nugget_files import read_assignments
 from agent.exchange.trec import sort_by_score
 from agent.runs.given_ranking import describe_ranking, read_ranking
 from agent.runs.run import describe_run
@@ -84,7 +84,7 @@ class OpenedRun:
     turns: Mapping[str, RunTurn]
     rankings: Mapping[str, tuple[str, ...]]  # passage ids by turn id, as trec_eval orders them
     traced: Mapping[str, TraceLine]  # by turn id; empty without a trace
-    nuggets: Mapping[str, AssignedAnswer]  # by turn id; empty without a file of assignments
+    nuggets: Mapping[str, JudgedAnswer]  # by turn id; empty without a file of assignments
     statements_given: bool = False  # whether it was handed the right ones, so that its choice says nothing
 
 

@@ -220,11 +220,11 @@ def _find_relevant(material: Material, turn_id: str, rankings: Sequence[Sequence
 def _compare_nuggets(material: Material, turn_id: str) -> Iterator[NuggetRow]:
     """The nuggets of all runs by their text, in the order of the first run that has any."""
     answers = [run.nuggets.get(turn_id) for run in material.runs]
-    by_text = [{nugget.text: nugget for nugget in answer.nuggets} if answer else {} for answer in answers]
+    by_text = [{nugget.text: nugget for nugget in answer.criteria} if answer else {} for answer in answers]
     for text in dict.fromkeys(text for nuggets in by_text for text in nuggets):
         known = [nuggets.get(text) for nuggets in by_text]
         importance = next((nugget.importance or "" for nugget in known if nugget), "")
-        yield NuggetRow(text, importance, tuple((nugget and nugget.assignment) or "" for nugget in known))
+        yield NuggetRow(text, importance, tuple(str((nugget and nugget.verdict) or "") for nugget in known))
 
 
 def _compare_steps(material: Material, turn_id: str) -> Iterator[StepRow]:
