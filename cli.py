@@ -799,7 +799,7 @@ def eval_answers(
     [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
     """
     from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
-    from agent.evaluation.judge import open_judge
+    from agent.evaluation.judges import open_judge
 
     model = open_judge(judge) if judge else None
     scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
@@ -827,9 +827,8 @@ def eval_nuggets(
     [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
     [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
     """
-    from agent.evaluation.nuggets import MEASURES
-    from agent.judging.criteria import NUGGETS
-    from agent.judging.evaluation import JudgingRequest, judge_runs
+    from agent.evaluation.judged_answers import NUGGET_MEASURES as MEASURES
+    from agent.evaluation.judging import NUGGETS, JudgingRequest, judge_runs
 
     request = JudgingRequest(tuple(runs), nuggets, judge, topics, human, output, overwrite)
     judged = judge_runs(request, NUGGETS, progress.stage_progress)
@@ -856,9 +855,8 @@ def eval_rubric(
     [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
     [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
     """
-    from agent.evaluation.rubric import MEASURES
-    from agent.judging.criteria import by_rubric
-    from agent.judging.evaluation import JudgingRequest, judge_runs
+    from agent.evaluation.judged_answers import RUBRIC_MEASURES as MEASURES
+    from agent.evaluation.judging import JudgingRequest, by_rubric, judge_runs
 
     request = JudgingRequest(tuple(runs), rubric, judge, topics, human, output, overwrite)
     judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
@@ -1024,7 +1022,7 @@ def report(
     """
     from agent.evaluation.answers import PassageSource
     from agent.evaluation.report.page import write_report
-    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
 
     files = pair_files(runs, trace or (), nuggets or (), name or ())
     labels, texts = LabelFiles(qrels, ptkb_qrels, rel_level), PassageSource(tuple(passages or ()), index)
@@ -1169,7 +1167,7 @@ def show(
     [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
     [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
-    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
     from agent.terminal.conversation_report import choose_trace, show_conversation
     from agent.terminal.turn_comparison import show_turn
 

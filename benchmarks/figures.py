@@ -11,7 +11,7 @@ import msgspec
 from agent.evaluation.answers import PassageSource, measure_turn
 from agent.evaluation.ptkb import labels_of_topics, measure_ptkb
 from agent.evaluation.report.page import write_report
-from agent.evaluation.report.request import LabelFiles, ReportRequest, RunFiles
+from agent.evaluation.report.reading import LabelFiles, ReportRequest, RunFiles
 from agent.evaluation.scores import Qrels
 from agent.evaluation.search import measure_search
 from agent.runs.evidence import PassageTexts

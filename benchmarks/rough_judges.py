@@ -13,14 +13,12 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.evaluation.nuggets import AssignedAnswer, Nugget
-from agent.evaluation.rubric import MIN_GRADE, GradedAnswer, Question
-from agent.judging.agreement import cohen_kappa
-from agent.judging.judges import open_nugget_judge, open_question_judge
-from agent.judging.rough_judges import similarity
+from agent.evaluation.judged_answers import MIN_GRADE, Criterion, JudgedAnswer, cohen_kappa
+from agent.evaluation.judges import ASSIGN, GRADE, JudgingStep, measure_similarity, open_step_judge
 from agent.models.embedding.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 
@@ -60,18 +58,11 @@ def make_question_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
     return cases
 
 
-def judge_nuggets(name: str, cases: Sequence[Case]) -> list[Any]:
-    """The verdicts on all nuggets."""
-    judge = open_nugget_judge(name).judge
-    answers = [AssignedAnswer("", c.query, "", c.answer, tuple(map(Nugget, c.texts))) for c in cases]
-    return [nugget.assignment for answer in answers for nugget in judge(answer).nuggets]
-
-
-def judge_questions(name: str, cases: Sequence[Case]) -> list[Any]:
-    """The grades of all questions."""
-    judge = open_question_judge(name).judge
-    answers = [GradedAnswer("", c.query, "", c.answer, tuple(map(Question, c.texts))) for c in cases]
-    return [question.grade for answer in answers for question in judge(answer).questions]
+def judge_cases(name: str, step: JudgingStep, cases: Sequence[Case]) -> list[Any]:
+    """The verdicts on all nuggets or questions."""
+    judge = open_step_judge(name, step).judge
+    answers = [JudgedAnswer("", c.query, "", c.answer, tuple(map(Criterion, c.texts))) for c in cases]
+    return [criterion.verdict for answer in answers for criterion in judge(answer).criteria]
 
 
 def report(kind: str, verdicts: Sequence[Any], held: Sequence[bool], good: set[Any]) -> None:
@@ -90,7 +81,7 @@ def fit(kind: str, cases: Sequence[Case]) -> None:
 
     embedder = open_embedder("minilm")
     assert embedder is not None
-    measure = similarity(cache_vectors(embedder).embed)
+    measure = partial(measure_similarity, cache_vectors(embedder).embed)
     pairs = [(s, h) for case in cases for s, h in zip(measure(case.answer, case.texts), case.held, strict=True)]
     best = max(STEPS, key=lambda step: cohen_kappa([(strength >= step, held) for strength, held in pairs]))
     area = roc_auc_score([held for _, held in pairs], [strength for strength, _ in pairs])
@@ -106,14 +97,14 @@ def main() -> None:
     given = parser.parse_args()
     rows = [json.loads(line) for line in given.questions.read_text(encoding="utf-8").splitlines()]
     kinds = (
-        ("nuggets", make_nugget_cases, judge_nuggets, {"support"}),
-        ("questions", make_question_cases, judge_questions, set(range(MIN_GRADE, 6))),
+        ("nuggets", make_nugget_cases, ASSIGN, {"support"}),
+        ("questions", make_question_cases, GRADE, set(range(MIN_GRADE, 6))),
     )
-    for kind, make_cases, judge, good in kinds:
+    for kind, make_cases, step, good in kinds:
         if given.fit:
             fit(kind, make_cases(rows[::2])[: given.limit])
         cases = make_cases(rows[1::2])[: given.limit]
-        report(kind, judge(given.judge, cases), [held for case in cases for held in case.held], good)
+        report(kind, judge_cases(given.judge, step, cases), [held for case in cases for held in case.held], good)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation.answers import PassageSource, evaluate_answers, measure_turn, rouge_f1, supported_share
-from agent.evaluation.judge import judge_support, open_judge
+from agent.evaluation.judges import judge_support, open_judge
 from agent.evaluation.scores import Scores
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model

@@ -10,7 +10,7 @@ import pytest
 
 from agent.evaluation.answers import PassageSource
 from agent.evaluation.report.page import write_report
-from agent.evaluation.report.request import ReportRequest, pair_files
+from agent.evaluation.report.reading import ReportRequest, pair_files
 from tests.conftest import EXAMPLES, PATIENCE
 from tests.test_browser import browser, needs_browser
 

@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,19 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.evaluation.search import read_scores
-from agent.exchange import autojudge, candidates, ragnarok
+from agent.exchange.answer_files import read_any_run
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
-from agent.exchange.cited_answers import CitedAnswer
+from agent.exchange.registry import encode_turns
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import read_trace
 from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
-from agent.tracks.run_files import read_detected_run
+from agent.tracks.run_records import RunPassage
 from cli import app
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError
-from schemas.records import Hit, Passage, Plan, RunInfo, Sentence
+from schemas.records import Hit, Passage, Plan, Query, Response, RunInfo, Sentence, TurnResult
 from tests.conftest import EXAMPLES
 from tests.test_topics import write
 
@@ -36,9 +35,14 @@ SENTENCES = (
     Sentence("Freeze it, and it keeps a month.", ("bread:2",)),
     Sentence("I found nothing about rye.", ()),
 )
-ANSWER = CitedAnswer(
-    "9-1_1", "How long does rice bread keep?", SENTENCES, ("bread:1", "bread:2", "rye:1"), RunInfo("ours")
+PASSAGES = (
+    Passage("bread:1", "Rice bread keeps.", "Bread"),
+    Passage("bread:2", "It can be frozen.", url="a:b"),
+    Passage("rye:1", "Rye."),
 )
+HITS = Hit("bread:1", 9.5), Hit("bread:2", 0.1), Hit("rye:1", 0.05)
+ASKED = Query("How long?", "How long does rice bread keep?")
+ANSWER = TurnResult("9-1_1", ASKED, (), HITS, PASSAGES, (Response(SENTENCES),))
 # What other people's tools write.
 THEIRS = {
     "autojudge, ids with scores": (
@@ -91,28 +95,32 @@ def export(trace: Path, form: str, out: Path) -> Path:
     return out
 
 
-@pytest.mark.parametrize(
-    ("form", "answer"), [(autojudge, replace(ANSWER, run=RunInfo("ours", "manual", "us"))), (ragnarok, ANSWER)]
-)
-def test_an_answer_is_read_as_it_was_written(form: Any, answer: CitedAnswer) -> None:
+@pytest.mark.parametrize("form", ["autojudge", "ragnarok"])
+def test_an_answer_is_read_as_it_was_written(form: str) -> None:
     oddities = Oddities()
-    assert form.decode_answer(form.encode(answer), "$", oddities) == answer
+    written = b"".join(encode_turns(form, [ANSWER], RunInfo("ours", "manual", "us")))
+    found, _, turns = read_any_run(written, oddities)
+    [turn] = turns
+    [response] = turn.responses
+    assert (found, turn.turn_id, response.text) == (form, "9-1_1", " ".join(said.text for said in SENTENCES))
+    assert response.passages == (RunPassage("bread:1", 1), RunPassage("bread:2", 1 / 2), RunPassage("rye:1", 1 / 3))
+    assert [hit.id for hit in response.used] == ["bread:2", "bread:1"]
+    assert turn.info == (RunInfo("ours", "manual", "us") if form == "autojudge" else RunInfo("ours"))
     assert list(oddities) == []
 
 
 def test_candidates_are_read_as_they_were_written() -> None:
-    passages = (Passage("bread:1", "Rice bread keeps.", "Bread"), Passage("bread:2", "It can be frozen.", url="a:b"))
-    found = Candidates("9-1_1", "How long?", (Hit("bread:1", 9.5), Hit("bread:2", 0.1)), passages)
     oddities = Oddities()
-    queries = find_queries(candidates.encode(found), oddities)
-    assert list(decode_candidates(queries or (), oddities)) == [found]
+    queries = find_queries(b"".join(encode_turns("nuggetizer", [ANSWER], RunInfo("ours"))), oddities)
+    expected = Candidates("9-1_1", "How long does rice bread keep?", HITS, PASSAGES)
+    assert list(decode_candidates(queries or (), oddities)) == [expected]
     assert list(oddities) == []
 
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_what_other_tools_write_is_read_as_a_run(name: str) -> None:
     text, (turn_id, said, cited) = THEIRS[name]
-    form, _, turns = read_detected_run(text.encode(), Oddities())
+    form, _, turns = read_any_run(text.encode(), Oddities())
     [turn] = turns
     [response] = turn.responses
     assert name.startswith(form)
@@ -131,7 +139,7 @@ def test_what_other_tools_write_is_read_as_a_run(name: str) -> None:
 )
 def test_what_cannot_be_meant_is_an_error(text: str, what: str) -> None:
     with pytest.raises(InvalidInputError, match=what):
-        list(read_detected_run(text.encode(), Oddities())[2])
+        list(read_any_run(text.encode(), Oddities())[2])
 
 
 @pytest.mark.parametrize("form", ["autojudge", "ragnarok"])

@@ -13,12 +13,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from agent.evaluation.nuggets import AssignedAnswer, Nugget, NuggetList, score_nuggets
-from agent.evaluation.rubric import GradedAnswer, Question, score_questions
-from agent.exchange.nugget_files import read_assignments, read_nuggets
-from agent.exchange.nuggetizer import encode_assignment, encode_nuggets
-from agent.exchange.question_banks import decode_questions, encode_questions
-from agent.judging.agreement import cohen_kappa, kendall_tau
+from agent.evaluation.criteria_files import (
+    decode_questions,
+    encode_nuggets,
+    encode_questions,
+    read_assignments,
+    read_nuggets,
+)
+from agent.evaluation.judged_answers import (
+    Criterion,
+    JudgedAnswer,
+    cohen_kappa,
+    kendall_tau,
+    score_nuggets,
+    score_questions,
+)
 from agent.tracks.oddities import Oddities
 from cli import app
 from schemas.errors import InvalidInputError
@@ -84,8 +93,8 @@ def means(*arguments: str) -> dict[str, float]:
 
 
 def test_scores_by_hand() -> None:
-    vital, okay = Nugget("a", "vital", "support"), Nugget("b", "okay", "partial_support")
-    assert score_nuggets([vital, okay, replace(okay, assignment="not_support")]) == {
+    vital, okay = Criterion("a", "support", "vital"), Criterion("b", "partial_support", "okay")
+    assert score_nuggets([vital, okay, replace(okay, verdict="not_support")]) == {
         "vital": 1.0,
         "strict vital": 1.0,
         "weighted": 1.25 / 2,
@@ -93,8 +102,8 @@ def test_scores_by_hand() -> None:
         "all": 1.5 / 3,
         "strict all": 1 / 3,
     }
-    assert score_nuggets([Nugget("a", None, "support"), Nugget("b")]) == {"all": 0.5, "strict all": 0.5}
-    grades = [Question("a", grade=5), Question("b", grade=3), Question("c")]
+    assert score_nuggets([Criterion("a", "support"), Criterion("b")]) == {"all": 0.5, "strict all": 0.5}
+    grades = [Criterion("a", 5), Criterion("b", 3), Criterion("c")]
     assert score_questions(grades) == {"cover": 1 / 3, "grade": 8 / 3}
     assert score_questions(grades, min_grade=3)["cover"] == 2 / 3
     assert score_questions([]) == {"cover": 0.0, "grade": 0.0}
@@ -109,7 +118,7 @@ def test_scores_are_the_nuggetizers_to_the_digit() -> None:
     for size in range(1, 5):
         for nuggets in product(kinds, repeat=size):
             theirs = calculate_nugget_scores("1", [{"importance": i, "assignment": a} for i, a in nuggets])
-            ours = score_nuggets([Nugget("a", importance, assignment) for importance, assignment in nuggets])  # type: ignore[arg-type]
+            ours = score_nuggets([Criterion("a", assignment, importance) for importance, assignment in nuggets])  # type: ignore[arg-type]
             assert ours["strict vital"] == theirs.strict_vital_score
             assert ours["strict all"] == theirs.strict_all_score
             assert (ours["vital"], ours["all"]) == (theirs.vital_score, theirs.all_score)
@@ -147,21 +156,16 @@ def test_agreement_by_hand_and_by_scikit_learn() -> None:
 
 
 def test_nuggets_are_read_as_they_were_written(tmp_path: Path) -> None:
-    lists = {
-        "1_1": NuggetList("1_1", "bread?", (Nugget("Two days", "vital"), Nugget("In a tin", "okay"), Nugget("Dry"))),
-        "1_2": NuggetList("1_2", "", ()),
-    }
-    assert read_nuggets(write(tmp_path / "n", b"".join(encode_nuggets(lists.values())).decode())) == lists
-    assigned = AssignedAnswer(
-        "1_1", "bread?", "ours", "Two days.", (Nugget("Two days", "vital", "support"), Nugget("Dry", None, None))
-    )
-    assert read_assignments(write(tmp_path / "a", encode_assignment(assigned).decode())) == (assigned,)
+    nuggets = Criterion("Two days", "support", "vital"), Criterion("In a tin", None, "okay"), Criterion("Dry")
+    assigned = JudgedAnswer("1_1", "bread?", "ours", "Two days.", nuggets), JudgedAnswer("1_2", "", "ours", "", ())
+    written = write(tmp_path / "a", b"".join(map(encode_nuggets, assigned)).decode())
+    assert read_assignments(written) == read_nuggets(written) == assigned
 
 
 def test_questions_are_read_as_they_were_written() -> None:
-    questions = (Question("How many days?", "a", 5), Question("Where?", "", 0), Question("Why?"))
-    graded = GradedAnswer("1_1", "bread?", "ours", "Two days.", questions)
-    asked = GradedAnswer("1_2", "", "", "", (Question("Where?", "b"),))
+    questions = Criterion("How many days?", 5, id="a"), Criterion("Where?", 0), Criterion("Why?")
+    graded = JudgedAnswer("1_1", "bread?", "ours", "Two days.", questions)
+    asked = JudgedAnswer("1_2", "", "", "", (Criterion("Where?", id="b"),))
     assert decode_questions(encode_questions(graded) + encode_questions(asked), Oddities()) == (graded, asked)
     pretty = json.dumps(json.loads(encode_questions(graded)), indent=2).encode()
     assert decode_questions(pretty, Oddities()) == (graded,)
@@ -176,14 +180,14 @@ def test_questions_are_read_as_they_were_written() -> None:
     ],
 )
 def test_nuggets_of_ikat_are_read(text: str, tmp_path: Path) -> None:
-    nuggets = (Nugget("Two days"), Nugget("In a tin"))
-    assert read_nuggets(write(tmp_path / "n.json", text)) == {"1_1": NuggetList("1_1", "", nuggets)}
+    nuggets = Criterion("Two days"), Criterion("In a tin")
+    assert read_nuggets(write(tmp_path / "n.json", text)) == (JudgedAnswer("1_1", "", "", "", nuggets),)
 
 
 def test_labels_of_other_tools_are_read(tmp_path: Path) -> None:
     line = '{"query": "q", "qid": 7, "nuggets": [{"text": "a", "importance": "Vital", "assignment": "failed"}]}'
     [answer] = read_assignments(write(tmp_path / "a", line))
-    assert (answer.turn_id, answer.nuggets) == ("7", (Nugget("a", "vital", None),))
+    assert (answer.turn_id, answer.criteria) == ("7", (Criterion("a", None, "vital"),))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +239,7 @@ def test_a_judge_is_asked_and_its_verdicts_are_kept(place: Path) -> None:
     assert found["strict all"] == pytest.approx((1 + 0 + 0) / 3)
     kept = place / "ours.nuggets.jsonl"
     assert [answer.text for answer in read_assignments(kept)] == list(ANSWERS.values())
-    assert [nugget.assignment for nugget in read_assignments(kept)[2].nuggets] == ["not_support"]  # nobody was asked
+    assert [nugget.verdict for nugget in read_assignments(kept)[2].criteria] == ["not_support"]  # nobody was asked
     assert not (place / "ours.nuggets.jsonl.partial").exists()
     again = evaluate(*command, "--judge", "scripted:judge.json", code=2)
     assert "exists already" in again.stderr
@@ -260,8 +264,8 @@ def test_verdicts_are_compared_with_peoples(place: Path) -> None:
     evaluate(*command, "--judge", "scripted:judge.json", "-o", "both.jsonl")
     answers = [answer for answer in read_assignments(place / "both.jsonl") if answer.turn_id == "1_2"]
     ours, theirs_ = (replace(answer, text="") for answer in answers)
-    ours = replace(ours, nuggets=(replace(ours.nuggets[0], assignment="support"), *ours.nuggets[1:]))
-    write(place / "people.jsonl", (encode_assignment(ours) + encode_assignment(theirs_)).decode())
+    ours = replace(ours, criteria=(replace(ours.criteria[0], verdict="support"), *ours.criteria[1:]))
+    write(place / "people.jsonl", (encode_nuggets(ours) + encode_nuggets(theirs_)).decode())
     result = evaluate(*command, "--judge", "both.jsonl", "--human", "people.jsonl", "--json")
     runs, agreement = map(json.loads, result.stdout.splitlines())
     assert [run["mean"]["strict all"] for run in runs] == pytest.approx([1 / 3, 1 / 3])
@@ -337,7 +341,7 @@ def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> 
     result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
     assert "without 3 verdicts, which count as not in the answer" in result.stderr
     kept = read_assignments(place / "ours.nuggets.jsonl")
-    assert [nugget.assignment for nugget in kept[1].nuggets] == [None] * 3
+    assert [nugget.verdict for nugget in kept[1].criteria] == [None] * 3
 
 
 def test_what_was_judged_before_the_server_failed_is_kept(server: str, place: Path) -> None:
@@ -370,7 +374,7 @@ def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
     result = processes.run(*command, *output, CONVAGENT_CACHE=str(place / "two"))
     assert result.returncode == 0, result.stderr
     assert ["And frozen?" in body["messages"][-1]["content"] for body in StandIn.asked] == [True]
-    assert [nugget.assignment for nugget in read_assignments(place / "out.jsonl")[0].nuggets] == LABELS[0]
+    assert [nugget.verdict for nugget in read_assignments(place / "out.jsonl")[0].criteria] == LABELS[0]
 
 
 # The bundled models
@@ -381,8 +385,8 @@ def test_minilm_is_a_rough_proxy_and_says_so(place: Path) -> None:
     result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "minilm")
     assert "its verdicts are a rough proxy" in result.stderr
     first, _, last = read_assignments(place / "ours.nuggets.jsonl")
-    assert first.nuggets[0].assignment == "support"
-    assert last.nuggets[0].assignment == "not_support"
+    assert first.criteria[0].verdict == "support"
+    assert last.criteria[0].verdict == "not_support"
 
 
 @needs_model
@@ -390,4 +394,4 @@ def test_a_small_model_gives_verdicts_and_they_are_called_rough(place: Path) -> 
     result = evaluate("rubric", "ours.jsonl", "--rubric", "bank.jsonl", "--judge", "smollm2")
     assert "guesses more than it judges" in result.stderr
     graded = decode_questions((place / "ours.rubric.jsonl").read_bytes(), Oddities())
-    assert [question.grade in range(6) for answer in graded for question in answer.questions] == [True] * 3
+    assert [question.verdict in range(6) for answer in graded for question in answer.criteria] == [True] * 3

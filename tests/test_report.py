@@ -8,41 +8,50 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation.answers import PassageSource, evaluate_answers
+from agent.evaluation.conversation import group_by_depth
 from agent.evaluation.ptkb import evaluate_ptkb
-from agent.evaluation.report.charts import Scale, draw_bars
-from agent.evaluation.report.comparison import Comparison, compare_runs
-from agent.evaluation.report.measures import measure_material
+from agent.evaluation.report.chart import draw_bars, format_change, format_number, format_p, format_tick
+from agent.evaluation.report.comparison import Comparison, compare_runs, find_kinds, measure_material
 from agent.evaluation.report.page import (
     LEAST_CHARACTERS,
     MOST_CHARACTERS,
     choose_length,
-    format_change,
-    format_number,
-    format_p,
-    format_tick,
     name_anchors,
     render_report,
     write_report,
 )
-from agent.evaluation.report.reading import ErrorCollection, name_runs, open_material
-from agent.evaluation.report.request import (
+from agent.evaluation.report.reading import (
+    ErrorCollection,
     LabelFiles,
     Material,
     OpenedRun,
     ReportRequest,
     RunFiles,
-    StepCost,
-    TracedTurn,
+    name_runs,
+    open_material,
     pair_files,
 )
-from agent.evaluation.report.turn_kinds import find_kinds, group_by_depth
 from agent.evaluation.report.turn_view import Words, mark_new_words, view_turn_of
 from agent.evaluation.search import evaluate_search
 from agent.runs.export import convert_run
+from agent.runs.trace import TraceLine
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Message, Passage, Sentence, Statement, Topic, Topics, Turn, TurnLabels
+from schemas.records import (
+    Call,
+    Message,
+    Passage,
+    Query,
+    Response,
+    Sentence,
+    Statement,
+    Topic,
+    Topics,
+    Turn,
+    TurnLabels,
+    TurnResult,
+)
 from tests import within
 from tests.conftest import EXAMPLES
 from tests.test_topics import write
@@ -94,19 +103,19 @@ def test_labels_of_files_come_before_those_of_the_topics(request_of: ReportReque
     assert "R(rel=2)@100" in found
     view = view_turn_of(open_material(replace(request_of, labels=labels), ErrorCollection()), "0_1")
     assert [passage.id for passage in view.relevant] == ["bread-01:1"]
-    assert {row.statement.id: row.matters for row in view.statements}["3"]
+    assert {row.statement.id: row.marks[0] for row in view.statements}["3"] in ("right", "missed")
 
 
 def test_pairs_are_corrected_together(request_of: ReportRequest, runs: tuple[Path, Path]) -> None:
     """A third run that is the first again differs from it nowhere; the other two pairs are one difference twice."""
     three = compare(replace(request_of, runs=pair_files([*runs, runs[0]])))["nDCG@5"]
     two = compare(request_of)["nDCG@5"]
-    pairs = {(pair.one, pair.other): pair for pair in three.differences}
+    pairs = three.differences
     assert pairs[0, 2].p == 1.0
     assert pairs[0, 2].by.mean == pairs[0, 2].wins == pairs[0, 2].losses == 0
-    assert pairs[0, 1].p == pairs[1, 2].p == pytest.approx(min(1.0, 3 * two.differences[0].p))
+    assert pairs[0, 1].p == pairs[1, 2].p == pytest.approx(min(1.0, 3 * two.differences[0, 1].p))
     assert pairs[0, 1].by.mean == pytest.approx(-pairs[1, 2].by.mean)
-    assert pairs[0, 1].by == two.differences[0].by
+    assert pairs[0, 1].by == two.differences[0, 1].by
     assert (pairs[0, 1].wins, pairs[0, 1].losses) == (pairs[1, 2].losses, pairs[1, 2].wins)
 
 
@@ -133,7 +142,7 @@ def test_without_labels_runs_are_read_side_by_side(request_of: ReportRequest, tm
     assert 'id="where"' not in page
     assert page.count('<details class="turn"') == 15
     material = open_material(replace(request_of, topics=blind), ErrorCollection())
-    assert all(run.has_answer for run in view_turn_of(material, "1_3").runs)
+    assert all(run.sentences for run in view_turn_of(material, "1_3").runs)
 
 
 def test_everything_wrong_is_said_at_once(request_of: ReportRequest, runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -235,16 +244,21 @@ def test_numbers_are_written_as_in_papers() -> None:
     assert [format_tick(value, signed=True) for value in (-0.05, 0.0, 0.2)] == ["−.05", "0", "+.2"]
 
 
-def test_scales_and_bars() -> None:
-    scale = Scale(0.0, 0.5, 10, 110)
-    assert (scale.place(0.25), scale.ticks()) == (60, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
-    chart = draw_bars([("a", -0.5), ("b", 0.0), ("c", 1.0)], 334, 204)
-    assert [bar.turn_id for bar in chart.bars] == ["c", "b", "a"]
-    assert [(bar.y, bar.height) for bar in chart.bars] == [(4.0, 98.0), (102.0, 1.5), (102.0, 49.0)]
+def test_a_bar_for_each_turn_from_the_greatest_win_to_the_greatest_loss() -> None:
+    anchors = {"a": "turn-a", "b": "turn-b", "c": "turn-c"}
+    chart = draw_bars({"a": -0.5, "b": 0.0, "c": 1.0}, anchors, "<x>", (1, 0))
+    bars = re.findall(r'aria-label="(.) (.*?)"><rect class="(.*?)" .*? y="(.*?)" .*? height="(.*?)"', chart)
+    assert bars == [
+        ("c", "+1.00", "run-1", "4.0", "81.0"),
+        ("b", "+.000", "tie", "85.0", "1.5"),
+        ("a", "−.500", "run-0", "85.0", "40.5"),
+    ]
+    assert re.findall(r'text-anchor="end">(.*?)<', chart) == ["−1", "−.5", "0", "+.5", "+1"]
+    assert "&lt;x&gt;" in chart
 
 
 def test_anchors_are_ids_where_they_can_be() -> None:
-    assert name_anchors(["9-1_3", "a b_1"]) == ["turn-9-1_3", "turn.2"]
+    assert name_anchors(["9-1_3", "a b_1"]) == {"9-1_3": "turn-9-1_3", "a b_1": "turn.2"}
 
 
 def test_texts_are_cut_to_what_fits() -> None:
@@ -280,13 +294,24 @@ def _make_run(name: str, turns: list[Turn], ids: list[str]) -> OpenedRun:
         id: RunResponse(1, SENTENCE * 6, tuple(RunPassage(passage, 1 / n) for n, passage in enumerate(found, start=1)))
         for id, found in ranked.items()
     }
-    steps = tuple(StepCost(step, 2, 300, 20, 0.5) for step in ("statements", "search", "write"))
+    calls = tuple(Call(step, "ask", "", tokens_read=300, seconds=0.5) for step in ("statements", "search", "write"))
     traced = {
-        id: TracedTurn("", SENTENCE, (), tuple(Sentence(SENTENCE, (each,)) for each in found[:6]), steps, 1.5, "")
+        id: TraceLine(
+            TurnResult(
+                id,
+                Query("", SENTENCE),
+                (),
+                (),
+                (),
+                (Response(tuple(Sentence(SENTENCE, (each,)) for each in found[:6])),),
+            ),
+            calls,
+            1.5,
+        )
         for id, found in ranked.items()
     }
     answered = {id: RunTurn(id, (response,)) for id, response in responses.items()}
-    return OpenedRun(name, "ikat-2023", answered, ranked, traced, {}, False, {})
+    return OpenedRun(name, "ikat-2023", answered, ranked, traced, {})
 
 
 def test_218_turns_of_three_runs_stay_below_5_mb() -> None:

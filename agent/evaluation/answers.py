@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.evaluation.judge import judge_support
+from agent.evaluation.judges import judge_support
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
+from agent.exchange.answer_files import find_limits
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, collect_texts
 from agent.runs.given_ranking import GivenRanking
-from agent.tracks.run_files import find_limits
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids

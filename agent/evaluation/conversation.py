@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import mean
 
 from agent.evaluation.ptkb import rank_chosen
-from agent.evaluation.report.turn_kinds import group_by_depth
 from agent.evaluation.scores import Qrels, Scores, read_run_file
 from agent.evaluation.search import measure_search, read_judgements, read_scores
 from agent.evaluation.significance import Interval, bootstrap_interval
@@ -29,6 +28,7 @@ LATER = f"{SEARCH}, 2nd less 1st half"
 REPEATS = ("repeated sentences", "repeated phrases", "repeated sources")
 CONCENTRATION, CHOSEN_OFTEN = "statement concentration", f"statements in {OFTEN}+ turns"
 CANONICAL = "topics' own"
+DEPTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 10_000))  # the first and the last turn of each group
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,16 @@ def compare_halves(topics: Topics, values: Mapping[str, float]) -> dict[str, flo
         if earlier and later:
             differences[f"{topic.id}_"] = mean(later) - mean(earlier)
     return differences
+
+
+def group_by_depth(topics: Topics) -> dict[str, tuple[str, ...]]:
+    """The turns by how deep they stand in their conversation: "1", "4–5", "13 and on"."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for first, last in DEPTHS:
+        name = str(first) if first == last else f"{first}–{last}" if last < DEPTHS[-1][1] else f"{first} and on"
+        if ids := tuple(turn.id for topic in topics.topics for turn in topic.turns[first - 1 : last]):
+            groups[name] = ids
+    return groups
 
 
 def _measure_depths(topics: Topics, values: Mapping[str, float]) -> dict[str, Measured]:

@@ -15,7 +15,7 @@ from agent.evaluation.scores import (
     read_run_file,
     turns_with_relevant,
 )
-from agent.tracks.run_files import find_limits
+from agent.exchange.answer_files import find_limits
 from agent.tracks.run_records import RunStatement, RunTurn
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agent.exchange.answer_files import read_any_run
 from agent.tracks.ikat.ikat_topics import read_turn_ids
 from agent.tracks.oddities import report_oddities
-from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
@@ -113,7 +113,7 @@ def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
     """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
-        edition, _, turns = read_detected_run(data, oddities)
+        edition, _, turns = read_any_run(data, oddities)
         return edition, list(turns)
 
 

@@ -83,24 +83,11 @@ def _to_passage(candidate: _Candidate) -> Passage:
     return Passage(str(candidate.docid), text.strip(), title, url)
 
 
-def encode_turns(answered: Iterable[TurnResult], _info: RunInfo) -> Iterator[bytes]:
-    """The lines of a run's passages, those whose text was read."""
-    return (encode(find_candidates(turn)) for turn in answered)
-
-
-def find_candidates(turn: TurnResult) -> Candidates:
-    """The passages of a turn whose text was read."""
+def encode_turn(turn: TurnResult, _info: RunInfo) -> bytes:
+    """The line of a turn: its passages whose text was read."""
     scores = {hit.id: hit.score for hit in turn.hits}
-    hits = tuple(Hit(passage.id, scores.get(passage.id, 0.0)) for passage in turn.passages)
-    return Candidates(turn.turn_id, turn.query.standalone, hits, turn.passages)
-
-
-def encode(found: Candidates) -> bytes:
-    """One line."""
-    candidates = [
-        _Candidate(hit.id, hit.score, _to_doc(passage)) for hit, passage in zip(found.hits, found.passages, strict=True)
-    ]
-    return msgspec.json.encode(_Line(_Query(found.qid, found.text), candidates)) + b"\n"
+    candidates = [_Candidate(p.id, scores.get(p.id, 0.0), _to_doc(p)) for p in turn.passages]
+    return msgspec.json.encode(_Line(_Query(turn.turn_id, turn.query.standalone), candidates)) + b"\n"
 
 
 def _to_doc(passage: Passage) -> dict[str, Any]:

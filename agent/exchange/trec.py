@@ -6,7 +6,7 @@ source: README of trec_eval (usnistgov/trec_eval), "qid iter docno rank sim run_
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import c_float
 
 from schemas.errors import InvalidInputError
@@ -16,9 +16,9 @@ from schemas.wire import Data
 MAX_BEGINNING = 1 << 16  # bytes in which a file shows what it is
 
 
-def encode_turns(answered: Iterable[TurnResult], info: RunInfo) -> Iterator[bytes]:
-    """The lines of a run's rankings."""
-    return (format_trec_lines(turn.turn_id, turn.hits, info.name).encode() for turn in answered)
+def encode_turn(turn: TurnResult, info: RunInfo) -> bytes:
+    """The lines of a turn's ranking."""
+    return format_trec_lines(turn.turn_id, turn.hits, info.name).encode()
 
 
 def begins_as_trec_run(data: Data) -> bool:

@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
+from agent.exchange.answer_files import read_any_run
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
 from agent.exchange.trec import MAX_BEGINNING, begins_as_trec_run, decode_rankings, sort_by_score
 from agent.tracks.ikat.ikat_topics import read_turn_ids
 from agent.tracks.json_files import find_duplicates
 from agent.tracks.lenient_reading import decode_leniently, decode_spelling, list_problems
 from agent.tracks.oddities import Oddities, report_oddities
-from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import separate_32_bit_scores
 from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
@@ -124,7 +124,7 @@ def _read_topic_passages(topics: Topics) -> RankedIds:
 
 
 def _read_run_ranking(data: bytes, oddities: Oddities) -> _Found:
-    _, info, turns = read_detected_run(data, oddities)
+    _, info, turns = read_any_run(data, oddities)
     found: RankedIds = {}
     texts: dict[str, Passage] = {}
     for turn in turns:

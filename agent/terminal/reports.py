@@ -14,8 +14,8 @@ from schemas.errors import InvalidInputError, format_count, list_with_limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent.evaluation.judging import JudgedRuns
     from agent.evaluation.scores import Scores
-    from agent.judging.evaluation import JudgedRuns
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.server_usage import ServerUsage

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agent.evaluation.report.reading import ErrorCollection, open_material
-from agent.evaluation.report.request import ReportRequest, StepCost
-from agent.evaluation.report.turn_view import Mark, RankedPassage, RunTurnView, TurnView, Words, view_turn_of
+from agent.evaluation.report.reading import ErrorCollection, ReportRequest, open_material
+from agent.evaluation.report.turn_view import Mark, RankedPassage, RunTurnView, StepCost, TurnView, Words, view_turn_of
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import open_stdout, to_one_line, to_plain_text
 from schemas.errors import InvalidInputError, list_with_limit

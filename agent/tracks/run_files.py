@@ -6,13 +6,11 @@ from typing import Any
 
 import msgspec
 
-from agent.exchange.answer_files import LIMITS, detect_answers
-from agent.exchange.registry import EXCHANGE_NAMES
 from agent.tracks.edition import Edition
 from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape, shape_problems
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
-from agent.tracks.rules import STRICT, CheckContext, Checks, EditionLimits, RunChecker
+from agent.tracks.rules import STRICT, CheckContext, Checks, RunChecker
 from agent.tracks.run_layouts import Entry
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
 from schemas.errors import InvalidInputError, UsageError
@@ -97,20 +95,12 @@ def read_run(edition: str, data: Data, oddities: Oddities) -> tuple[RunInfo, Ite
 def read_detected_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[RunTurn]]:
     """The edition of a run, what its head says, and its turns; what is odd about it is collected.
 
-    Answers in the form of another tool (`agent/exchange`) are read, too; its name stands in place of an edition's.
     Raises `InvalidInputError` for what is no valid run: at once, or when the turn is reached that is broken.
     """
-    if answers := detect_answers(data):
-        return answers.form, RunInfo(""), answers.read(data, oddities)
     edition = detect_run(data)
     with _refuse_broken_run(edition):
         info, turns = read_run(edition, data, oddities)
     return edition, info, _iterate_turns(turns, edition)
-
-
-def find_limits(form: str) -> EditionLimits:
-    """What runs of an edition, or of another tool's form, say and must keep."""
-    return LIMITS if form in EXCHANGE_NAMES else load_edition(form).limits
 
 
 def _iterate_turns(turns: Iterator[RunTurn], edition: str) -> Iterator[RunTurn]:

@@ -2,17 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal
 
-from agent.evaluation.nuggets import Nugget
 from agent.evaluation.ptkb import rank_chosen
-from agent.evaluation.report.reading import RANKING_SHOWN, answer_of
-from agent.evaluation.report.request import Material, OpenedRun, StepCost
-from agent.evaluation.scores import RankedScores
+from agent.evaluation.report.reading import RANKING_SHOWN, Material, OpenedRun, answer_of
 from agent.turn.attribution import supporting_ids
 from indexes.text.units import split_units
-from schemas.records import Message, Passage, Sentence, Statement, Topic, Turn
+from schemas.records import Call, Passage, Sentence, Statement, Topic, Turn
 
 Mark = Literal["right", "wrong", "missed", "chosen", ""]  # "chosen": where nobody judged
 WORD = re.compile(r"\w+|\W+")
@@ -31,7 +29,6 @@ class StatementRow:
     """A personal statement, and what each run made of it."""
 
     statement: Statement
-    matters: bool
     marks: tuple[Mark, ...]
 
 
@@ -50,7 +47,6 @@ class RelevantPassage:
     """A relevant passage, and where each run has it."""
 
     id: str
-    level: int
     ranks: tuple[int | None, ...]
 
 
@@ -58,13 +54,12 @@ class RelevantPassage:
 class RunTurnView:
     """What one run made of the turn."""
 
-    is_missing: bool
-    rewrite: tuple[Words, ...]
-    has_answer: bool
-    sentences: tuple[Sentence, ...]
-    citations: Mapping[str, int]  # number by passage id
-    without_model: str
-    seconds: float | None
+    is_missing: bool = False
+    rewrite: tuple[Words, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    citations: Mapping[str, int] = field(default_factory=dict)  # number by passage id
+    without_model: str = ""
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +69,15 @@ class NuggetRow:
     text: str
     importance: str
     assignments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """What one step of a turn cost: all its calls together."""
+
+    tokens_read: int
+    tokens_written: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +93,13 @@ class TurnView:
     """One turn."""
 
     turn: Turn
-    number: int  # in its conversation
-    topic: str
+    topic: Topic
     earlier: tuple[Turn, ...]
     last_reply: str
     human_rewrite: tuple[Words, ...]
     reply: str  # the canonical one
     runs: tuple[RunTurnView, ...]
     statements: tuple[StatementRow, ...]  # that matter or that a run chose
-    statements_known: int
     statements_judged: bool
     ranking: tuple[tuple[RankedPassage | None, ...], ...]  # rows by rank, of a cell for each run
     ranking_sizes: tuple[int, ...]
@@ -108,75 +110,58 @@ class TurnView:
 
 def view_turns(material: Material) -> Iterator[TurnView]:
     """Every turn of the topics, in their order."""
-    chosen = [_chosen_statements(run, material) for run in material.runs]
     for topic in material.topics.topics:
-        for number, turn in enumerate(topic.turns, start=1):
-            yield view_turn(material, topic, number, [found.get(turn.id, {}) for found in chosen])
+        for place in range(len(topic.turns)):
+            yield _view_turn(material, topic, place)
 
 
 def view_turn_of(material: Material, turn_id: str) -> TurnView:
     """The turn of that id, which the topics must have."""
-    chosen = [_chosen_statements(run, material).get(turn_id, {}) for run in material.runs]
-    topic, number = next(
-        (topic, number)
+    return next(
+        _view_turn(material, topic, place)
         for topic in material.topics.topics
-        for number, turn in enumerate(topic.turns, start=1)
+        for place, turn in enumerate(topic.turns)
         if turn.id == turn_id
     )
-    return view_turn(material, topic, number, chosen)
 
 
-def _chosen_statements(run: OpenedRun, material: Material) -> RankedScores:
-    return rank_chosen(run.turns.values(), material.topics)
-
-
-def view_turn(material: Material, topic: Topic, number: int, chosen: Sequence[Mapping[str, float]]) -> TurnView:
-    """One turn, from 1; `chosen` are the ids of the statements that each run has for it."""
-    turn = topic.turns[number - 1]
+def _view_turn(material: Material, topic: Topic, place: int) -> TurnView:
+    turn = topic.turns[place]
     known = material.topics.labels.get(turn.id)
     runs = tuple(_view_run(run, turn, material.texts) for run in material.runs)
     rankings = [run.rankings.get(turn.id, ()) for run in material.runs]
+    replies = (message.text for message in reversed(turn.history or ()) if message.role == "assistant")
     return TurnView(
         turn,
-        number,
-        topic.id,
-        topic.turns[: number - 1],
-        _last_reply(turn.history or ()),
+        topic,
+        topic.turns[:place],
+        next(replies, ""),
         mark_new_words(known.human_rewrite if known else "", turn.utterance),
         known.reply if known else "",
         runs,
-        tuple(_compare_statements(topic.ptkb, material.statement_labels.get(turn.id), chosen)),
-        len(topic.ptkb),
+        tuple(_compare_statements(material, topic, turn.id)),
         turn.id in material.statement_labels,
         tuple(_align_rankings(material, turn.id, rankings, runs)),
         tuple(map(len, rankings)),
         tuple(_find_relevant(material, turn.id, rankings)),
-        tuple(_compare_nuggets([_nuggets_of(run, turn.id) for run in material.runs])),
-        tuple(_compare_steps([_steps_of(run, turn.id) for run in material.runs])),
+        tuple(_compare_nuggets(material, turn.id)),
+        tuple(_compare_steps(material, turn.id)),
     )
-
-
-def _last_reply(history: Sequence[Message]) -> str:
-    return next((message.text for message in reversed(history) if message.role == "assistant"), "")
 
 
 def _view_run(run: OpenedRun, turn: Turn, texts: Mapping[str, Passage]) -> RunTurnView:
-    answered, traced = run.turns.get(turn.id), run.traced.get(turn.id)
+    answered, line = run.turns.get(turn.id), run.traced.get(turn.id)
     if answered is None:
-        return RunTurnView(True, (), False, (), {}, "", None)
-    rewrite = traced.rewrite if traced else answered.rewrite or ""
+        return RunTurnView(is_missing=True)
     used = [hit.id for response in answered.responses[:1] for hit in response.used]
-    sentences = traced.sentences if traced and traced.sentences else _link_sentences(answer_of(answered), used, texts)
+    sentences = line.answered.response.sentences if line else ()
+    sentences = sentences or _link_sentences(answer_of(answered), used, texts)
     cited = dict.fromkeys([id for sentence in sentences for id in sentence.passage_ids] + used)
-    return RunTurnView(
-        False,
-        mark_new_words(rewrite, turn.utterance),
-        bool(sentences),
-        sentences,
-        {id: place for place, id in enumerate(cited, start=1)},
-        traced.without_model if traced else "",
-        traced.seconds if traced else None,
-    )
+    citations = {id: number for number, id in enumerate(cited, start=1)}
+    rewrite = mark_new_words(line.answered.query.standalone if line else answered.rewrite or "", turn.utterance)
+    if line is None:
+        return RunTurnView(False, rewrite, sentences, citations)
+    return RunTurnView(False, rewrite, sentences, citations, line.answered.without_model, line.seconds)
 
 
 def _link_sentences(text: str, used: Sequence[str], texts: Mapping[str, Passage]) -> tuple[Sentence, ...]:
@@ -191,21 +176,20 @@ def mark_new_words(rewrite: str, utterance: str) -> tuple[Words, ...]:
     pieces: list[Words] = []
     for piece in WORD.findall(rewrite):
         is_new = pieces[-1].is_new if pieces and not piece[0].isalnum() else piece.lower() not in said
-        if pieces and pieces[-1].is_new == is_new:
-            pieces[-1] = Words(pieces[-1].text + piece, is_new)
-        else:
-            pieces.append(Words(piece, is_new))
-    return tuple(pieces)
+        pieces.append(Words(piece, is_new))
+    grouped = groupby(pieces, key=lambda piece: piece.is_new)
+    return tuple(Words("".join(piece.text for piece in same), is_new) for is_new, same in grouped)
 
 
-def _compare_statements(
-    ptkb: Sequence[Statement], labels: Mapping[str, int] | None, chosen: Sequence[Mapping[str, float]]
-) -> Iterator[StatementRow]:
-    for statement in ptkb:
+def _compare_statements(material: Material, topic: Topic, turn_id: str) -> Iterator[StatementRow]:
+    labels = material.statement_labels.get(turn_id)
+    turns = [[turn] if (turn := run.turns.get(turn_id)) else [] for run in material.runs]
+    chosen = [rank_chosen(each, material.topics).get(turn_id, {}) for each in turns]
+    for statement in topic.ptkb:
         matters = bool(labels and labels.get(statement.id, 0) > 0)
         if matters or any(statement.id in found for found in chosen):
-            marks = tuple(_mark(statement.id in found, matters, judged=labels is not None) for found in chosen)
-            yield StatementRow(statement, matters, marks)
+            marks = (_mark(statement.id in found, matters, judged=labels is not None) for found in chosen)
+            yield StatementRow(statement, tuple(marks))
 
 
 def _mark(is_chosen: bool, matters: bool, *, judged: bool) -> Mark:
@@ -217,10 +201,10 @@ def _mark(is_chosen: bool, matters: bool, *, judged: bool) -> Mark:
 def _align_rankings(
     material: Material, turn_id: str, rankings: Sequence[Sequence[str]], runs: Sequence[RunTurnView]
 ) -> Iterator[tuple[RankedPassage | None, ...]]:
-    labels = material.passage_labels.get(turn_id, {})
+    labels, relevant = material.passage_labels.get(turn_id, {}), material.relevant_ids(turn_id)
     for rank in range(min(RANKING_SHOWN, max(map(len, rankings), default=0))):
         yield tuple(
-            RankedPassage(id := ids[rank], labels.get(id), material.is_relevant(turn_id, id), run.citations.get(id, 0))
+            RankedPassage(id := ids[rank], labels.get(id), id in relevant, run.citations.get(id, 0))
             if rank < len(ids)
             else None
             for ids, run in zip(rankings, runs, strict=True)
@@ -228,32 +212,30 @@ def _align_rankings(
 
 
 def _find_relevant(material: Material, turn_id: str, rankings: Sequence[Sequence[str]]) -> Iterator[RelevantPassage]:
-    places = [{id: rank for rank, id in enumerate(ids, start=1)} for ids in rankings]
+    ranks = [{id: rank for rank, id in enumerate(ids, start=1)} for ids in rankings]
     for id in material.relevant_ids(turn_id):
-        level = material.passage_labels[turn_id][id]
-        yield RelevantPassage(id, level, tuple(found.get(id) for found in places))
+        yield RelevantPassage(id, tuple(found.get(id) for found in ranks))
 
 
-def _nuggets_of(run: OpenedRun, turn_id: str) -> Sequence[Nugget]:
-    answer = run.nuggets.get(turn_id)
-    return answer.nuggets if answer else ()
-
-
-def _compare_nuggets(found: Sequence[Sequence[Nugget]]) -> Iterator[NuggetRow]:
+def _compare_nuggets(material: Material, turn_id: str) -> Iterator[NuggetRow]:
     """The nuggets of all runs by their text, in the order of the first run that has any."""
-    by_text = [{nugget.text: nugget for nugget in nuggets} for nuggets in found]
+    answers = [run.nuggets.get(turn_id) for run in material.runs]
+    by_text = [{nugget.text: nugget for nugget in answer.criteria} if answer else {} for answer in answers]
     for text in dict.fromkeys(text for nuggets in by_text for text in nuggets):
         known = [nuggets.get(text) for nuggets in by_text]
         importance = next((nugget.importance or "" for nugget in known if nugget), "")
-        yield NuggetRow(text, importance, tuple((nugget and nugget.assignment) or "" for nugget in known))
+        yield NuggetRow(text, importance, tuple(str((nugget and nugget.verdict) or "") for nugget in known))
 
 
-def _steps_of(run: OpenedRun, turn_id: str) -> Sequence[StepCost]:
-    traced = run.traced.get(turn_id)
-    return traced.steps if traced else ()
+def _compare_steps(material: Material, turn_id: str) -> Iterator[StepRow]:
+    """The steps in the order of their first calls."""
+    lines = [run.traced.get(turn_id) for run in material.runs]
+    calls = [line.calls if line else () for line in lines]
+    for step in dict.fromkeys(call.step for each in calls for call in each):
+        of_step = ([call for call in each if call.step == step] for each in calls)
+        yield StepRow(step, tuple(_sum_calls(found) if found else None for found in of_step))
 
 
-def _compare_steps(found: Sequence[Sequence[StepCost]]) -> Iterator[StepRow]:
-    by_name = [{cost.step: cost for cost in steps} for steps in found]
-    for step in dict.fromkeys(step for steps in by_name for step in steps):
-        yield StepRow(step, tuple(steps.get(step) for steps in by_name))
+def _sum_calls(calls: Sequence[Call]) -> StepCost:
+    read, written = (sum(call.tokens_read for call in calls), sum(call.tokens_written for call in calls))
+    return StepCost(read, written, sum(call.seconds for call in calls))

@@ -1,0 +1,174 @@
+"""Judges of answers: a model that is asked, or the bundled embedding model as a rough proxy for one.
+
+A model is asked about ten nuggets or questions at a time, as by the Nuggetizer. Where it gives no verdict (too much to
+read, or no reply of the wanted form) there is none. The embedding model knows what an answer is about, and not whether
+it says the contrary; docs/evaluation.md has what was measured. The cut-offs between its verdicts are from half of
+ClapNQ's questions (`python -m benchmarks.rough_judges`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from types import GenericAlias
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+import prompts
+from agent.evaluation.judged_answers import MAX_GRADE, Assignment, JudgedAnswer
+from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.models.registry import MODEL_CHOICES, open_model
+from indexes.ranking.vectors import Embed
+from indexes.storage.cache import Cache
+from indexes.storage.directories import find_cache_directory
+from indexes.storage.files import hash_file
+from indexes.text.units import split_units
+from schemas.errors import ModelReplyError, UsageError
+from schemas.records import Message, Passage
+
+SIMILARITY = "minilm"
+ROUGH = "its verdicts are a rough proxy: they go by what a text is about, and miss a changed number or a negation"
+SMALL = "its verdicts are a rough proxy: a model of less than a billion parameters guesses more than it judges"
+BATCH = 10  # nuggets or questions a prompt
+REPLY_TOKENS, VERDICT_TOKENS = 16, 12  # around the verdicts, and of each
+WORTH = {"yes": 1.0, "partly": 0.5, "no": 0.0}
+SUPPORT_TOKENS = 24
+
+
+class SupportVerdict(Struct):
+    """What a judge of support replies."""
+
+    verdict: Literal["yes", "partly", "no"]
+
+
+def open_judge(name: str, cache: Cache | None = None) -> LanguageModel:
+    """The model of that name. Raises what `open_model` does, and `UsageError` for none at all."""
+    judge = open_model(name, cache=cache)
+    if not judge.generates_text:
+        raise UsageError("a judge has to be a model", remedy=f"Models: {MODEL_CHOICES}.")
+    return judge
+
+
+def judge_support(llm: LanguageModel, text: str, cited: Sequence[Passage]) -> float | None:
+    """Whether the passages that an answer cites say what it says: 1 for yes, 0.5 for partly, 0 for no.
+
+    None where there is no verdict: too much to read, or no such reply.
+    """
+    prompt = prompts.render("judge", passages=cited, answer=text)
+    reply = _ask(llm, "You check answers against passages.", "judge", prompt, SUPPORT_TOKENS, SupportVerdict)
+    return None if reply is None else WORTH[reply.verdict]
+
+
+def _ask(llm: LanguageModel, system: str, step: str, prompt: Any, tokens: int, reply: Any) -> Any:
+    conversation = Conversation(system, (Message("user", ""),))
+    task = Task(step, prompt.instruction, prompt.opening, max_tokens=tokens)
+    try:
+        return llm.ask(conversation, task, reply) if llm.fits(conversation, task) else None
+    except ModelReplyError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingStep:
+    """A kind of verdict: how a model is asked for it, and what similarity stands for it."""
+
+    prompt: str
+    variable: str  # of the prompt: what is judged
+    type: Any  # of a verdict
+    verdicts: tuple[Any, ...]  # best first; the last is that of an answer without a word
+    cut_offs: tuple[float, ...]  # the cosines from which on a verdict is given; below all of them it is the last
+
+
+GRADES = tuple(range(MAX_GRADE, -1, -1))
+ASSIGN = JudgingStep("assign", "nuggets", Assignment, ("support", "partial_support", "not_support"), (0.75, 0.65))
+GRADE = JudgingStep(
+    "grade", "questions", Annotated[int, Meta(ge=0, le=MAX_GRADE)], GRADES, (0.75, 0.65, 0.55, 0.45, 0.35)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """Everything that decides verdicts."""
+
+    judge: str
+    digest: str
+    settings: str
+    prompt: str  # SHA-256
+    convagent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Gives an answer its verdicts."""
+
+    settings: JudgeSettings
+    step: JudgingStep
+    find_verdicts: Callable[[str, str, Sequence[str]], list[Any]]  # of a query, an answer, and nuggets or questions
+    rough: str = ""  # why its verdicts are a rough proxy for a judge's; empty for a judge
+
+    def judge(self, answer: JudgedAnswer) -> JudgedAnswer:
+        """The answer with its verdicts; one without a word says nothing, and nobody is asked."""
+        texts = [criterion.text for criterion in answer.criteria]
+        if answer.text.strip() and texts:
+            verdicts = self.find_verdicts(answer.query, answer.text, texts)
+        else:
+            verdicts = [self.step.verdicts[-1]] * len(texts)
+        pairs = zip(answer.criteria, verdicts, strict=True)
+        return replace(answer, criteria=tuple(replace(criterion, verdict=verdict) for criterion, verdict in pairs))
+
+
+def open_step_judge(name: str, step: JudgingStep) -> Judge:
+    """A judge by its name. Raises what `open_judge` does."""
+    if name == SIMILARITY:
+        return _open_similarity(step)
+    llm = open_judge(name, Cache(find_cache_directory() / "replies.sqlite"))
+    settings = JudgeSettings(
+        name, llm.digest, llm.settings, hash_file(prompts.file_of(step.prompt)), version("convagent")
+    )
+    rough = SMALL if llm.runs_here and not llm.writes_answers else ""
+    return Judge(settings, step, lambda query, answer, texts: _ask_all(llm, step, query, answer, texts), rough)
+
+
+def _ask_all(llm: LanguageModel, step: JudgingStep, query: str, answer: str, texts: Sequence[str]) -> list[Any]:
+    """A verdict on each text, None where there is none."""
+    verdicts: list[Any] = []
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        prompt = prompts.render(step.prompt, query=query, answer=answer, **{step.variable: batch})
+        tokens, shape = REPLY_TOKENS + VERDICT_TOKENS * len(batch), _reply_type(step, len(batch))
+        reply = _ask(llm, "You check answers.", step.prompt, prompt, tokens, shape)
+        verdicts += reply.labels if reply else [None] * len(batch)
+    return verdicts
+
+
+@cache
+def _reply_type(step: JudgingStep, count: int) -> Any:
+    """What a model replies: as many labels as there are texts."""
+    labels: Any = Annotated[GenericAlias(list, (step.type,)), Meta(min_length=count, max_length=count)]
+    return msgspec.defstruct("Labels", [("labels", labels)])
+
+
+def _open_similarity(step: JudgingStep) -> Judge:
+    from agent.models.embedding.registry import open_embedder
+    from indexes.index_vectors import cache_vectors
+
+    embedder = open_embedder(SIMILARITY)
+    assert embedder is not None  # a name that is not `none` is opened or an error
+    settings = JudgeSettings(SIMILARITY, embedder.digest, f"{step.cut_offs}", "", version("convagent"))
+    embed = cache_vectors(embedder).embed
+
+    def find_verdicts(_query: str, answer: str, texts: Sequence[str]) -> list[Any]:
+        cosines = measure_similarity(embed, answer, texts)
+        return [step.verdicts[sum(cosine < least for least in step.cut_offs)] for cosine in cosines]
+
+    return Judge(settings, step, find_verdicts, ROUGH)
+
+
+def measure_similarity(embed: Embed, answer: str, texts: Sequence[str]) -> list[float]:
+    """The cosine of each text with what is nearest to it in the answer: a sentence, two of them, or all."""
+    sentences = [unit.text for unit in split_units(Passage("", answer))]
+    pairs = (" ".join(sentences[start : start + 2]) for start in range(len(sentences) - 1))
+    windows = list(dict.fromkeys((*sentences, *pairs, answer)))
+    return [float(cosine) for cosine in (embed(texts) @ embed(windows).T).max(axis=1)]

@@ -1,0 +1,269 @@
+"""`convagent eval nuggets` and `eval rubric`: from runs and criteria to verdicts, scores and agreement.
+
+Answers are judged one by one. The verdicts are kept beside the output, in `OUTPUT.partial`, after a line that says what
+decides them: whoever is killed and begins again goes on. A verdict counts for the same answer to the same query with
+the same criteria alone.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agent.evaluation.criteria_files import (
+    decode_nuggets,
+    decode_questions,
+    encode_nuggets,
+    encode_questions,
+    read_nuggets,
+    read_questions,
+)
+from agent.evaluation.judged_answers import (
+    Criterion,
+    JudgedAnswer,
+    cohen_kappa,
+    kendall_tau,
+    score_nuggets,
+    score_questions,
+)
+from agent.evaluation.judges import ASSIGN, GRADE, Judge, JudgeSettings, JudgingStep, open_step_judge
+from agent.evaluation.scores import Scores, check_turns_shared, read_run_file
+from agent.tracks.oddities import Oddities, report_oddities
+from agent.tracks.topic_files import read_topics
+from indexes.storage.files import append_line, check_writable, open_to_append, read_utf8, write_atomically
+from schemas.errors import InvalidInputError, UsageError, format_count, list_with_limit
+from schemas.progress import StageProgress
+from schemas.wire import decode
+
+log = logging.getLogger("convagent")
+REMEDY = "What was judged is kept. Make room, and the same command goes on."
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """A kind of criteria: how they stand in files, how answers are judged by them, and what follows."""
+
+    name: str
+    step: JudgingStep
+    read: Callable[[Path], tuple[JudgedAnswer, ...]]  # those of each turn
+    decode: Callable[[bytes, Oddities], tuple[JudgedAnswer, ...]]  # answers with verdicts
+    encode: Callable[[JudgedAnswer], bytes]
+    score: Callable[[Sequence[Criterion]], dict[str, float]]
+    min_grade: int | None = None  # from which questions count as answered
+
+    def verdicts(self, answer: JudgedAnswer) -> dict[str, Any]:
+        """By nugget or question; None where there is none."""
+        found = {criterion.text: criterion.verdict for criterion in answer.criteria}
+        least = self.min_grade
+        return found if least is None else {t: None if v is None else int(v) >= least for t, v in found.items()}
+
+
+NUGGETS = Criteria("nuggets", ASSIGN, read_nuggets, decode_nuggets, encode_nuggets, score_nuggets)
+
+
+def by_rubric(min_grade: int) -> Criteria:
+    """Questions, answered from that grade on."""
+    score = partial(score_questions, min_grade=min_grade)
+    return Criteria("rubric", GRADE, read_questions, decode_questions, encode_questions, score, min_grade)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingRequest:
+    """What is judged, by what, and by whom."""
+
+    runs: tuple[Path, ...]
+    criteria: Path  # nuggets or questions
+    judge: str | None  # a model, or a file of verdicts; None: the criteria are one
+    topics: Path | None = None  # what was asked, for criteria that do not say it
+    human: Path | None = None  # verdicts of people
+    output: Path | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Of verdicts by two judges on the same things."""
+
+    verdicts: int
+    equal: float  # share
+    kappa: float  # Cohen's, without weights
+    tau: Mapping[str, float]  # Kendall's tau-b between the orders of runs, by measure; without less than two runs
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRuns:
+    """What came of it."""
+
+    scores: list[Scores]
+    agreement: Agreement | None
+    output: Path | None  # where the verdicts are, if they were made
+
+
+def judge_runs(request: JudgingRequest, criteria: Criteria, progress: StageProgress) -> JudgedRuns:
+    """Judge the answers of each run, or take the verdicts of a file, and score them.
+
+    Raises before any work for what can be known to be wrong by then.
+    """
+    answers = _pair_answers(request, criteria)
+    human = _take_verdicts(answers, request.human, criteria) if request.human else None
+    output = None
+    if request.judge is None:
+        judged = _take_own_verdicts(answers, request.criteria, criteria)
+    elif Path(request.judge).is_file() and not request.judge.endswith(".gguf"):
+        judged = _take_verdicts(answers, Path(request.judge), criteria)
+    else:
+        stem = request.runs[0].name.removesuffix(".jsonl").removesuffix(".json")
+        output = request.output or Path(f"{stem}.{criteria.name}.jsonl")
+        check_writable(output, request.overwrite)
+        judge = open_step_judge(request.judge, criteria.step)
+        if judge.rough:
+            log.warning("%s: %s", request.judge, judge.rough)
+        judged = _judge_answers(answers, judge, criteria, output, progress, anew=request.overwrite)
+    if missing := sum(verdict is None for answer in judged for verdict in criteria.verdicts(answer).values()):
+        count = format_count(missing, "verdict")
+        log.warning("%s: without %s, which count as not in the answer", request.judge or request.criteria, count)
+    scores = [_score(run.name, judged, criteria) for run in request.runs]
+    return JudgedRuns(scores, _compare(judged, human, criteria) if human else None, output)
+
+
+def _pair_answers(request: JudgingRequest, criteria: Criteria) -> list[JudgedAnswer]:
+    """Each answer of each run with what it is judged by; an answer that a run lacks is empty."""
+    names = [run.name for run in request.runs]
+    if len(set(names)) < len(names):
+        raise UsageError(f"two runs are called {names[0]}", remedy="Verdicts are kept by the name of the run's file.")
+    wanted = [found.without_verdicts() for found in criteria.read(request.criteria)]
+    queries = _read_queries(request.topics)
+    paired = []
+    for run in request.runs:
+        _, turns = read_run_file(run)
+        texts = {turn.turn_id: (turn.responses[0].text or "") if turn.responses else "" for turn in turns}
+        check_turns_shared(run, texts, {found.turn_id: {} for found in wanted})
+        for found in wanted:
+            query = found.query or queries.get(found.turn_id, "")
+            paired.append(replace(found, run=run.name, query=query, text=texts.get(found.turn_id, "")))
+    return paired
+
+
+def _read_queries(path: Path | None) -> Mapping[str, str]:
+    """What was asked at each turn, as it stands alone where the topics say so."""
+    if path is None:
+        return {}
+    topics = read_topics(path)
+    asked = {turn.id: turn.utterance for topic in topics.topics for turn in topic.turns}
+    return asked | {id: labels.human_rewrite for id, labels in topics.labels.items() if labels.human_rewrite}
+
+
+def _judge_answers(
+    answers: Sequence[JudgedAnswer], judge: Judge, criteria: Criteria, out: Path, progress: StageProgress, *, anew: bool
+) -> list[JudgedAnswer]:
+    """Judge all answers and write them to `out`. Raises `ModelError` where the model fails; what is judged is kept.
+
+    `anew` forgets what an interrupted process had judged.
+    """
+    path = out.with_name(f"{out.name}.partial")
+    known, size = ({}, 0) if anew or not path.exists() else _read_partial(path, judge.settings, criteria)
+    judged: list[JudgedAnswer] = []
+    with open_to_append(path, size, "file", "Wait for it, or give another name with -o.") as file:
+        if not size:
+            append_line(file, msgspec.json.encode(judge.settings), REMEDY)
+        with progress("judging", len(answers)) as tick:
+            for answer in answers:
+                verdict = known.get(answer)
+                if verdict is None:
+                    verdict = judge.judge(answer)
+                    append_line(file, criteria.encode(verdict).rstrip(b"\n"), REMEDY)
+                judged.append(verdict)
+                tick(len(judged))
+        write_atomically(out, map(criteria.encode, judged))
+    path.unlink()
+    return judged
+
+
+def _read_partial(
+    path: Path, settings: JudgeSettings, criteria: Criteria
+) -> tuple[dict[JudgedAnswer, JudgedAnswer], int]:
+    """The verdicts of an interrupted process, by the answer without them, and how many bytes hold whole lines."""
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    head, _, lines = whole.partition(b"\n")
+    if not head:
+        return {}, 0
+    try:
+        before = decode(head, JudgeSettings)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"is no file of verdicts ({error})", where=str(path)) from error
+    if before != settings:
+        remedy = "--overwrite begins anew; -o gives another name."
+        what = f"was begun by another judge, or with another prompt: {before.judge}"
+        raise UsageError(what, where=str(path), remedy=remedy)
+    return {verdict.without_verdicts(): verdict for verdict in criteria.decode(lines, Oddities())}, len(whole)
+
+
+def _take_own_verdicts(answers: Sequence[JudgedAnswer], path: Path, criteria: Criteria) -> list[JudgedAnswer]:
+    """The verdicts that stand in the file of criteria itself. Raises `UsageError` where there are none."""
+    try:
+        return _take_verdicts(answers, path, criteria)
+    except InvalidInputError as error:
+        remedy = "Give --judge: a model that is asked, minilm for a rough proxy, or a file with verdicts."
+        raise UsageError(f"holds no verdicts on these runs ({error.what})", where=str(path), remedy=remedy) from error
+
+
+def _take_verdicts(answers: Sequence[JudgedAnswer], path: Path, criteria: Criteria) -> list[JudgedAnswer]:
+    """The verdicts of a file on these answers. Raises `InvalidInputError` where it has none of them."""
+    data = read_utf8(path)
+    with report_oddities(path) as oddities:
+        given = criteria.decode(data, oddities)
+        runs = {verdict.run for verdict in given}
+        lone = len(runs) == len({answer.run for answer in answers}) == 1  # then its name there does not matter
+        found = {(not lone and verdict.run, verdict.turn_id): verdict for verdict in given}
+        taken = [_take(found.get((not lone and answer.run, answer.turn_id)), answer, criteria) for answer in answers]
+        if not any(verdict is not None for answer in taken for verdict in criteria.verdicts(answer).values()):
+            others = ", ".join(list_with_limit(sorted(filter(None, runs)), 5)) or "none that it names"
+            remedy = f"It is about these runs: {others}. --judge MODEL makes verdicts."
+            raise InvalidInputError("has no verdicts on these runs", remedy=remedy)
+    return taken
+
+
+def _take(verdict: JudgedAnswer | None, answer: JudgedAnswer, criteria: Criteria) -> JudgedAnswer:
+    """The verdict, or the answer without one. Raises `InvalidInputError` where it is on another answer."""
+    if verdict is None:
+        return answer
+    if verdict.text and verdict.text.split() != answer.text.split():
+        what = f"is about another answer than the one of {answer.run}"
+        raise InvalidInputError(what, where=f"turn {answer.turn_id}")
+    if criteria.verdicts(verdict).keys() != criteria.verdicts(answer).keys():
+        what = "judges by other nuggets or questions than those that are given"
+        raise InvalidInputError(what, where=f"turn {answer.turn_id}")
+    return replace(verdict, run=answer.run, text=answer.text)
+
+
+def _score(run: str, judged: Sequence[JudgedAnswer], criteria: Criteria) -> Scores:
+    own = [answer for answer in judged if answer.run == run]
+    scores = {answer.turn_id: criteria.score(answer.criteria) for answer in own}
+    return Scores(run, scores, sum(not answer.text for answer in own))
+
+
+def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer], criteria: Criteria) -> Agreement:
+    """Verdicts on the same nuggets or questions, and the order of runs over the turns that both judged."""
+    both = [(ours, theirs) for ours, theirs in zip(judged, human, strict=True) if _has_verdict(theirs)]
+    pairs = [
+        (verdict, other)
+        for ours, theirs in both
+        for text, verdict in criteria.verdicts(ours).items()
+        if verdict is not None and (other := criteria.verdicts(theirs).get(text)) is not None
+    ]
+    equal = sum(one == other for one, other in pairs) / max(1, len(pairs))
+    runs = dict.fromkeys(answer.run for answer, _ in both)
+    ours, theirs = ([_score(run, side, criteria) for run in runs] for side in zip(*both, strict=True))
+    measures = dict.fromkeys(measure for scores in ours for turn in scores.turns.values() for measure in turn)
+    taus = {m: kendall_tau([run.mean(m) for run in ours], [run.mean(m) for run in theirs]) for m in measures}
+    return Agreement(len(pairs), equal, cohen_kappa(pairs), {m: tau for m, tau in taus.items() if tau is not None})
+
+
+def _has_verdict(answer: JudgedAnswer) -> bool:
+    """Whether somebody judged the answer at all."""
+    return any(criterion.verdict is not None for criterion in answer.criteria)

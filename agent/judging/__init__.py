@@ -1,1 +1,0 @@
-"""Answers judged by what they should say: nuggets and questions, by models, by rough measures, or as a file has it."""
