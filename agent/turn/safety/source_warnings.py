@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.turn.safety.food_kinds import KINDS
+from indexes.words import list_food
 from schemas.records import Statement
 
 _FORBIDDEN = (
@@ -103,5 +103,5 @@ def find_conditions(statement: Statement) -> Iterator[Condition]:
 
 def _also_called(medicine: str) -> str:
     """A medicine, or the kind that it is of: simvastatin is a statin."""
-    kinds = (name for name, members in KINDS.items() if medicine.lower() in members.split())
+    kinds = (name for name, members in list_food("kinds").items() if medicine.lower() in members)
     return rf"(?:{'|'.join(map(re.escape, dict.fromkeys((medicine, *kinds))))})s?\b"
