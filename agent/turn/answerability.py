@@ -19,6 +19,7 @@ from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import find_question_language
 from indexes.text.units import split_units
+from indexes.words import list_words
 from schemas.records import Passage, Query
 
 SAME_THING = 0.5  # cosine of two words, from which one may stand for the other: "dump", "waste"
@@ -37,8 +38,8 @@ _ATTRIBUTE = re.compile(
 _GOES_ON = re.compile(r"(?:It|They|He|She|This|That|These|Es|Er|Sie|Das|Dies\w*)\b")
 _TIME = re.compile(
     r"\b(?:at|until|till|by|from|before|after|um|bis|ab|vor|nach) "
-    r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b(?! (?:times|days|weeks|months|years))",
+    rf"(?:\d{{1,2}}|{'|'.join((*list_words('numbers', ['en'])[1:13], *list_words('numbers', ['de'])[1:]))})\b"
+    r"(?! (?:times|days|weeks|months|years))",
     re.IGNORECASE,
 )
 _HOW_HIGH = re.compile(r"\b(?:how high|wie hoch)\b", re.IGNORECASE)

@@ -17,26 +17,13 @@ from itertools import accumulate
 
 from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.units import split_units
+from indexes.words import list_words
 from schemas.records import Passage
 
 NEGATION_SCOPE = 4  # words that a negation reaches
-_NEGATIONS = (
-    "no not n't never without neither nor none nobody nothing nowhere hardly barely rarely seldom cannot "
-    "except unless only"
-)
-NEGATIONS = frozenset(_NEGATIONS.split())
-# Of spaCy's stop words, those that say something here.
-_MEANINGFUL = (
-    "above across after afterwards against all almost already although always amount any around back before beforehand "
-    "below between both bottom down during each eight eleven empty enough every everyone everything few fifteen fifty "
-    "first five former forty four front full half her him his hundred last least less many mine more most mostly much "
-    "nine off often once one out over part per quite same several side since six sixty some sometimes ten third three "
-    "top toward towards twelve twenty two under until up upon various very within yet "
-    "become call give go keep made make move name put say see serious show take"
-)
-MEANINGFUL_STOP_WORDS = frozenset(_MEANINGFUL.split())
-_DIGITS = "zero one two three four five six seven eight nine ten eleven twelve"
-DIGITS = {word: str(number) for number, word in enumerate(_DIGITS.split())}
+NEGATIONS = frozenset(list_words("negations"))
+MEANINGFUL_STOP_WORDS = frozenset(list_words("meaningful"))
+DIGITS = {word: str(number) for number, word in enumerate(list_words("numbers", ["en"])[:13])}
 PARTS = re.compile(r"[,;:()–—]\s|\s(?=(?:and|but|while|whereas|so|although|though|because|since)\b)")
 _WORD = re.compile(r"\d(?:[\d.,:]*\d)?|\w+(?:['’]\w+)?|[.,;:!?()]")
 

@@ -13,6 +13,7 @@ from agent.turn.spans.answer_spans import Span, find_spans, read_row
 from agent.turn.spans.plain_verdict import decide_plainly
 from agent.turn.spans.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, stem_words
 from agent.turn.spans.span_position import is_where_a_person_stands, is_where_a_place_stands
+from indexes.words import list_tables, list_words
 
 MAX_EVIDENCE = 3  # sentences that are looked at
 MIN_SCORE = 1.0  # of the only candidate
@@ -29,36 +30,9 @@ class DirectAnswer:
 
 
 # Words of a question that its kind says already: a sentence need not have them.
-_IMPLIED = {
-    "number": "many much number amount total count weigh fit hold contain",
-    "money": "cost price pay charge spend much expensive money total kostet kosten",
-    "date": "time day date year month hour take place happen",
-    "duration": "long last take time duration period dauert lange days hours minutes weeks months years",
-    "place": "find located location place lie address liegt",
-    "code": "phone telephone number e-mail email mail address code nummer telefonnummer",
-    "thing": "name called",
-}
-# Words that say next to nothing in any question.
-_LIGHT = "go need use get make come put give have each every any all brauche braucht benötigt"
-_KIND_VERBS = {  # a sentence right under a heading that has all words of the question needs one of these
-    "money": "buy cost price kostet",
-    "number": "weigh measure serve hold",
-    "duration": "last take keep dauert",
-}
-_AGENTS = {
-    "write": "author",
-    "own": "owner",
-    "teach": "teacher",
-    "paint": "painter",
-    "direct": "director",
-    "lead": "leader",
-}
-# Money for something else than the thing itself.
-_OTHER_MONEY = (
-    "deposit fine discount tip delivery shipping repair insurance late extra surcharge penalty refund voucher "
-    "fee tax "
-    "Kaution Mahngebühr Rabatt Versand Trinkgeld"
-)
+_IMPLIED = list_tables("implied_by")
+_KIND_VERBS = list_tables("verbs_of")  # a sentence right under a heading that has all words of the question needs one
+_AGENTS = {verb: agent for verb, (agent,) in list_tables("agents").items()}
 _CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|und|aber)\s)")
 _HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|und|aber)\s)")
 _SEQUENCE = re.compile(
@@ -98,7 +72,7 @@ def to_sentence(text: str) -> str:
 
 def _read_question(question: str, kind: QuestionKind) -> _Wanted:
     asked = stem_words(question)
-    implied = set(stem_words(f"{_IMPLIED.get(kind.name, '')} {_LIGHT}"))
+    implied = set(stem_words(" ".join([*_IMPLIED.get(kind.name, ()), *list_words("light")])))
     if kind.name in ("number", "thing"):
         adjectives = [word for word, measure in MEASURE_OF.items() if measure == kind.noun]
         implied |= set(stem_words(" ".join([kind.noun, *adjectives])))
@@ -204,7 +178,7 @@ def _score_span(
 def is_for_something_else(span: Span, sentence: str, question: str) -> bool:
     """Whether an amount of money is a deposit, a fine or the like, which the question does not ask for."""
     clause = _expand([stem for part in read_clause(span, sentence) for stem in stem_words(part)])
-    return bool(set(stem_words(_OTHER_MONEY)) & clause - set(stem_words(question)))
+    return bool(set(stem_words(" ".join(list_words("other_money")))) & clause - set(stem_words(question)))
 
 
 def read_clause(span: Span, sentence: str) -> tuple[str, str]:
@@ -229,7 +203,7 @@ def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence
 def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
     """Whether some stems have the noun that is asked for, or a verb of the kind."""
     noun = set(stem_words(kind.noun))
-    return bool(noun and noun <= stems) or bool(stems & set(stem_words(_KIND_VERBS.get(kind.name, ""))))
+    return bool(noun and noun <= stems) or bool(stems & set(stem_words(" ".join(_KIND_VERBS.get(kind.name, ())))))
 
 
 def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tuple[str, str]:

@@ -21,19 +21,12 @@ from agent.turn.attribution import (
     why_unsupported,
 )
 from indexes.text.units import split_units
+from indexes.words import list_words
 from schemas.records import Passage
 
 # Words that open a condition, and words by which a statement is less than the same without them.
-_CONDITIONS = "only unless if except provided until once when whenever where"
-CONDITIONS = frozenset(_CONDITIONS.split())
+CONDITIONS, REASONS, HEDGES = (frozenset(list_words(name)) for name in ("conditions", "reasons", "hedges"))
 RELATIVES = frozenset({"that", "who", "which", "whose"})  # open a condition where no comma stands before them
-_REASONS = "because since so therefore although though while whereas after before"
-REASONS = frozenset(_REASONS.split())
-_HEDGES = (
-    "may might could should expected planned likely probably perhaps possibly about almost nearly roughly up some few "
-    "most many little too much rarely sometimes often usually"
-)
-HEDGES = frozenset(_HEDGES.split())
 _CLAUSES = re.compile(r"[;:]\s|,\s(?=(?:and|so)\b)|,?\s(?=(?:but|while|whereas|although|though|yet|because)\b)")
 RELATIVE_WORDS = 2  # that belong to a relative clause, whose end is not known, at least
 FRACTIONS = frozenset({"half", "part", "most", "some", "many", *DIGITS})  # before "of"

@@ -8,43 +8,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agent.turn.spans.amounts_and_dates import MONTH, UNITS
+from indexes.words import list_tables, list_words
 
-_NUMBER_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-)
-_GERMAN_NUMBER_WORDS = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
-_TENS = "thirty forty fifty sixty seventy eighty ninety"
 _VALUE_OF = {
-    **{word: value for value, word in enumerate(_NUMBER_WORDS.split())},
-    **{word: value for value, word in enumerate(_GERMAN_NUMBER_WORDS.split())},
+    **{word: value for words in (["en"], ["de"]) for value, word in enumerate(list_words("numbers", words))},
     **dict.fromkeys(("a", "an", "ein", "eine"), 1),
-    **{word: 10 * value for value, word in enumerate(_TENS.split(), start=3)},
+    **{word: 10 * value for value, word in enumerate(list_words("tens"), start=3)},
 }
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d|[A-Za-zäöü]+")
-_CURRENCIES = {
-    "EUR": "€ eur euro euros",
-    "GBP": "£ gbp pound pounds",
-    "USD": "$ usd dollar dollars",
-    "CHF": "chf franc francs franken",
-}
+CURRENCY_OF = {word: name for name, words in list_tables("currencies").items() for word in words}
 # How many of the first unit of its group each is.
-_SIZES = {
-    "minute": "s:1/60 second:1/60 seconds:1/60 min:1 minute:1 minutes:1 minuten:1 h:60 hour:60 hours:60"
-    " stunde:60 stunden:60 day:1440 days:1440 tag:1440 tage:1440 tagen:1440"
-    " week:10080 weeks:10080 woche:10080 wochen:10080",
-    "month": "month:1 months:1 monat:1 monate:1 monaten:1 year:12 years:12 jahr:12 jahre:12 jahren:12",
-    "gram": "mg:1/1000 g:1 gram:1 grams:1 gramm:1 kg:1000 kilo:1000 kilos:1000 kilogram:1000 kilograms:1000 t:1000000",
-    "metre": "mm:1/1000 cm:1/100 m:1 metre:1 metres:1 meter:1 meters:1 km:1000 kilometre:1000 kilometres:1000"
-    " kilometer:1000 kilometers:1000",
-    "litre": "ml:1/1000 cl:1/100 dl:1/10 l:1 litre:1 litres:1 liter:1 liters:1",
-    "square metre": "m²:1 sqm:1 quadratmeter:1",
-}
-CURRENCY_OF = {word: name for name, words in _CURRENCIES.items() for word in words.split()}
 UNIT = {
     word: (group, Decimal(size.partition("/")[0]) / Decimal(size.partition("/")[2] or 1))
-    for group, sizes in _SIZES.items()
-    for word, size in (pair.split(":") for pair in sizes.split())
+    for group, sizes in list_tables("sizes").items()
+    for word, size in (pair.split(":") for pair in sizes)
 }
 _KNOWN = re.compile(rf"(?:{'|'.join(UNITS.values())})", re.IGNORECASE)
 _RATE = re.compile(
@@ -54,8 +31,12 @@ _RATE = re.compile(
 )
 _OFTEN = {"hourly": "hour", "daily": "day", "nightly": "night", "weekly": "week", "monthly": "month", "yearly": "year"}
 _OFTEN |= {"annual": "year", "annually": "year"}
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_GERMAN_MONTHS = {"mär": 3, "mai": 5, "okt": 10, "dez": 12}
+MONTH_OF = {
+    name: number
+    for language in ("en", "de")
+    for number, month in enumerate(list_words("months", [language]), start=1)
+    for name in (month.lower(), month[:3].lower())
+}
 _DATE = re.compile(
     rf"(?:in\s+)?(?:(?P<iso>\d{{4}}-\d\d-\d\d)|(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? )?"
     rf"(?:(?P<month>{MONTH}),? )?(?P<year>\d{{4}}))",
@@ -81,7 +62,7 @@ def read_amount(text: str, around: str = "") -> Amount | None:
     [(number, value)] = numbers
     rate = _RATE.search(text) or _RATE.search(re.sub(r"\ban?\b", "", around))  # a night train is no rate
     unit = " ".join(f"{bare[: number.start()]} {bare[number.end() :]}".split()).lower().rstrip(".")
-    currency = next((name for name, words in _CURRENCIES.items() if unit in words.split()), "")
+    currency = CURRENCY_OF.get(unit, "")
     if not unit:
         return None
     if currency:
@@ -99,8 +80,7 @@ def read_date(text: str) -> Amount | None:
         return Amount(Decimal(found["iso"].replace("-", "")), "day", text)
     if not found["month"]:
         return Amount(Decimal(found["year"]), "year", text)
-    name = found["month"][:3].lower()
-    month = _GERMAN_MONTHS.get(name) or _MONTHS.index(name) + 1
+    month = MONTH_OF[found["month"][:3].lower()]
     value = int(found["year"]) * 10000 + month * 100 + int(found["day"] or 0)
     return Amount(Decimal(value), "day" if found["day"] else "month of a year", text)
 

@@ -2,13 +2,11 @@
 
 import re
 
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million dozen half "
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf zwanzig dreißig vierzig fünfzig hundert tausend"
-)
-_ONE_WORD = "|".join(_NUMBER_WORDS.split())
+from indexes.words import list_tables, list_words, match_any
+
+_ENGLISH = (*list_words("numbers", ["en"])[1:], *list_words("tens"), *list_words("large_numbers", ["en"]))
+_GERMAN = (*list_words("numbers", ["de"])[2:], *list_words("large_numbers", ["de"]))
+_ONE_WORD = "|".join((*_ENGLISH, *_GERMAN))
 DIGITS = r"\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
 SPELLED = rf"(?:a |an )?(?:{_ONE_WORD})(?:[- ](?:and )?(?:a )?(?:{_ONE_WORD}))*"
 _SCALE = r"(?: (?:thousand|million|billion|Millionen|Milliarden)\b)?"
@@ -20,42 +18,12 @@ _ABOUT = (
 )
 RANGE = rf"{_ABOUT}(?:{_NUMBER}(?: ?(?:to|or|bis|-|–) ?{_NUMBER})?)"
 # Units, by what they measure. Short ones count only right after digits or a space.
-UNITS = {
-    "weight": "mg|g|kg|t|lbs?|oz|(?:kilo|milli)?gram(?:me)?s?|kilos?|ton(?:ne)?s?|pounds?|ounces?|"
-    "Kilo(?:gramm)?|Gramm|Tonnen?",
-    "length": "mm|cm|m|km|ft|in|(?:kilo|centi|milli)?met(?:re|er)s?|inch(?:es)?|foot|feet|yards?|miles?|"
-    "(?:Kilo|Zenti|Milli)?[Mm]eter",
-    "temperature": "°C|°F|°|degrees?(?: (?:Celsius|Fahrenheit|C|F))?|Grad(?: Celsius)?",
-    "pressure": "bar|mbar|psi|h?Pa",
-    "volume": "ml|cl|dl|l|(?:milli|centi)?lit(?:re|er)s?|gallons?|pints?|cups?|(?:tea|table)spoons?|cubic "
-    "met(?:re|er)s?|m³|Liter",
-    "area": "m²|km²|sqm|square (?:kilo)?(?:met(?:re|er)s?|feet|miles?|inches)|hectares?|acres?|ha|Quadratmeter|Hektar",
-    "speed": "km/h|kmh|mph|m/s|knots?|(?:kilomet(?:re|er)s|miles) (?:an|per) hour",
-    "power": "k?W|MW|k?Wh|(?:kilo)?watts?",
-    "voltage": "k?V|volts?",
-    "percentage": "%|percent|per cent|Prozent",
-    "loudness": "dB|decibels?",
-    "data": "[kKMGT]B|(?:kilo|mega|giga|tera)bytes?",
-    "duration": (
-        "s|min|h|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?|decades?|centur(?:y|ies)|"
-        "heating seasons?|Sekunden?|Minuten?|Stunden?|Tage?n?|Nächte|Wochen?|Monate?n?|Jahre?n?|(?:working|"
-        "business) days?"
-    ),
-}
+UNITS = {measure: "|".join(words) for measure, words in list_tables("units").items()}
 # What a question's noun or adjective measures, where it is not named like its units.
-MEASURES = {
-    "distance": ("length",),
-    "age": ("duration",),
-    "size": ("length", "area", "volume"),
-    "capacity": ("volume",),
-    **dict.fromkeys(("width", "height", "depth", "diameter", "thickness", "circumference", "mileage"), ("length",)),
-    **dict.fromkeys(("humidity", "share"), ("percentage",)),
-    "druck": ("pressure",),
-    "gewicht": ("weight",),
-    "temperatur": ("temperature",),
-    "fläche": ("area",),
-    **dict.fromkeys(("höhe", "tiefe", "breite", "länge"), ("length",)),
-}
+MEASURES: dict[str, tuple[str, ...]] = {}
+for _measure, _nouns in list_tables("measures").items():
+    for _noun in _nouns:
+        MEASURES[_noun] = (*MEASURES.get(_noun, ()), _measure)
 _CURRENCY = r"(?:€|£|\$|EUR|USD|GBP|CHF|euros?|dollars?|pounds?|cents?|pence|francs?|kronor|kroner|Euro|Franken)"
 _RATE = (
     r"(?: (?:an?|per|pro) (?:hour|day|night|week|month|year|person|head|item|glass|"
@@ -65,16 +33,16 @@ MONEY = re.compile(
     rf"{RANGE} ?{_CURRENCY}(?!\w){_RATE}|{_ABOUT}(?:€|£|\$|EUR |CHF |USD ) ?(?:{DIGITS}){_RATE}", re.IGNORECASE
 )
 MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|"
-    r"Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?|"
-    r"Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
+    rf"(?:{match_any('months', ['en'])}|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?"
+    rf"|{match_any('months', ['de'])})"
 )
+_GERMAN_DAYS = match_any("weekdays", ["de"])
 WEEKDAY = (
-    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tags?|Mittwochs?|"
-    r"(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|weekdays|weekends|workdays)"
+    rf"(?:(?:{match_any('weekdays', ['en'])})s?|(?:{_GERMAN_DAYS})s?|(?:{_GERMAN_DAYS.lower()})s"
+    r"|weekdays|weekends|workdays)"
 )
 YEAR = r"(?:1[0-9]\d\d|20\d\d)"
-_ORDINAL = r"(?:first|second|third|fourth|fifth|last)"
+_ORDINAL = rf"(?:{match_any('ordinals')}|last)"
 _CLOCK = (
     r"(?:\d{1,2}[:.]\d{2} (?:Uhr|a\.?m\b\.?|p\.?m\b\.?|o['’]clock)|\d{1,2}:\d{2}|\d{1,2} ?(?:Uhr|a\.?m\b\.?|"
     r"p\.?m\b\.?|o['’]clock)|"

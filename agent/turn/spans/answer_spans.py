@@ -25,6 +25,7 @@ from agent.turn.spans.amounts_and_dates import (
 )
 from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import load_stop_words
+from indexes.words import list_tables, list_words
 
 MAX_CHARACTERS = 1000  # of a sentence that is looked at
 
@@ -62,13 +63,7 @@ _NAME = re.compile(
     rf"(?<!\w)(?:{_TITLE}+{_NAME_WORD}(?: {_NAME_WORD})*|{_NAME_WORD}(?: (?:(?:van|von|de|der|del|la|bin) "
     rf")*{_NAME_WORD})*)(?!\w)"
 )
-_NO_PERSON_WORDS = (
-    "museum club street road lane library hotel guesthouse school church college university company society office "
-    "town city village valley river lake sea island north south east west garden house hall room square bridge "
-    "joinery bindery workshop district laboratory orchestra band team union bank park road avenue restaurant cafe "
-    "train ferry bus english french german european american british gasthaus straße platz"
-)
-_NO_PERSON = frozenset(_NO_PERSON_WORDS.split())
+_NO_PERSON = frozenset(list_words("no_person"))
 _CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY})$")
 _PREPOSITION = (
     r"(?:in|at|on|under|underneath|behind|beside|below|above|between|near|next to|opposite|inside|outside|beneath|"
@@ -96,14 +91,7 @@ _COLOUR = re.compile(
 )
 _PAIR = re.compile(r"(?:^|; )(?P<name>[^:;]{1,40}): (?P<value>[^;]*?)(?=; |\.?$)")
 _AMOUNT = re.compile(rf"(?:{DIGITS}|{SPELLED})(?: ?[\w°%]+)?", re.IGNORECASE)
-_COLUMNS = {
-    "number": "amount quantity number count pieces",
-    "person": "author owner name person who teacher contact by artist composer",
-    "date": "date when day time on due",
-    "money": "price cost amount fee rent paid monthly",
-    "place": "place where address location",
-    "duration": "duration days hours minutes weeks months keeps time",
-}
+_COLUMNS = list_tables("usual_columns")
 
 
 def find_spans(kind: QuestionKind, sentence: str) -> list[Span]:
@@ -139,7 +127,7 @@ def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence:
         named = [(name, span) for name, span in named if "name" in name.lower().split()] or named
     if named:
         return [span for _, span in named if span.text]
-    usual = set(_COLUMNS.get(kind.name, "").split())
+    usual = set(_COLUMNS.get(kind.name, ()))
     is_counted = kind.name == "number" and asked and any(asked <= set(stem_words(cell.text)) for _, cell in row)
     if kind.name == "person" or is_counted:
         fits = _NAME if kind.name == "person" else _AMOUNT

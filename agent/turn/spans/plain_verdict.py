@@ -7,13 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent.turn.spans.question_words import CONTRASTS, Evidence, is_conditional, is_german, stem_words
+from indexes.words import list_words
 
-_OPPOSITES = (
-    "open:closed close shut;allowed permitted:forbidden prohibited banned;included:excluded extra;free:charged;"
-    "possible:impossible;available:unavailable;heated:unheated;furnished:unfurnished;on:off;safe:dangerous unsafe;"
-    "legal:illegal;valid:invalid expired;full:empty;alive:dead;wet:dry;hot:cold;offen geöffnet:geschlossen;"
-    "erlaubt gestattet:verboten untersagt;inklusive:exklusive"
-)
 _NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nobody|nothing|nicht|kein\w*|nie)\b|n['’]t\b", re.IGNORECASE)
 # A restriction: what follows must be what the question asks about.
 _RESTRICTION = re.compile(
@@ -66,7 +61,7 @@ def _drop_negation(text: str) -> str:
 def _opposites(stem: str) -> set[str]:
     """The stems of the words that mean the opposite of a stem's word."""
     found: set[str] = set()
-    for pair in _OPPOSITES.split(";"):
+    for pair in list_words("opposites"):
         sides = [set(stem_words(side)) for side in pair.split(":")]
         found |= {other for this, that in (sides, sides[::-1]) if stem in this for other in that - {stem}}
     return found

@@ -7,55 +7,20 @@ from functools import cache, lru_cache
 
 from agent.turn.attribution import DIGITS, MEANINGFUL_STOP_WORDS
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words
+from indexes.words import list_tables, list_words, match_any
 
-_IRREGULAR = (
-    "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began "
-    "begun start;"
-    "leave left;build built construct;lend lent;find found;take took taken;give gave given;make made;see saw "
-    "seen;wear wore worn;"
-    "go goes went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew "
-    "grown;know knew known;"
-    "sing sang sung;teach taught;win won;lose lost;break broke broken;choose chose chosen;draw drew drawn;hang hung;"
-    "weigh weight;lie lay lain;rise rose risen;ring rang rung;speak spoke spoken;steal stole stolen;sleep slept;"
-    "close closing;open opening;tell told;get got gotten;rehearse rehearsal;child children;foot feet;tooth "
-    "teeth;man men;"
-    "woman women;life live;person people;repair mend fix"
-)
 _WORD = re.compile(r"\d(?:[\d.,:]*\d)?|[^\W_]+")
 _PARTICLE = re.compile(r"(?P<verb>\w+)-(?P<particle>in|out|up|off|on|down)\b")
-_GERMAN = re.compile(
-    r"\b(?:wie|wann|wo|wer|wem|warum|wieso|welche[rsn]?|der|das|ist|sind|ich|nicht|und|ein|eine|mit|für)\b"
-)
-
+_GERMAN = re.compile(rf"\b(?:{match_any('telling')})\b")
 
 # Words in whose place another makes another thing of it: the front tyre and the rear one.
-_CONTRASTS = (
-    "red green blue yellow black white grey brown orange purple pink first second third fourth fifth last next "
-    "previous front rear back left right upper lower inner outer top bottom old new young big small large little "
-    "adult child main spare north south east west summer winter spring autumn morning evening night minimum maximum "
-    "monday tuesday wednesday thursday friday saturday sunday january february march april june july august "
-    "september october november december rot grün blau erste zweite letzte"
+CONTRASTS = (
+    *list_words("contrasts"),
+    *(day.lower() for day in list_words("weekdays", ["en"])),
+    *(month.lower() for month in list_words("months", ["en"]) if month != "May"),
 )
-CONTRASTS = tuple(_CONTRASTS.split())
-_DIMENSIONS = {
-    "height": "tall high height hoch höhe",
-    "width": "wide broad width breadth breit breite",
-    "depth": "deep depth tief tiefe",
-    "thickness": "thick thickness dick dicke",
-    "length": "long length lang länge",
-    "diameter": "diameter durchmesser",
-}
-_CONDITION = re.compile(
-    r"\b(?:only|unless|except|excepting|may|might|could|should|would|if|when|whether|where|until|till|provided|"
-    r"permission|"
-    r"request|depending|depends|subject to|as long as|otherwise|however|though|although|but|perhaps|maybe|"
-    r"probably|possibly|"
-    r"usually|normally|mostly|mainly|often|sometimes|rarely|hardly|partly|almost|nearly|some|most|few|limited|agreed|"
-    r"planned|stop|stops|stopped|refuse\w*|fail\w*|lack\w*|cease\w*|den(?:y|ies|ied)|former\w*|instead|rather|"
-    r"used to|no longer|said to|believed|claims?|nur|außer|wenn|falls|sofern|manchmal|meist\w*|vielleicht|"
-    r"eventuell|aber)\b",
-    re.IGNORECASE,
-)
+_DIMENSIONS = list_tables("dimensions")
+_CONDITION = re.compile(rf"\b(?:{match_any('restrictions')})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +64,7 @@ def _filler_words() -> frozenset[str]:
 def dimensions_of(text: str) -> set[str]:
     """Which dimensions a text speaks of: a wardrobe's height is not its depth."""
     words = set(_WORD.findall(text.lower()))
-    return {name for name, group in _DIMENSIONS.items() if words & set(group.split())}
+    return {name for name, group in _DIMENSIONS.items() if words & set(group)}
 
 
 def is_german(text: str) -> bool:
@@ -116,5 +81,5 @@ def _drop_german_fillers(text: str) -> str:
 @cache
 def _base_forms() -> Mapping[str, str]:
     """The stem of every irregular form, and the stem that stands for it."""
-    forms = [[stem for word in group.split() for stem in extract_stems(word)] for group in _IRREGULAR.split(";")]
+    forms = [[stem for word in group.split() for stem in extract_stems(word)] for group in list_words("irregular")]
     return {stem: group[0] for group in forms for stem in group[1:]}

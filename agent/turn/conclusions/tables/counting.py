@@ -15,7 +15,7 @@ from agent.turn.conclusions.tables.columns import (
 from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.rows import Row
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
-from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, SPENDING, split_words, stem_of
+from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, split_words, stem_of
 
 _PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
 _IN_ALL = re.compile(
@@ -77,7 +77,7 @@ def _add_quantities(selected: Selected) -> Selected:
 def add_money(selected: Selected) -> Selected | None:
     """What was spent; None where the table is none of spending, and the question does not name it either."""
     names = split_words(selected.table.name)
-    is_of_spending = any(GROUP_OF.get(stem) == SPENDING for stem in names)
+    is_of_spending = any(GROUP_OF.get(stem) == "spending" for stem in names)
     if not is_of_spending and not set(names) & set(split_words(selected.question.rest)):
         return None
     head = selected.matched.head

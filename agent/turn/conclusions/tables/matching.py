@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agent.turn.conclusions.amounts import CURRENCY_OF
 from agent.turn.conclusions.tables.cells import read_number
 from agent.turn.conclusions.tables.languages import LANGUAGES
 from agent.turn.conclusions.tables.periods import Period, read_period
 from agent.turn.conclusions.tables.rows import Table
 from agent.turn.conclusions.tables.words import (
-    CURRENCIES,
     NO,
     UNIT_WORDS,
     YES,
@@ -23,29 +23,16 @@ from agent.turn.conclusions.tables.words import (
     split_words,
 )
 from indexes.text.analysis import ENGLISH, word_set
+from indexes.words import list_words
 
 MAX_PHRASE = 6  # words of a value or of a column's name
 _WORD = re.compile(r"[^\W_]+|[€£$]")
 _ARTICLES = word_set("a an any the")
-# Words that say nothing of which rows are meant; "I" and "my" are looked at by `is_about_speaker`.
-_BREAKS = word_set(
-    "of in on for at by from to are is was were do does did have has had been be as during within that which who there "
-    "came come comes take takes took"
+# "I" and "my" are looked at by `is_about_speaker`.
+_BREAKS, _VERBS, _CHANGING, _ROW_NOUNS = (
+    frozenset(list_words(f"table_words.{name}")) for name in ("breaks", "verbs", "changing", "rows")
 )
-_VERBS = word_set("live lives lived sell sold buy bought spend spent pay paid cost")  # that end the first phrase
-_NEUTRAL = (
-    _BREAKS
-    | _ARTICLES
-    | word_set(
-        "our we us i my own owns all altogether overall column columns table tables list file together total csv"
-    )
-)
-# Words that change which rows are meant, whatever a table has them for.
-_CHANGING = word_set(
-    "not never except each every per more most less least fewer than above below over under before after since until "
-    "last next this these those other else both only about almost average mean median different not or and"
-)
-_ROW_NOUNS = word_set("row rows entry entries record records item items line lines")
+_NEUTRAL = _BREAKS.union(_ARTICLES, list_words("table_words.neutral"))
 _HAS, _LACKS = word_set("with have has had having"), word_set("no without")
 _STATES, _PARTICLES = word_set("are is was were been"), word_set("out back in up off yet already")
 _FILLERS = word_set("yet been")
@@ -261,7 +248,7 @@ def _find_period(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
 def _find_name(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
     """A word of the table's name, or of what stands around it; an item is a row."""
     first = words[0].casefold()
-    if first in _NEUTRAL or first in CURRENCIES:
+    if first in _NEUTRAL or first in CURRENCY_OF:
         yield Item("neutral", 1)
         return
     stem = split_words(first)[0]

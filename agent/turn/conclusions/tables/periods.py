@@ -4,18 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.turn.conclusions.amounts import MONTH_OF
 from agent.turn.conclusions.tables.cells import Date
+from indexes.words import list_words
 
-_MONTHS = (
-    "january jan januar|february feb februar|march mar märz|april apr|may mai|june jun juni|july jul juli|august aug"
-    "|september sep sept|october oct oktober okt|november nov|december dec dezember dez"
-)
-_MONTH_OF = {word: month for month, words in enumerate(_MONTHS.split("|"), start=1) for word in words.split()}
-_QUARTER_OF = {
-    word: quarter
-    for quarter, words in enumerate(("first 1st", "second 2nd", "third 3rd", "fourth 4th"), start=1)
-    for word in words.split()
-}
+_MONTH_OF = MONTH_OF | {"sept": 9}
+_QUARTERS = (*list_words("ordinals")[:4], "1st", "2nd", "3rd", "4th")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -76,8 +70,8 @@ def _read_quarter(words: Sequence[str]) -> tuple[Period, int] | None:
     lower = [word.casefold() for word in words[:2]]
     if lower and re.fullmatch(r"q[1-4]", lower[0]):
         quarter, end = int(lower[0][1]), 1
-    elif lower[1:] == ["quarter"] and lower[0] in _QUARTER_OF:
-        quarter, end = _QUARTER_OF[lower[0]], 2
+    elif lower[1:] == ["quarter"] and lower[0] in _QUARTERS:
+        quarter, end = _QUARTERS.index(lower[0]) % 4 + 1, 2
     else:
         return None
     year, count = _read_year_after(words, end)

@@ -10,11 +10,12 @@ from agent.turn.conclusions.tables.periods import Period
 from agent.turn.conclusions.tables.question import TableQuestion
 from agent.turn.conclusions.tables.rows import Row, Table
 from agent.turn.conclusions.tables.words import NO, YES, split_words
+from indexes.words import list_words
 
 _DOUBTFUL = re.compile(
     r"\?|\b(?:not|no|none|unknown|pending|tbd|missing|lost|kein\w*|unbekannt|yet|maybe)\b", re.IGNORECASE
 )
-_PEOPLE = frozenset(split_words("who person employee member user owner by paid spent buyer wer qui quién chi wie"))
+_PEOPLE = frozenset(split_words(" ".join(list_words("columns.people"))))
 
 
 @dataclass(frozen=True, slots=True)
