@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.tracks.response_length import response_length
 from agent.turn.attribution import why_unsupported
-from agent.turn.conclusions.sides import find_sides
+from agent.turn.conclusions.comparison import find_sides
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.ranking.vectors import Embed, Vectors

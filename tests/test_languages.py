@@ -14,8 +14,15 @@ from agent.evaluation.answers import measure_turn
 from agent.terminal.progress import stage_progress
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.extractive_answer import says_not_found
-from agent.turn.interface_sentences import NOT_FOUND, SENTENCES, choose_sentences, choose_talk, strip_not_found
-from agent.turn.safety.second_person import say_conflict, say_left_out
+from agent.turn.interface_sentences import (
+    NOT_FOUND,
+    SENTENCES,
+    choose_sentences,
+    choose_talk,
+    say_conflict,
+    say_left_out,
+    strip_not_found,
+)
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, load_stop_words, separate_pairs

@@ -20,12 +20,11 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.tracks.response_length import MAX_TOKENS, response_length
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
-from agent.turn.safety.avoidance import content_stems, find_needs, read_avoided_things, split_told
+from agent.turn.interface_sentences import list_names, say_told, turn_to_you
+from agent.turn.safety.avoidance import classify_request, content_stems, find_needs, read_avoided_things, split_told
 from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
-from agent.turn.safety.request_kind import classify_request
-from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.ranking.vectors import Embedder
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
 from tests.conftest import ROOT, examples, needs_embedder

@@ -7,8 +7,7 @@ import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
 from agent.turn.open_retriever import open_retriever
-from agent.turn.retrieval import Searcher
-from agent.turn.search_tool import PassageSearch
+from agent.turn.retrieval import PassageSearch, Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever
 from indexes.text.query_weights import WeightedText

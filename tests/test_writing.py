@@ -21,8 +21,7 @@ from agent.chat.terminal import Terminal
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.models.structured_output import read_whole_items
-from agent.turn.answer_generation import generate_responses
-from agent.turn.answer_writing import Writer
+from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import supporting_ids
 from indexes.passage_index import PassageIndex
 from indexes.text.units import split_units

@@ -6,23 +6,20 @@ first. What a model sampled has no say here: the same question has the same answ
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
 from agent.turn.answerability import may_answer
 from agent.turn.attribution import supporting_ids
-from agent.turn.conclusions.comparison import Conclusion, compare_sides
-from agent.turn.conclusions.parts import find_further
-from agent.turn.conclusions.sides import find_sides
+from agent.turn.conclusions.comparison import Conclusion, compare_sides, find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
-from agent.turn.spans.kind_evidence import has_kind
-from agent.turn.spans.names import find_names
-from agent.turn.spans.question_words import Evidence
+from agent.turn.spans.answer_spans import has_kind
+from agent.turn.spans.question_words import Evidence, find_names, stem_words
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
@@ -214,3 +211,46 @@ def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None
         similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
     best = max(range(len(quotes)), key=lambda place: similarities[place])
     return " ".join(quotes[best].texts) if similarities[best] >= tuning.same_sentence else ""
+
+
+MAX_STEPS = 2  # that follow the one that answers
+_QUESTION_WORD = (
+    r"(?:how|what|which|who|whom|when|where|why|from when|until when|since when|wann|wo|wer|wie|warum|was|welche\w*)"
+)
+_NEXT_PART = re.compile(rf"(?:,\s*|\?\s*|\s+)(?:and|und)\s+(?={_QUESTION_WORD}\b)", re.IGNORECASE)
+_BEGINS_QUESTION = re.compile(rf".*\b{_QUESTION_WORD}\b", re.IGNORECASE | re.DOTALL)
+
+
+def find_further(query: Query, ranked: Sequence[Quote], rank: Callable[[Query], list[Quote]]) -> list[Quote]:
+    """What answers the second part of a question, and the steps after the best quote where it is asked what to do."""
+    kind = recognise_kind(query.utterance)
+    return [*_answer_second_part(query, rank), *_list_steps(kind, ranked)]
+
+
+def split_parts(question: str) -> tuple[str, str] | None:
+    """The two parts of a question that asks twice; None of any other."""
+    found = _NEXT_PART.search(question)
+    if not found or not _BEGINS_QUESTION.match(question[: found.start()]) or not stem_words(question[: found.start()]):
+        return None
+    return question[: found.start()].strip(), question[found.end() :].strip()
+
+
+def _answer_second_part(query: Query, rank: Callable[[Query], list[Quote]]) -> list[Quote]:
+    """The best quote for the second part that has what it asks for; none where that cannot be told."""
+    parts = split_parts(query.utterance)
+    kind = recognise_kind(parts[1]) if parts else QuestionKind("other")
+    if parts is None or kind == recognise_kind(parts[0]):
+        return []
+    ranked = rank(replace(query, utterance=parts[1], rewrite=f"{parts[1]} ({parts[0]})"))
+    return [quote for quote in ranked if has_kind(kind, quote.lead, quote.heading)][:1]
+
+
+def _list_steps(kind: QuestionKind, ranked: Sequence[Quote]) -> list[Quote]:
+    """The instructions that follow the best quote in its section, where it is asked what to do."""
+    if kind.name != "how-to":
+        return []
+    best = ranked[0]
+    following = range(best.place + 1, best.place + 1 + MAX_STEPS)
+    steps = [quote for quote in ranked if quote.rank == best.rank and quote.heading == best.heading]
+    steps = [quote for quote in steps if quote.place in following and has_kind(kind, quote.lead, quote.heading)]
+    return sorted(steps, key=lambda quote: quote.place)

@@ -59,7 +59,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _AUXILIARY = (
-    rf"(?:{match_any('auxiliaries', ['en'])}|"
+    rf"(?:am|{match_any('auxiliaries', ['en'])}|"
     r"(?:is|are|was|were|do|does|did|ca|could|wo|would|should|has|have)n['’]t|"
     rf"{match_any('auxiliaries', ['de'])})"
 )

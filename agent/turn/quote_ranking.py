@@ -11,15 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.turn.answerability import judge_foreign_words
+from agent.turn.answerability import COMPOUNDING, find_compounds, judge_foreign_words
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
-from agent.turn.spans.answer_spans import drop_column_names
-from agent.turn.spans.compounds import COMPOUNDING, find_compounds
-from agent.turn.spans.kind_evidence import has_kind
+from agent.turn.spans.answer_spans import drop_column_names, has_kind
 from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
-from agent.turn.spans.names import find_codes
-from agent.turn.spans.question_words import stem_words
+from agent.turn.spans.question_words import find_codes, stem_words
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import ENGLISH

@@ -8,16 +8,21 @@ from dataclasses import dataclass, replace
 
 from agent.models.protocol import Conversation
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
-from agent.turn.answer_generation import generate_responses
-from agent.turn.answer_writing import Writer
+from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
-from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences
+from agent.turn.interface_sentences import (
+    SENTENCES,
+    InterfaceSentences,
+    choose_sentences,
+    say_careful,
+    say_conflict,
+    say_left_out,
+)
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes, truncate_words
 from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_safety import LeftOut, Review
-from agent.turn.safety.second_person import say_careful, say_conflict, say_left_out
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH

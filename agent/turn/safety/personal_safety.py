@@ -11,9 +11,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from agent.turn.attribution import content_words
-from agent.turn.safety.avoidance import DIETS, KIND_STEMS, Avoidance, PersonalNeeds, Thing, content_stems, split_told
+from agent.turn.safety.avoidance import (
+    DIETS,
+    KIND_STEMS,
+    Avoidance,
+    PersonalNeeds,
+    Thing,
+    classify_request,
+    content_stems,
+    split_told,
+)
 from agent.turn.safety.dishes import LABELLED, group_dishes, is_of, name_dish, split_sections
-from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.source_warnings import Condition, forbids, is_label, is_warning, lists_contents
 from indexes.text.sentences import split_sentences
 from indexes.words import match_any

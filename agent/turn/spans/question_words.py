@@ -83,3 +83,17 @@ def _base_forms() -> Mapping[str, str]:
     """The stem of every irregular form, and the stem that stands for it."""
     forms = [[stem for word in group.split() for stem in extract_stems(word)] for group in list_words("irregular")]
     return {stem: group[0] for group in forms for stem in group[1:]}
+
+
+_NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜ][\w-]*\w")  # a word with a capital that does not open a sentence
+_CODE = re.compile(r"\b(?=[\w.-]*\d)\w+(?:[.-]\w+)*")
+
+
+def find_names(text: str) -> frozenset[str]:
+    """The stems of the names in a text."""
+    return frozenset(extract_stems(" ".join(_NAME.findall(text))))
+
+
+def find_codes(text: str) -> frozenset[str]:
+    """The numbers and codes in a text, in small letters: "e.17" of "It shows E.17"."""
+    return frozenset(code.lower() for code in _CODE.findall(text))

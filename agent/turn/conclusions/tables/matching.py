@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.turn.conclusions.amounts import CURRENCY_OF
-from agent.turn.conclusions.tables.cells import read_number
-from agent.turn.conclusions.tables.languages import LANGUAGES
-from agent.turn.conclusions.tables.periods import Period, read_period
+from agent.turn.conclusions.tables.cells import Period, read_number, read_period
+from agent.turn.conclusions.tables.question import LANGUAGES
 from agent.turn.conclusions.tables.rows import Table
 from agent.turn.conclusions.tables.words import (
+    CURRENCIES,
     NO,
     UNIT_WORDS,
     YES,
@@ -122,7 +121,7 @@ def says_name(words: Sequence[str], words_of: TableWords) -> bool:
     return any(mean_the_same(stem, other) for stem in stems for other in words_of.name)
 
 
-def list_words(text: str) -> tuple[str, ...]:
+def split_question(text: str) -> tuple[str, ...]:
     """The words of a question, without "'s", and "not" for "n't"."""
     return tuple(_WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
 
@@ -248,7 +247,7 @@ def _find_period(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
 def _find_name(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
     """A word of the table's name, or of what stands around it; an item is a row."""
     first = words[0].casefold()
-    if first in _NEUTRAL or first in CURRENCY_OF:
+    if first in _NEUTRAL or first in CURRENCIES:
         yield Item("neutral", 1)
         return
     stem = split_words(first)[0]

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from agent.turn.conclusions.amounts import CURRENCY_OF, UNIT
+from agent.turn.conclusions.amounts import UNIT
 from indexes.text.analysis import extract_stems
 from indexes.words import list_tables, list_words
 
@@ -29,7 +29,8 @@ def split_words(text: str) -> tuple[str, ...]:
 GROUP_OF = {stem_of(word): group for group, words in list_tables("same_meaning").items() for word in words}
 UNIT_OF = {stem_of(word): unit for word, unit in UNIT.items()}
 QUANTITIES = frozenset(stem for stem, group in GROUP_OF.items() if group == "quantity")
-UNIT_WORDS = frozenset(map(stem_of, CURRENCY_OF))
+CURRENCIES = frozenset(list_words("table_words.currencies"))
+UNIT_WORDS = frozenset(map(stem_of, CURRENCIES))
 
 
 def name_the_same(one: str, other: str) -> bool:
