@@ -1,4 +1,6 @@
-"""An answer in a model's own words, held to a JSON Schema in which the passages are enumerated.
+"""The answer: sentences that a model writes, or that are chosen from the passages, each with those that support it.
+
+A model that writes is held to a JSON Schema in which the passages are enumerated.
 
 Every sentence is held against the passages. One that none of them supports is asked for once more, with the reason,
 before it gives way to a sentence that they hold. Whoever waits is shown each sentence as soon as it was checked; what
@@ -20,9 +22,9 @@ from agent.tracks.response_length import leading_within_limit
 from agent.turn.attribution import supporting_ids, why_misstated
 from agent.turn.extractive_answer import (
     LengthLimit,
+    choose_own_sentences,
     extract_answer,
     nearest_sentence,
-    say_nothing_found,
     says_not_found,
 )
 from agent.turn.quotes import end_sentence
@@ -274,7 +276,7 @@ def generate_responses(
             not_found = not_found if not_found.sentences else response
             left = left[len(shown) :]
     if not (responses or not_found.used):  # not even anything that comes near
-        not_found = Response((Sentence(say_nothing_found(query, plan.tuning.answer), ()),))
+        not_found = Response((Sentence(choose_own_sentences(query, plan.tuning.answer).nothing, ()),))
     return tuple(responses) or (not_found,)
 
 

@@ -6,7 +6,7 @@ negated where the passage negates them. That is strict: the same thing said in o
 likelihood of a 135M model nor the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed
 (docs/log.md), and a sentence that is wrongly taken for unsupported is replaced by the passage's own
 (`agent/turn/answer_writing.py`), while one that is wrongly taken for supported misleads. What a model writes must keep
-conditions and hedges besides (`agent/turn/attribution.py`). `tests/support_pairs.jsonl` has cases of every kind.
+conditions and hedges besides (`why_misstated`). `tests/support_pairs.jsonl` has cases of every kind.
 """
 
 import re
@@ -96,12 +96,12 @@ def content_words(text: str) -> tuple[ContentWord, ...]:
         elif not token[0].isalnum():
             reach = 0
         elif token not in _filler_words():
-            words.extend(ContentWord(stem, reach > 0) for stem in _stem_token(token))
+            words.extend(ContentWord(stem, reach > 0) for stem in stem_token(token))
             reach = max(0, reach - 1)
     return tuple(words)
 
 
-def _stem_token(token: str) -> list[str]:
+def stem_token(token: str) -> list[str]:
     """`4,500` is `4500`, `three` is `3`."""
     if token[0].isdigit():
         return [token.replace(",", "")]

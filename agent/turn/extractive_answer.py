@@ -6,7 +6,7 @@ first. What a model sampled has no say here: the same question has the same answ
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit, response_length
@@ -60,7 +60,7 @@ def extract_answer(
         return response
     if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages, embed)):
         nearest = ranked[: tuning.answer.fallback_sentences]
-        opening = _say_not_found(query, tuning.answer)
+        opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
     if direct:
@@ -73,18 +73,16 @@ def extract_answer(
     return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
 
 
-def _say_not_found(query: Query, tuning: AnswerTuning) -> str:
-    return _choose_sentences(query, tuning).not_found
-
-
-def say_nothing_found(query: Query, tuning: AnswerTuning) -> str:
-    """The sentence where nothing comes near either, in the person's language where answers are."""
-    return _choose_sentences(query, tuning).nothing
-
-
-def _choose_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
+def choose_own_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
+    """What is said where there is no answer, in the person's language where answers are."""
     utterances = (*query.earlier_utterances, query.utterance)
     return choose_sentences(utterances) if tuning.own_language else SENTENCES[ENGLISH]
+
+
+def _support(texts: Iterable[str], passages: Sequence[Passage]) -> tuple[Sentence, ...]:
+    """Those of some sentences that passages support, with these passages."""
+    cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
+    return tuple(sentence for sentence in cited if sentence.passage_ids)
 
 
 def _cite(
@@ -96,9 +94,7 @@ def _cite(
 ) -> tuple[Sentence, ...]:
     """The sentences of quotes, best first, that have room after an opening, with the passages that support them."""
     chosen = _drop_redundant(quotes, min(limit.words, limit.tokens), tuning.max_redundancy)
-    texts = _fit(_lead_with_best(chosen), opening, limit.tokens, tuning)
-    cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
-    return tuple(sentence for sentence in cited if sentence.passage_ids)
+    return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
 def conclude(
@@ -162,8 +158,7 @@ def _cite_nearby(
     near = [quote for quote in ranked if quote.score >= ranked[0].score - tuning.nearby_gap]
     left = [quote for quote in near if texts.isdisjoint(quote.texts) and quote.length >= tuning.joining_words]
     shown = [text for quote in left[: tuning.nearby_sentences] for text in quote.texts]
-    cited = (Sentence(text, supporting_ids(text, passages)) for text in dict.fromkeys(shown))
-    return tuple(sentence for sentence in cited if sentence.passage_ids)
+    return _support(dict.fromkeys(shown), passages)
 
 
 def _drop_redundant(ranked: Sequence[Quote], max_words: int, max_redundancy: float) -> list[Quote]:

@@ -72,23 +72,7 @@ def strip_not_found(text: str) -> str:
 
 
 MAX_CHARACTERS = 120  # of a statement that is said back in other words; a longer one is quoted
-_TURNED = (
-    (r"i(?:'m| am)", "you are"),
-    (r"i was", "you were"),
-    (r"i wasn't", "you weren't"),
-    (r"i've", "you have"),
-    (r"i'll", "you will"),
-    (r"i'd", "you'd"),
-    (r"we're", "you are"),
-    (r"we've", "you have"),
-    (r"we'll", "you will"),
-    (r"we'd", "you'd"),
-    (r"(?:i|we)", "you"),
-    (r"(?:my|our)", "your"),
-    (r"myself", "yourself"),
-    (r"ourselves", "yourselves"),
-    (r"me", "you"),
-)
+_TURNED = read_file(ENGLISH)["second_person"]["turned"]
 _WORDS = re.compile("|".join(rf"(?P<w{n}>\b{word}\b)" for n, (word, _) in enumerate(_TURNED)), re.IGNORECASE)
 _OPENING = re.compile(r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|my|our|both my|none of my|one of my)\b", re.IGNORECASE)
 # What cannot be turned word by word: who is meant is not sure, or "I" is a number, "mine" a pit, "US" a country.

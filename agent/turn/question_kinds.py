@@ -44,13 +44,7 @@ MEASURE_OF = {word: measure for measure, words in list_tables("measured_by").ite
 # Nouns after "what is the", "which" or "welche" that ask for one of the kinds; any other noun asks for a thing.
 _NOUNS = list_tables("asks_for")
 _KIND_OF_NOUN = {word.lower(): cast("KindName", kind) for kind in ("code", "date", *_NOUNS) for word in _NOUNS[kind]}
-# Words before "number" that make it a name of something and no count.
-_CODE = (
-    r"(?:phone|telephone|mobile|fax|emergency|customer|serial|account|contract|insurance|meter|frame|order|invoice|"
-    r"article|model|part|policy|tax|room|flight|booking|reference|membership|passport|tracking|registration|"
-    r"licen[cs]e|"
-    r"item|case|report|product|wi-?fi|door|key|gate|safe|post|zip|error|colou?r|tracking|e-?mail|mail)"
-)
+_CODE = rf"(?:{match_any('numbered')})"
 _ASIDE = re.compile(
     r"(?:hi|hello|hey|and|but|so|ok(?:ay)?|also|then|well|please|und|aber|also|bitte)\b[,:]?\s+|"
     r"(?:(?:can|could|would) you (?:please )?(?:tell|show|remind) (?:me|us)|(?:please )?(?:tell|remind) (?:me|us)|"
@@ -77,11 +71,6 @@ _PREPOSITION = (
 _WORDS = r"[\w'’-]+"
 _BE = r"(?:is|are|was|were|['’]s|ist|sind|war|beträgt)"
 _ARTICLE = r"(?:the|my|our|your|his|her|its|their|this|that|der|die|das|den|mein|meine|unser|unsere|\w+['’]s)"
-# How words for money end: "Jahrespacht", "Nebenkosten".
-_GERMAN_MONEY = (
-    r"abschlag|beitrag|beiträge|betrag|gebühr(?:en)?|gehalt|kaution|kosten|lohn|miete|pacht|prämie|preise?|rate|rechnung"
-    r"|steuern?|zinsen"
-)
 _UNITS_OF_TIME = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?)"
 
 # The first that matches decides. A group "noun" is looked up in `_KIND_OF_NOUN` where the kind is "thing".
@@ -110,7 +99,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ),
     ("date", r"um wie viel (?P<noun>uhr)\b"),
     ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{match_any('asks_for.money')})\b"),
-    ("money", rf"wie hoch {_BE} {_ARTICLE} (?P<noun>\w*(?:{_GERMAN_MONEY}))\b"),
+    ("money", rf"wie hoch {_BE} {_ARTICLE} (?P<noun>\w*(?:{match_any('money_endings')}))\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>often|frequently|oft|häufig)\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>{'|'.join(MEASURE_OF)})\b"),
     ("money", rf"(?:{_HOW}) (?:expensive|cheap|teuer|much (?:money|rent|tax))\b|was kostet\b"),

@@ -6,6 +6,7 @@ By rules, without a model. A span stands in its sentence word for word.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agent.turn.question_kinds import QuestionKind
 from agent.turn.spans.amounts_and_dates import (
@@ -25,7 +26,7 @@ from agent.turn.spans.amounts_and_dates import (
 )
 from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import load_stop_words
-from indexes.words import list_tables, list_words
+from indexes.words import list_tables, list_words, match_any
 
 MAX_CHARACTERS = 1000  # of a sentence that is looked at
 
@@ -84,9 +85,7 @@ _NO_PLACE = re.compile(
     re.IGNORECASE,
 )
 _COLOUR = re.compile(
-    r"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:red|green|blue|yellow|black|white|grey|gray|brown|orange|"
-    r"purple|violet|pink|"
-    r"beige|turquoise|silver|gold|cream|navy|rot|grün|blau|gelb|schwarz|weiß|grau|braun)\b",
+    rf"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:{match_any('colours')})\b",
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?:^|; )(?P<name>[^:;]{1,40}): (?P<value>[^;]*?)(?=; |\.?$)")
@@ -238,10 +237,6 @@ def _code_spans(noun: str, sentence: str) -> Iterator[Span]:
         yield from _matches(_CODE, sentence)
 
 
-def _money_spans(sentence: str) -> Iterator[Span]:
-    yield from _matches(MONEY, sentence)
-
-
 def _person_spans(sentence: str) -> Iterator[Span]:
     """Capitalised names; a single word only where a capital does not open the sentence."""
     for span in _matches(_NAME, sentence):
@@ -292,7 +287,7 @@ def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
 
 
 _FINDERS: dict[str, Callable[[str], Iterator[Span]]] = {
-    "money": _money_spans,
+    "money": partial(_matches, MONEY),
     "person": _person_spans,
     "place": _place_spans,
 }
@@ -316,9 +311,7 @@ _DEFINITION = re.compile(
     re.IGNORECASE,
 )
 _INSTRUCTION = re.compile(
-    r"^(?:To \w+|First|Then|Next|If \w|When \w|Do not|Don['’]t|Never|Always|Please|(?:Press|Open|Turn|Call|Ring"
-    r"|Put|Take|Close|Switch|Pull|Push|Hold|Set|Check|Stop|Add|Remove|Keep|Clean|Report|Register|Use|Mix|Bake|Cook|Stir|Fill"
-    r"|Wait|Send|Write|Ask|Bring|Go|Leave|Let|Make|Give|Cut|Wash|Dry|Start|Restart|Reset|Enter|Choose|Click|Drücken|Öffnen|Rufen)\b)"
+    rf"^(?:To \w+|First|Then|Next|If \w|When \w|Do not|Don['’]t|Never|Always|Please|(?:{match_any('imperatives')})\b)"
     r"|\b(?:you (?:can|should|must|have to|need to|may)|what to do)\b|\bSie (?:müssen|können|sollen)\b"
 )
 

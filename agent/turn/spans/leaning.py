@@ -9,7 +9,9 @@ import re
 from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import load_stop_words
 from indexes.text.languages import find_question_language
+from indexes.words import match_any
 
+OTHERS = ("fr", "es", "it", "nl")  # languages beside English and German whose words are known
 MIN_OWN_WORDS = 2  # that an utterance which stands alone has at least
 _POINTS = re.compile(
     r"\b(?:it|its|it['’]s|he|she|him|her|hers|his|they|them|their|theirs|this|these|those|there|both|either|neither|ones?"
@@ -30,18 +32,10 @@ _ELLIPSIS = re.compile(
     r"|does|did|will|should|wenn|wann|warum|wie|was|wer|wo|ist|sind|kann)\b)[^?]+)\??\s*",
     re.IGNORECASE,
 )
-_POINTS_OTHERWISE = {
-    "fr": re.compile(r"\b(?:celui|celle|ceux|celles|cela|ça|là-bas)\b", re.IGNORECASE),
-    "es": re.compile(r"\b(?:eso|esos|esas|allí|ello)\b", re.IGNORECASE),
-    "it": re.compile(r"\b(?:questo|questa|quello|quella|lì)\b", re.IGNORECASE),
-    "nl": re.compile(r"\b(?:daar|daarvoor|daarvan|hem|haar)\b", re.IGNORECASE),
-}
-_GOES_ON_OTHERWISE = {
-    "fr": re.compile(r"\W*(?:et|mais|alors|pourquoi)\b", re.IGNORECASE),
-    "es": re.compile(r"\W*(?:y|pero|entonces|por qué)\b", re.IGNORECASE),
-    "it": re.compile(r"\W*(?:e|ma|allora|perché)\b", re.IGNORECASE),
-    "nl": re.compile(r"\W*(?:en|maar|waarom)\b", re.IGNORECASE),
-}
+_POINTS_OTHERWISE, _GOES_ON_OTHERWISE = (
+    {language: re.compile(rf"{before}(?:{match_any(name, [language])})\b", re.IGNORECASE) for language in OTHERS}
+    for name, before in (("points_back", r"\b"), ("goes_on", r"\W*"))
+)
 MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "why": "Why did the synchronisation stop?"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from agent.turn.attribution import DIGITS, MEANINGFUL_STOP_WORDS
+from agent.turn.attribution import MEANINGFUL_STOP_WORDS, stem_token
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words
 from indexes.words import list_tables, list_words, match_any
 
@@ -45,15 +45,8 @@ def stem_words(text: str, language: str = ENGLISH) -> tuple[str, ...]:
         r"\g<verb>\g<particle>", _drop_german_fillers(text).lower().replace("’", "'").replace("'s", "")
     )
     words = [word for word in _WORD.findall(plain) if word not in _filler_words()]
-    stems = [stem for word in words for stem in _stem(word)]
+    stems = [stem for word in words for stem in stem_token(word)]
     return tuple(_base_forms().get(stem, stem) for stem in stems)
-
-
-def _stem(word: str) -> list[str]:
-    """`4,500` is `4500`, `three` is `3`."""
-    if word[0].isdigit():
-        return [word.replace(",", "")]
-    return [DIGITS[word]] if word in DIGITS else extract_stems(word)
 
 
 @cache

@@ -131,7 +131,9 @@ def _select_period(matched: Matched, table: Table, rows: tuple[Row, ...]) -> tup
     asked = [item.period for item in matched.of_kind("period") if item.period]
     if not asked:
         return rows
-    period = find_period(asked)
+    if len(asked) != 1:
+        raise UnsureError("which period is meant")
+    [period] = asked
     column = find_date_column(table)
     if column is None:
         return _select_year_of_table(period, table, rows)
@@ -152,10 +154,3 @@ def _select_year_of_table(period: Period, table: Table, rows: tuple[Row, ...]) -
     if period != Period(period.year) or not years:
         raise UnsureError("which column is the date")
     return rows if str(period.year) in years else ()
-
-
-def find_period(asked: Sequence[Period]) -> Period:
-    """The only period."""
-    if len(asked) != 1:
-        raise UnsureError("which period is meant")
-    return asked[0]
