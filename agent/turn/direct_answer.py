@@ -303,9 +303,8 @@ def _names_in_another_order(question: str, sentence: str) -> bool:
 
 
 _LOCATED = re.compile(
-    r"(?:\b(?:is|are|was|were|be|located|found|kept|stored|situated|lies?|lying|hangs?|stands?|sits?|lives?|"
-    r"stays?|remains?|"
-    r"ist|sind|war|liegt|hängt|steht|befindet sich)|:)$",
+    r"(?:\b(?:is|are|was|were|be|located|found|kept|stored|situated|lies?|lying|hangs?|stands?|sits?|lives?|stays?"
+    r"|remains?|ist|sind|war|liegt|hängt|steht|befindet sich)|:)$",
     re.IGNORECASE,
 )
 _NAMED_PLACE = re.compile(r"(?:^|\s)(?:[A-ZÄÖÜ]|\d)")
@@ -321,9 +320,8 @@ _LIST_AFTER = re.compile(r"^(?:,| and| und| &|, and) (?:(?:the|its|his|her) )?[A
 _SKIPPED = re.compile(r"^(?:has|have|had|also|first|then|later|himself|herself|who|,)\s+")
 _TO_BE = re.compile(r"^(?:is|was|are|were|ist|war|sind)\s+")
 _PARTIAL = re.compile(
-    r"\b(?:some|partly|mostly|mainly|predominantly|primarily|various|several|among|including|such as|other|"
-    r"alleged\w*|"
-    r"reported\w*|possibly|probably|perhaps|may|might|believed|einige|vermutlich)\b",
+    r"\b(?:some|partly|mostly|mainly|predominantly|primarily|various|several|among|including|such as|other|alleged\w*"
+    r"|reported\w*|possibly|probably|perhaps|may|might|believed|einige|vermutlich)\b",
     re.IGNORECASE,
 )
 _QUOTE = '"“”«»‘'

@@ -59,9 +59,8 @@ _AUXILIARY = (
 )
 # How a question begins that asks whether something may, should or need be done.
 _PERMITTED = (
-    r"(?:can|could|may|must|shall|should|need|kann|können|darf|dürfen|muss|müssen|soll|sollte)|"
-    r"(?:do|does|did) \w+ (?:have|need) to|"
-    r"(?:is|are|am|was|were) (?:[\w'’]+ ){1,4}?(?:allowed|permitted|okay|ok|safe|all right)"
+    r"(?:can|could|may|must|shall|should|need|kann|können|darf|dürfen|muss|müssen|soll|sollte)|(?:do|does|did) \w+ "
+    r"(?:have|need) to|(?:is|are|am|was|were) (?:[\w'’]+ ){1,4}?(?:allowed|permitted|okay|ok|safe|all right)"
 )
 _HOW = r"how|wie"
 _WHICH = r"what|which|whose|welche[rsmn]?|was für ein(?:e[nrms]?)?"
@@ -82,8 +81,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ("comparison", r"(?:compare|vergleiche)\b"),
     (
         "reason",
-        r"(?:why|how come|what (?:\w+ )?reasons?|for what reason|warum|wieso|weshalb|weswegen)\b|what "
-        r".* for$",
+        r"(?:why|how come|what (?:\w+ )?reasons?|for what reason|warum|wieso|weshalb|weswegen)\b|what .* for$",
     ),
     ("reason", r"(?:what|which) (?:is|was|were|are) the (?:reason|cause|purpose)s?\b"),
     ("duration", rf"(?:for )?(?:{_HOW}) (?P<noun>long|lange?)\b"),

@@ -12,9 +12,8 @@ SPELLED = rf"(?:a |an )?(?:{_ONE_WORD})(?:[- ](?:and )?(?:a )?(?:{_ONE_WORD}))*"
 _SCALE = r"(?: (?:thousand|million|billion|Millionen|Milliarden)\b)?"
 _NUMBER = rf"(?:(?<![\w.,:/-])[-−]?(?:{DIGITS}){_SCALE}|\b(?:{SPELLED})\b)"
 _ABOUT = (
-    r"(?:(?:no more than|not more than|no less than|more than|less than|fewer than|at most|at least|up to|"
-    r"about|around|"
-    r"roughly|approximately|nearly|almost|over|under|etwa|rund|ungefähr|mindestens|höchstens|bis zu|knapp) )?"
+    r"(?:(?:no more than|not more than|no less than|more than|less than|fewer than|at most|at least|up to|about|around"
+    r"|roughly|approximately|nearly|almost|over|under|etwa|rund|ungefähr|mindestens|höchstens|bis zu|knapp) )?"
 )
 RANGE = rf"{_ABOUT}(?:{_NUMBER}(?: ?(?:to|or|bis|-|–) ?{_NUMBER})?)"
 # Units, by what they measure. Short ones count only right after digits or a space.
@@ -50,11 +49,10 @@ _CLOCK = (
     rf"noon|midnight)"
 )
 _DAY = (
-    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{MONTH}(?:,? {YEAR})?|{MONTH} \d{{1,2}}(?:st|nd|rd|"
-    rf"th)?(?!\d)(?:,? {YEAR})?|"
-    rf"(?:the )?{_ORDINAL} (?:week |{WEEKDAY} )?(?:of|in) (?:each month|every month|the month|{MONTH})|"
-    rf"(?:the )?(?:start|beginning|middle|end) of {MONTH}(?: {YEAR})?|"
-    rf"\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\.\d{{1,2}}\.(?:\d{{4}}|\d{{2}})?|{MONTH},? {YEAR})"
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{MONTH}(?:,? {YEAR})?|{MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,? "
+    rf"{YEAR})?|(?:the )?{_ORDINAL} (?:week |{WEEKDAY} )?(?:of|in) (?:each month|every month|the month|{MONTH})"
+    rf"|(?:the )?(?:start|beginning|middle|end) of {MONTH}(?: {YEAR})?"
+    rf"|\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\.\d{{1,2}}\.(?:\d{{4}}|\d{{2}})?|{MONTH},? {YEAR})"
 )
 SEASON = r"(?:(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?" + YEAR + r")?)"
 _MOMENT = rf"(?:{WEEKDAY}(?:,? (?:the )?{_DAY})?|{_DAY})"
@@ -80,9 +78,8 @@ PART_OF_DATE = {
 FREQUENCY = re.compile(
     rf"{_ABOUT}(?:once|twice|(?:{_NUMBER}) times) (?:an?|every|each|per) \w+|(?:every|each) (?:(?:other|"
     rf"{_NUMBER}|{_ORDINAL}) )?"
-    r"(?:second|minute|hour|day|night|morning|evening|week|month|year|half hour)s?\b|"
-    r"\b(?:hourly|daily|weekly|monthly|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b|"
-    r"(?:einmal|zweimal|dreimal) (?:im|am|pro|in der) \w+|(?:jede[nrs]?|alle) (?:\w+ )?(?:Stunde|Tag|Woche|"
-    r"Monat|Jahr)\w*",
+    r"(?:second|minute|hour|day|night|morning|evening|week|month|year|half hour)s?\b|\b(?:hourly|daily|weekly|monthly"
+    r"|yearly|annually|täglich|wöchentlich|monatlich|jährlich)\b|(?:einmal|zweimal|dreimal) (?:im|am|pro|in der) \w+"
+    r"|(?:jede[nrs]?|alle) (?:\w+ )?(?:Stunde|Tag|Woche|Monat|Jahr)\w*",
     re.IGNORECASE,
 )

@@ -72,9 +72,8 @@ _PREPOSITION = (
 )
 _PLACE = re.compile(
     rf"\b{_PREPOSITION} (?:(?:the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b )?"
-    r"(?P<words>[\w'’-]+(?: [\w'’-]+){0,3}?)"
-    r"(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that|is|are|was|were|by|und|oder|mit|"
-    r"von|für|wo|ist|"
+    r"(?P<words>[\w'’-]+(?: [\w'’-]+){0,3}?)(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that"
+    r"|is|are|was|were|by|und|oder|mit|von|für|wo|ist|"
     rf"(?:on|at|in) )|(?: {_PREPOSITION}\b))",
     re.IGNORECASE,
 )
@@ -272,9 +271,8 @@ def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
         pattern = rf"\b(?:called|named|name is|heißt) [\"“]?(?P<value>{_CAPITALISED})"
     else:
         pattern = (
-            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|"
-            rf"{_CAPITALISED})|"
-            rf"\b(?i:{re.escape(noun)})\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
+            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)"
+            rf"|{_CAPITALISED})|\b(?i:{re.escape(noun)})\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
         )
     for match in re.finditer(pattern, sentence):
         groups = match.groupdict()
