@@ -66,8 +66,9 @@ def ask_back(
         readings = find_readings(noun, result.query.utterance, passages)
         if _are_level([scores[passages[0].id], *(scores[reading.passage_id] for reading in readings)], tuning):
             named = readings[: tuning.max_readings]
-            cited = tuple(passage for passage in passages if passage.id in {each.passage_id for each in named})
-            return replace(result, selected_statements=(), passages=cited, responses=(_ask(named),))
+            response = ask_which([each.name for each in named], [each.passage_id for each in named])
+            cited = tuple(passage for passage in passages if passage.id in response.used)
+            return replace(result, selected_statements=(), passages=cited, responses=(response,))
     return result
 
 
@@ -79,10 +80,10 @@ def _are_level(scores: Sequence[float], tuning: ClarificationTuning) -> bool:
     return best - first <= tuning.behind_best and first - second <= tuning.apart
 
 
-def _ask(readings: Sequence[Reading]) -> Response:
-    names = ", ".join(f"“{reading.name}”" for reading in readings)
-    question = f"Do you mean {names} or something else?"
-    return Response((Sentence(question, tuple(reading.passage_id for reading in readings)),))
+def ask_which(names: Sequence[str], passage_ids: Sequence[str]) -> Response:
+    """The question that names several readings, which the passages have."""
+    named = ", ".join(f"“{name}”" for name in names)
+    return Response((Sentence(f"Do you mean {named} or something else?", tuple(passage_ids)),))
 
 
 def find_unclear_nouns(utterance: str, history: Sequence[Message]) -> list[str]:

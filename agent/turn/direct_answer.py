@@ -119,7 +119,7 @@ def _is_contrasted(best: Span, others: Sequence[Span], wanted: _Wanted, sentence
 
 
 def _clause_stems(span: Span, sentence: str) -> set[str]:
-    before, after = _clause_around(span, sentence, _CLAUSE_END)
+    before, after = read_clause(span, sentence)
     return _expand([*stem_words(before), *stem_words(after)])
 
 
@@ -155,7 +155,7 @@ def _score_span(
     kind: QuestionKind, span: Span, wanted: _Wanted, evidence: Evidence, clause_end: re.Pattern[str]
 ) -> float:
     """How near it stands to the question's words: next to one of them, and in a clause with how many of them."""
-    before, after = _clause_around(span, evidence.text, clause_end)
+    before, after = read_clause(span, evidence.text, clause_end)
     nearest_before, nearest_after = stem_words(before)[-1:], stem_words(after)[:1]
     clause = _expand([*stem_words(before), *stem_words(after)])
     if any(_is_distinctive(stem) for stem in wanted.required & (set(stem_words(evidence.text)) - clause)):
@@ -179,11 +179,6 @@ def is_for_something_else(span: Span, sentence: str, question: str) -> bool:
     return bool(set(stem_words(" ".join(list_words("other_money")))) & clause - set(stem_words(question)))
 
 
-def read_clause(span: Span, sentence: str) -> tuple[str, str]:
-    """What stands before and after a span in its clause."""
-    return _clause_around(span, sentence, _CLAUSE_END)
-
-
 def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]) -> bool:
     """Whether the question's words stand in other clauses only, or another dimension is measured here."""
     said = {*stem_words(clause[0]), *stem_words(clause[1])}
@@ -204,7 +199,7 @@ def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
     return bool(noun and noun <= stems) or bool(stems & set(stem_words(" ".join(_KIND_VERBS.get(kind.name, ())))))
 
 
-def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tuple[str, str]:
+def read_clause(span: Span, sentence: str, clause_end: re.Pattern[str] = _CLAUSE_END) -> tuple[str, str]:
     """What stands before and after a span in its clause; of a row, the name of its column and the other cells."""
     if row := read_row(sentence):
         name, own = next((name, cell) for name, cell in row if cell.start <= span.start <= cell.end)

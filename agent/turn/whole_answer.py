@@ -12,6 +12,7 @@ from agent.models.protocol import Conversation
 from agent.tracks.response_length import MAX_TOKENS, leading_within_limit
 from agent.turn.answer_writing import Writer, is_writer, write_response
 from agent.turn.attribution import supporting_ids
+from agent.turn.clarification import ask_which
 from agent.turn.conclusions.tables.answer import compute_over_tables
 from agent.turn.conclusions.tables.rows import find_tables
 from agent.turn.extractive_answer import LengthLimit
@@ -128,8 +129,7 @@ def _ask_which(names: Sequence[str], documents: WholeDocuments) -> WholeAnswer:
     """Which of several documents is meant, as `clarification` asks, whose reply it then understands."""
     shown = names[:MAX_ASKED]
     passages = tuple(documents.read(name)[0] for name in shown)
-    question = f"Do you mean {', '.join(f'“{name}”' for name in shown)} or something else?"
-    return WholeAnswer(Response((Sentence(question, tuple(passage.id for passage in passages)),)), passages)
+    return WholeAnswer(ask_which(shown, [passage.id for passage in passages]), passages)
 
 
 def _say_none(subject: str) -> WholeAnswer:

@@ -11,10 +11,10 @@ from decimal import Decimal
 from itertools import chain, zip_longest
 from typing import Literal
 
-from agent.turn.conclusions.amounts import Amount, read_amount, read_date, write_calculation
 from agent.turn.direct_answer import is_for_something_else, read_clause
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
+from agent.turn.spans.amounts_and_dates import Amount, read_amount, read_date, write_calculation
 from agent.turn.spans.answer_spans import Span, find_spans, read_row
 from agent.turn.spans.question_words import is_conditional, is_german, stem_words
 from schemas.records import Hit, Passage, Query

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from agent.turn.attribution import content_words
 from agent.turn.safety.avoidance import (
     DIETS,
     KIND_STEMS,
@@ -190,7 +189,7 @@ def find_stems(text: str) -> Thing:
     text = _COMPOUND.sub(r"\1\2", text)
     for absent in (_OTHER_THINGS, _COUNTRY, _DAIRY_FREE, _ABSENT):
         text = absent.sub(" ", text)
-    return frozenset(word.stem for word in content_words(text))
+    return content_stems(text)
 
 
 def _find_conflicts(

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from agent.turn.conclusions.amounts import CURRENCY_OF, MONTH_OF, UNIT, read_date
 from agent.turn.conclusions.tables.words import split_words
-from agent.turn.spans.amounts_and_dates import MONTH
+from agent.turn.spans.amounts_and_dates import CURRENCY_OF, MONTH, MONTH_OF, UNIT, read_date
 from indexes.words import list_words
 
 MAX_UNIT_WORDS = 4
@@ -145,7 +144,6 @@ def _check(date: Date) -> Date | None:
     return date if date.month <= 12 and date.day <= 31 and (not date.year or 1000 <= date.year <= 2200) else None
 
 
-_MONTH_OF = MONTH_OF | {"sept": 9}
 _QUARTERS = (*list_words("ordinals")[:4], "1st", "2nd", "3rd", "4th")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -186,7 +184,7 @@ def _read_year(words: Sequence[str]) -> tuple[Period, int] | None:
 
 def _read_month(words: Sequence[str]) -> tuple[Period, int] | None:
     """ "May" only with its capital."""
-    month = _MONTH_OF.get(words[0].casefold()) if words and words[0] not in ("may", "mar", "sep") else None
+    month = MONTH_OF.get(words[0].casefold()) if words and words[0] not in ("may", "mar", "sep") else None
     if month is None:
         return None
     year, count = _read_year_after(words, 1)

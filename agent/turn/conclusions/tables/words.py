@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from agent.turn.conclusions.amounts import UNIT
+from agent.turn.spans.amounts_and_dates import UNIT
 from indexes.text.analysis import extract_stems
 from indexes.words import list_tables, list_words
 
