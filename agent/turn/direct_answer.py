@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agent.turn.question_kinds import MEASURE_OF, QuestionKind
 from agent.turn.spans.answer_spans import Span, find_spans, read_row
 from agent.turn.spans.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, is_german, stem_words
-from indexes.words import list_tables, list_words
+from indexes.words import list_tables, list_words, match_any
 
 MAX_EVIDENCE = 3  # sentences that are looked at
 MIN_SCORE = 1.0  # of the only candidate
@@ -314,11 +314,7 @@ _LIST_BEFORE = re.compile(r"[A-ZÄÖÜ][\w.'’-]*(?:,| and| und| &|, and)$")
 _LIST_AFTER = re.compile(r"^(?:,| and| und| &|, and) (?:(?:the|its|his|her) )?[A-ZÄÖÜ]")
 _SKIPPED = re.compile(r"^(?:has|have|had|also|first|then|later|himself|herself|who|,)\s+")
 _TO_BE = re.compile(r"^(?:is|was|are|were|ist|war|sind)\s+")
-_PARTIAL = re.compile(
-    r"\b(?:some|partly|mostly|mainly|predominantly|primarily|various|several|among|including|such as|other|alleged\w*"
-    r"|reported\w*|possibly|probably|perhaps|may|might|believed|einige|vermutlich)\b",
-    re.IGNORECASE,
-)
+_PARTIAL = re.compile(rf"\b(?:{match_any('partial')})\b", re.IGNORECASE)
 _QUOTE = '"“”«»‘'
 
 

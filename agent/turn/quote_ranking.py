@@ -22,20 +22,13 @@ from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
 from indexes.text.query_weights import WeightedText
+from indexes.words import match_any
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-ASKS_FOR_NOW = re.compile(
-    r"\b(?:now|nowadays|today|currently|current|at the moment|at present|these days|this year|latest|newest|most recent"
-    r"|jetzt|derzeit|zurzeit|heute|aktuell\w*|momentan|dieses Jahr)\b",
-    re.IGNORECASE,
-)
-ASKS_FOR_THEN = re.compile(
-    r"(?:19|20)\d\d|\b(?:was|were|did|had|used to|ago|before|former\w*|previous\w*|earlier|older?|last|difference"
-    r"|between|change[ds]?|compare\w*|war|waren|früher\w*|vorher\w*|letzte\w*|damals)\b",
-    re.IGNORECASE,
-)
+ASKS_FOR_NOW = re.compile(rf"\b(?:{match_any('now')})\b", re.IGNORECASE)
+ASKS_FOR_THEN = re.compile(rf"(?:19|20)\d\d|\b(?:{match_any('then')})\b", re.IGNORECASE)
 
 
 def rank_quotes(

@@ -37,11 +37,7 @@ _DAIRY_FREE = re.compile(
     r"|\b(?:alcohol-free|non-alcoholic)(?: (?:beer|wine|cocktails?|gin|cider))?\b|\b\w+-free\b",
     re.IGNORECASE,
 )
-_OTHER_THINGS = re.compile(
-    r"\b(?:wine vinegar|ginger beer|root beer|butter (?:beans?|lettuce)|oyster mushrooms?|cream of tartar|coconut meat"
-    r"|beef tomato(?:es)?|honeydew|water chestnuts?)\b",
-    re.IGNORECASE,
-)
+_OTHER_THINGS = re.compile(rf"\b(?:{match_any('other_things', ['food'])})\b", re.IGNORECASE)
 # A compound, and the word of it that says what is in it: there is no milk in almond milk, nor wheat in rice noodles.
 _COMPOUND = re.compile(
     rf"\b(?:({match_any('plants', ['food'])})[ -](?:milk|butter|cream|cheese|yogh?urt|sausages?|bacon|chicken|ham"

@@ -295,11 +295,7 @@ _FOUND_BY_SPANS = frozenset({"number", "money", "date", "duration", "place", "pe
 _ANY_DATE, _DURATION = QuestionKind("date"), QuestionKind("duration")  # "When?" "Within six months."
 _ANY_NUMBER = QuestionKind("number")
 _NUMBER = re.compile(rf"\b(?:{DIGITS}|{SPELLED})\b", re.IGNORECASE)
-_CAUSE = re.compile(
-    r"\b(?:because|since|due to|caus(?:e|es|ed|ing)|reasons?|why|so that|owing to|thanks to|that is why|therefore|"
-    r"led to|results? (?:in|from)|weil|wegen|deshalb|daher|denn|grund|gründe|ursache)\b",
-    re.IGNORECASE,
-)
+_CAUSE = re.compile(rf"\b(?:{match_any('causes')})\b", re.IGNORECASE)
 _PERMISSION = re.compile(
     r"^(?:Not|Never|No|Only|Do not|Don['’]t|Nicht|Nie|Kein\w*|Nur|Allowed|Forbidden|Permitted|Verboten|Erlaubt)\b"
 )

@@ -13,19 +13,13 @@ from indexes.words import match_any
 
 OTHERS = ("fr", "es", "it", "nl")  # languages beside English and German whose words are known
 MIN_OWN_WORDS = 2  # that an utterance which stands alone has at least
+BOTH = ("en", "de")
 _POINTS = re.compile(
-    r"\b(?:it|its|it['’]s|he|she|him|her|hers|his|they|them|their|theirs|this|these|those|there|both|either|neither|ones?"
-    r"|the (?:two|three|other|others|same|first|second|latter|former)|another|again|else|too|instead|such|so"
-    r"|es|er|ihn|ihm|ihr|ihre[nmrs]?|sein|seine[nmrs]?|dies\w*|dort|dafür|davon|damit|dazu|dabei|daran|darin|beide\w*"
-    r"|die andere\w*|noch|auch)\b"
+    rf"\b(?:{match_any('points_back', BOTH)})\b"
     r"|\bthat\b(?!\s+(?:i|you|we|he|she|they|it|the|my|our|is|are|was|were|has|have|can|will|does|do|did|contains?)\b)",
     re.IGNORECASE,
 )
-_GOES_ON = re.compile(
-    r"\W*(?:and|but|or|then|what about|how about|why|how come|since when|until when|by when|for whom|with whom"
-    r"|und|aber|oder|was ist mit|wie ist es mit|warum|wieso|seit wann|bis wann)\b",
-    re.IGNORECASE,
-)
+_GOES_ON = re.compile(rf"\W*(?:{match_any('goes_on', BOTH)})\b", re.IGNORECASE)
 _ELLIPSIS = re.compile(
     r"\W*(?:(?:and|but|or|und|aber|oder|so)\b,?\s*)?(?:(?:what|how) about|was ist mit|wie ist es mit|and|und)\s+"
     r"(?P<what>(?:(?:in|on|at|for|with|by|from|im|am|bei|für|mit)\s+)?(?!(?:if|when|why|how|what|who|where|which|is|are|can|do"
@@ -42,12 +36,7 @@ MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "wh
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
 MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
-_TURNS_AWAY = re.compile(
-    r"\W*(?:another (?:thing|question|topic|subject)|by the way|(?:now )?(?:something|anything) (?:else|different)"
-    r"|different (?:topic|question|subject)|new (?:topic|question|subject)|changing the subject"
-    r"|to change the subject|übrigens|(?:eine )?andere (?:frage|sache)|etwas anderes|was anderes)\b",
-    re.IGNORECASE,
-)
+_TURNS_AWAY = re.compile(rf"\W*(?:{match_any('turns_away')})\b", re.IGNORECASE)
 
 
 def leans_on_conversation(utterance: str) -> bool:
