@@ -103,14 +103,9 @@ def say_told(statement: str, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -
     return f"You told me {turned}" if turned else said_in.told.format(_unquote(statement))
 
 
-def say_left_out(statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
-    """The sentence that tells what was left out because of a statement."""
-    return said_in.left_out.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
-
-
-def say_careful(statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
-    """The sentence that tells that what is told of has what a statement speaks against."""
-    return said_in.careful.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
+def say_outcome(sentence: str, statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells what came of a statement: `said_in.left_out`, or `said_in.careful`."""
+    return sentence.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
 
 
 def say_conflict(statements: Sequence[str], names: Sequence[str], said_in: InterfaceSentences) -> str:

@@ -15,8 +15,7 @@ from agent.turn.answerability import COMPOUNDING, find_compounds, judge_foreign_
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.answer_spans import drop_column_names, has_kind
-from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
-from agent.turn.spans.question_words import find_codes, stem_words
+from agent.turn.spans.question_words import asks_of_another, find_codes, leans_on_conversation, stem_words
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import ENGLISH

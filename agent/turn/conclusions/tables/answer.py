@@ -7,6 +7,7 @@ there is none, and the question is answered from passages like any other.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from agent.turn.conclusions.tables.cells import split_words
 from agent.turn.conclusions.tables.columns import HEADER_WORDS
 from agent.turn.conclusions.tables.counting import (
     add_amounts,
@@ -20,9 +21,8 @@ from agent.turn.conclusions.tables.matching import Item, Matched, TableWords, ma
 from agent.turn.conclusions.tables.question import LANGUAGES, TableQuestion, read_table_question
 from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_tables
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, select_rows
-from agent.turn.conclusions.tables.words import split_words
 from agent.turn.direct_answer import to_sentence
-from agent.turn.spans.leaning import find_other
+from agent.turn.spans.question_words import find_other
 from agent.turn.whole_documents import WholeAnswer, WholeDocuments
 from schemas.records import Response, Sentence
 

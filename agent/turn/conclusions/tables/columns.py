@@ -3,9 +3,19 @@
 import re
 from collections.abc import Sequence
 
-from agent.turn.conclusions.tables.cells import Date, Number, read_dates, read_numbers, read_unit
+from agent.turn.conclusions.tables.cells import (
+    QUANTITIES,
+    UNIT_OF,
+    UNIT_WORDS,
+    Date,
+    Number,
+    read_dates,
+    read_numbers,
+    read_unit,
+    split_words,
+    stem_of,
+)
 from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.conclusions.tables.words import QUANTITIES, UNIT_OF, UNIT_WORDS, split_words, stem_of
 from agent.turn.spans.amounts_and_dates import CURRENCY_OF
 from indexes.words import list_tables
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from agent.turn.conclusions.tables.cells import Number
+from agent.turn.conclusions.tables.cells import GROUP_OF, QUANTITIES, Number, split_words, stem_of
 from agent.turn.conclusions.tables.columns import (
     can_be_added,
     find_date_column,
@@ -20,7 +20,6 @@ from agent.turn.conclusions.tables.columns import (
 from agent.turn.conclusions.tables.question import LANGUAGES
 from agent.turn.conclusions.tables.rows import Row
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
-from agent.turn.conclusions.tables.words import GROUP_OF, QUANTITIES, split_words, stem_of
 
 _PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
 _IN_ALL = re.compile(

@@ -9,23 +9,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.turn.conclusions.tables.cells import Period, read_number, read_period
-from agent.turn.conclusions.tables.question import LANGUAGES
-from agent.turn.conclusions.tables.rows import Table
-from agent.turn.conclusions.tables.words import (
+from agent.turn.conclusions.tables.cells import (
     CURRENCIES,
     NO,
     UNIT_WORDS,
+    WORD,
     YES,
+    Period,
     mean_the_same,
     name_the_same,
+    read_number,
+    read_period,
     split_words,
 )
+from agent.turn.conclusions.tables.question import LANGUAGES
+from agent.turn.conclusions.tables.rows import Table
 from indexes.text.analysis import ENGLISH, word_set
 from indexes.words import list_words
 
 MAX_PHRASE = 6  # words of a value or of a column's name
-_WORD = re.compile(r"[^\W_]+|[€£$]")
 _ARTICLES = word_set("a an any the")
 # "I" and "my" are looked at by `is_about_speaker`.
 _BREAKS, _VERBS, _CHANGING, _ROW_NOUNS = (
@@ -123,7 +125,7 @@ def says_name(words: Sequence[str], words_of: TableWords) -> bool:
 
 def split_question(text: str) -> tuple[str, ...]:
     """The words of a question, without "'s", and "not" for "n't"."""
-    return tuple(_WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
+    return tuple(WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
 
 
 def match_words(

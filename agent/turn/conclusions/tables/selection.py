@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.turn.conclusions.tables.cells import Period
+from agent.turn.conclusions.tables.cells import NO, YES, Period, split_words
 from agent.turn.conclusions.tables.columns import find_date_column, read_column, read_dates_of
 from agent.turn.conclusions.tables.matching import Item, Matched, TableWords
 from agent.turn.conclusions.tables.question import TableQuestion
 from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.conclusions.tables.words import NO, YES, split_words
 from indexes.words import list_words
 
 _DOUBTFUL = re.compile(
