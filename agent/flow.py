@@ -15,10 +15,9 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
-from agent.turn.conclusions.reading import put_sides_first
+from agent.turn.conclusions.comparison import put_sides_first
 from agent.turn.interface_sentences import strip_not_found
-from agent.turn.own_name import name_person
-from agent.turn.query_rewriting import rewrite_query
+from agent.turn.query_rewriting import name_person, rewrite_query
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import is_harmless, review_passages

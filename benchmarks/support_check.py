@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent.turn.kept_conditions import why_misstated
+from agent.turn.attribution import why_misstated
 
 PAIRS = Path(__file__).parent.parent / "tests" / "support_pairs.jsonl"
 

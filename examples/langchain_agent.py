@@ -13,7 +13,7 @@ from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
 from agent.langchain.chat_model import LocalChatModel
-from agent.turn.search_tool import PassageSearch
+from agent.turn.retrieval import PassageSearch
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 

@@ -15,7 +15,7 @@ from langsmith import tracing_context
 
 from agent.langchain.chat_model import LocalChatModel
 from agent.langchain.retriever import PassageRetriever
-from agent.turn.search_tool import PassageSearch
+from agent.turn.retrieval import PassageSearch
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 

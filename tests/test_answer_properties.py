@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.turn.attribution import why_unsupported
-from agent.turn.conclusions.sides import find_sides
+from agent.turn.conclusions.comparison import find_sides
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.ranking.vectors import Embed, Vectors

@@ -2,10 +2,8 @@
 
 import pytest
 
-from agent.turn.answerability import has_what_is_asked, speaks_of
+from agent.turn.answerability import find_asked_thing, has_part_in_common, has_what_is_asked, is_made_of, speaks_of
 from agent.turn.quotes import find_quotes
-from agent.turn.spans.asked_thing import find_asked_thing
-from agent.turn.spans.compounds import has_part_in_common, is_made_of
 from schemas.records import Passage
 from schemas.tuning import AnswerTuning
 

@@ -15,8 +15,7 @@ from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles, PassageTexts
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from agent.turn.answer_generation import generate_responses
-from agent.turn.answer_writing import Writer
+from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import NOT_FOUND

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 
 from agent.chat.session import PLAN
-from agent.turn.conclusions.amounts import read_amount, read_date, write_calculation
-from agent.turn.conclusions.sides import find_sides
+from agent.turn.conclusions.comparison import find_sides
 from agent.turn.extractive_answer import LengthLimit, extract_answer
+from agent.turn.spans.amounts_and_dates import read_amount, read_date, write_calculation
 from indexes.ranking.vectors import Embedder
 from schemas.records import Passage, Query, Response
 from tests.conftest import needs_embedder

@@ -22,7 +22,7 @@ from agent.langchain.chat_model import LocalChatModel, _to_conversation, make_re
 from agent.langchain.retriever import PassageRetriever
 from agent.models.protocol import ignore_call
 from agent.models.scripted import Script, ScriptedModel
-from agent.turn.search_tool import PassageSearch
+from agent.turn.retrieval import PassageSearch
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError, UsageError
 from schemas.records import Call, Message

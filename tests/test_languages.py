@@ -13,8 +13,15 @@ from agent.evaluation.answers import measure_turn
 from agent.terminal.progress import stage_progress
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.extractive_answer import says_not_found
-from agent.turn.interface_sentences import NOT_FOUND, SENTENCES, choose_sentences, choose_talk, strip_not_found
-from agent.turn.safety.second_person import say_conflict, say_left_out
+from agent.turn.interface_sentences import (
+    NOT_FOUND,
+    SENTENCES,
+    choose_sentences,
+    choose_talk,
+    say_conflict,
+    say_outcome,
+    strip_not_found,
+)
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
@@ -267,7 +274,7 @@ def test_small_talk_is_replied_to_in_its_language(
 
 def test_what_was_left_out_is_said_in_the_language_of_the_question() -> None:
     german = choose_sentences(["Was kann ich heute kochen?"])
-    assert say_left_out("I eat no meat.", ["Gulasch", "Rouladen"], german) == (
+    assert say_outcome(german.left_out, "I eat no meat.", ["Gulasch", "Rouladen"], german) == (
         "Du hast mir gesagt: „I eat no meat.“, deshalb habe ich weggelassen: Gulasch und Rouladen."
     )
     said = say_conflict(["I eat no meat."], ["Gulasch"], german)

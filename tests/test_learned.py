@@ -14,8 +14,7 @@ from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
-from agent.turn.conversation_text import compose_conversation
-from agent.turn.query_rewriting import complete_rewrite, is_faithful, rewrite_query
+from agent.turn.query_rewriting import complete_rewrite, compose_conversation, is_faithful, rewrite_query
 from indexes.ranking.vectors import Embedder
 from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError

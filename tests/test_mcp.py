@@ -483,17 +483,17 @@ def test_a_cancelled_call_reads_no_further_document(
 def test_a_cancelled_question_is_not_answered(
     mode: str, way: str, library: Library, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent.turn import answer_generation
+    from agent.turn import answer_writing
 
     find, steps = Gate(HybridRetriever.find), list[str]()
     monkeypatch.setattr(HybridRetriever, "find", lambda *arguments, **more: find(*arguments, **more))
-    generate = answer_generation.is_writer
+    generate = answer_writing.is_writer
 
     def note(*given: Any) -> bool:
         steps.append("answer")
         return generate(*given)
 
-    monkeypatch.setattr(answer_generation, "is_writer", note)
+    monkeypatch.setattr(answer_writing, "is_writer", note)
 
     async def conversation(client: Client) -> Any:
         await cancel_when_reached(client, find, cancelled, "ask", question=JAM)

@@ -6,8 +6,7 @@ from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.question_kinds import recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import find_quotes
-from agent.turn.spans.answer_spans import drop_column_names, find_spans
-from agent.turn.spans.kind_evidence import has_kind
+from agent.turn.spans.answer_spans import drop_column_names, find_spans, has_kind
 from indexes.ranking.vectors import Embedder
 from indexes.text.units import points_back
 from schemas.records import Passage, Query

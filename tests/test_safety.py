@@ -18,12 +18,11 @@ from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
-from agent.turn.safety.avoidance import content_stems, find_needs, read_avoided_things, split_told
+from agent.turn.interface_sentences import list_names, say_told, turn_to_you
+from agent.turn.safety.avoidance import classify_request, content_stems, find_needs, read_avoided_things, split_told
 from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
-from agent.turn.safety.request_kind import classify_request
-from agent.turn.safety.second_person import list_names, say_told, turn_to_you
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, response_length

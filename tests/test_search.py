@@ -6,8 +6,7 @@ from typing import Any, cast
 import pytest
 from langsmith.utils import get_env_var, tracing_is_enabled
 
-from agent.turn.retrieval import Searcher
-from agent.turn.search_tool import PassageSearch
+from agent.turn.retrieval import PassageSearch, Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.text.analysis import WeightedText

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from agent.turn.attribution import supporting_ids, why_unsupported
-from agent.turn.kept_conditions import why_misstated
+from agent.turn.attribution import supporting_ids, why_misstated, why_unsupported
 from benchmarks.support_check import PAIRS, Pair, measure_check, read_pairs
 from schemas.records import Passage
 from tests.conftest import ROOT

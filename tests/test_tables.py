@@ -10,8 +10,7 @@ import pytest
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.turn.conclusions.tables.answer import compute_over_tables
-from agent.turn.conclusions.tables.cells import read_dates, read_numbers
-from agent.turn.conclusions.tables.periods import Period, read_period
+from agent.turn.conclusions.tables.cells import Period, read_dates, read_numbers, read_period
 from agent.turn.conclusions.tables.question import read_table_question
 from agent.turn.conclusions.tables.rows import list_tables
 from indexes.documents.document_index import open_documents

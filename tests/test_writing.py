@@ -19,8 +19,7 @@ from agent.chat.terminal import Terminal
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.models.structured_output import read_whole_items
-from agent.turn.answer_generation import generate_responses
-from agent.turn.answer_writing import Writer
+from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import supporting_ids
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from agent.models.embedding.query_encoder import WORDS, split_words
 from agent.models.learned import QUERY_ENCODER
-from agent.turn.conversation_text import compose_conversation
+from agent.turn.query_rewriting import compose_conversation
 from indexes.text.analysis import extract_stems, load_stop_words
 from training.loop import Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, ChangedMiniLM, pool, save_changes

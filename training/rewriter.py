@@ -22,7 +22,7 @@ from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.local.chat_template import ChatTemplate
 from agent.models.local.llama_cpp import ADAPTER_TEMPLATE
 from agent.models.protocol import Conversation, Task
-from agent.turn.conversation_text import compose_rewriter_prompt
+from agent.turn.query_rewriting import compose_rewriter_prompt
 from schemas.records import Message
 from training.gguf_adapter import write_adapter
 from training.loop import Schedule, endless_batches, pad, read_arguments, train

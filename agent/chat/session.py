@@ -28,11 +28,10 @@ from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.cancellation import heed_token
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
-from agent.turn.answer_generation import is_writer
+from agent.turn.answer_writing import is_writer, reword_response
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
-from agent.turn.rewording import reword_response
 from agent.turn.safety.avoidance import find_needs
 from agent.turn.safety.personal_safety import review_passages
 from indexes.documents.collection import Collection

@@ -28,11 +28,10 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.exchange.registry import EXCHANGE_NAMES
 from agent.tracks import run_files
 from agent.tracks.lenient_reading import IS_ID, absent, decode_leniently
 from agent.tracks.oddities import Oddities
-from agent.tracks.registry import load_edition
+from agent.tracks.registry import EDITION_NAMES, load_edition
 from agent.tracks.rules import EditionLimits
 from agent.tracks.run_layouts import JsonArray, JsonLines, RunLayout
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
@@ -127,7 +126,7 @@ def read_any_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator
 
 def find_limits(form: str) -> EditionLimits:
     """What runs of an edition, or of another tool's form, say and must keep."""
-    return LIMITS if form in EXCHANGE_NAMES else load_edition(form).limits
+    return load_edition(form).limits if form in EDITION_NAMES else LIMITS
 
 
 def _detect_form(fields: Fields) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("agent", "indexes", "prompts", "schemas")
-SUFFIXES = (".py", ".txt", ".safetensors", ".gguf")  # code, prompts, and what was taught
+SUFFIXES = (".py", ".toml", ".txt", ".safetensors", ".gguf")  # code, words, prompts, and what was taught
 HOME = Path(__file__).parents[2]
 SHOWN_DIGITS = 16
 

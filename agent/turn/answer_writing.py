@@ -1,4 +1,6 @@
-"""An answer in a model's own words, held to a JSON Schema in which the passages are enumerated.
+"""The answer: sentences that a model writes, or that are chosen from the passages, each with those that support it.
+
+A model that writes is held to a JSON Schema in which the passages are enumerated.
 
 Every sentence is held against the passages. One that none of them supports is asked for once more, with the reason,
 before it gives way to a sentence that they hold. Whoever waits is shown each sentence as soon as it was checked; what
@@ -16,14 +18,19 @@ from msgspec import Meta, Struct
 import prompts
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.structured_output import read_whole_items
-from agent.turn.attribution import supporting_ids
-from agent.turn.extractive_answer import LengthLimit, nearest_sentence
-from agent.turn.kept_conditions import why_misstated
+from agent.turn.attribution import supporting_ids, why_misstated
+from agent.turn.extractive_answer import (
+    LengthLimit,
+    choose_own_sentences,
+    extract_answer,
+    nearest_sentence,
+    says_not_found,
+)
 from agent.turn.quotes import end_sentence
 from indexes.ranking.vectors import Embed
 from indexes.text.response_length import leading_within_limit
 from schemas.errors import ModelError, ModelReplyError
-from schemas.records import Passage, Plan, Response, ScoredStatement, Sentence
+from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning
 
 ResponseListener = Callable[[Response], None]
@@ -214,3 +221,65 @@ def _sentence_schema(numbers: tuple[str, ...]) -> type[DraftSentence]:
     cited = Annotated[list[Literal[numbers]], Meta(min_length=1, max_length=3)]  # type: ignore[valid-type]
     text = Annotated[str, Meta(min_length=10, max_length=300)]
     return cast("type[DraftSentence]", msgspec.defstruct("DraftSentence", [("text", text), ("passages", cited)]))
+
+
+def reword_response(
+    conversation: Conversation, response: Response, passages: Sequence[Passage], llm: LanguageModel, plan: Plan
+) -> Response:
+    """The response as the last message asks for it; empty where the model fails or a sentence of its is unsupported."""
+    numbered = {str(n): passage for n, passage in enumerate(passages, start=1)}
+    prompt = prompts.render("reword", passages=numbered, answer=response.text)
+    task = Task("reword", prompt.instruction, prompt.opening, max_tokens=2 * plan.response_tokens)
+    sentences: dict[Sentence, None] = {}
+    try:
+        for written in llm.ask(conversation, task, draft_schema(tuple(numbered))).sentences:
+            sentence = support_sentence(written, numbered, conversation, llm)
+            if not sentence.passage_ids:
+                return Response(())
+            sentences[sentence] = None
+    except ModelError:
+        return Response(())
+    return Response(tuple(sentences))
+
+
+def generate_responses(
+    query: Query,
+    conversation: Conversation,
+    selected_statements: Sequence[ScoredStatement],
+    passages: Sequence[Passage],
+    writer: Writer,
+    embed: Embed | None,
+    plan: Plan,
+) -> tuple[Response, ...]:
+    """The wanted number of answers, best first, each as long as the plan allows.
+
+    They cite only `passages`. A further answer is built from passages that none before it cites. Where no passage has
+    an answer, the only response says so, also where there is no passage.
+    """
+    if not plan.parts.answer:
+        return ()
+    limit = LengthLimit(plan.words, plan.response_tokens)
+    responses: list[Response] = []
+    not_found = Response(())
+    left = list(passages)
+    while left and len(responses) < plan.responses:
+        shown = left[: plan.context_passages]
+        response = Response(())
+        if is_writer(writer.llm, plan):
+            response = write_response(conversation, selected_statements, shown, writer, embed, limit, plan)
+        if not response.sentences:
+            response = extract_answer(query, selected_statements, shown, embed, limit, plan.tuning)
+        if response.used and not says_not_found(response):
+            responses.append(response)
+            left = [passage for passage in left if passage.id not in response.used]
+        else:
+            not_found = not_found if not_found.sentences else response
+            left = left[len(shown) :]
+    if not (responses or not_found.used):  # not even anything that comes near
+        not_found = Response((Sentence(choose_own_sentences(query, plan.tuning.answer).nothing, ()),))
+    return tuple(responses) or (not_found,)
+
+
+def is_writer(llm: LanguageModel, plan: Plan) -> bool:
+    """Whether the model writes the answer itself; else sentences of the passages are chosen."""
+    return llm.generates_text and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))

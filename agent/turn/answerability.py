@@ -5,20 +5,19 @@ the password of the router is not that of the hotel. Nor is a sentence without a
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
 from agent.turn.spans.amounts_and_dates import MONEY, MONTH, WEEKDAY, YEAR
-from agent.turn.spans.asked_thing import find_asked_thing
-from agent.turn.spans.compounds import COMPOUNDING, ends_another, has_part_in_common, is_made_of, list_written_words
-from agent.turn.spans.kind_evidence import has_kind
+from agent.turn.spans.answer_spans import has_kind
 from agent.turn.spans.question_words import is_german, stem_words
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import find_question_language
 from indexes.text.units import split_units
+from indexes.words import list_words
 from schemas.records import Passage, Query
 
 SAME_THING = 0.5  # cosine of two words, from which one may stand for the other: "dump", "waste"
@@ -37,8 +36,8 @@ _ATTRIBUTE = re.compile(
 _GOES_ON = re.compile(r"(?:It|They|He|She|This|That|These|Es|Er|Sie|Das|Dies\w*)\b")
 _TIME = re.compile(
     r"\b(?:at|until|till|by|from|before|after|um|bis|ab|vor|nach) "
-    r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b(?! (?:times|days|weeks|months|years))",
+    rf"(?:\d{{1,2}}|{'|'.join((*list_words('numbers', ['en'])[1:13], *list_words('numbers', ['de'])[1:]))})\b"
+    r"(?! (?:times|days|weeks|months|years))",
     re.IGNORECASE,
 )
 _HOW_HIGH = re.compile(r"\b(?:how high|wie hoch)\b", re.IGNORECASE)
@@ -178,3 +177,93 @@ def _list_content_words(question: str, language: str) -> tuple[str, ...]:
     bare = [word.strip("?¿!¡.,;:«»„“”\"'()") for word in words]
     stop_words = load_stop_words(language) if language else frozenset[str]()
     return tuple(dict.fromkeys(word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)))
+
+
+_DETERMINER = (
+    r"(?:the|an?|my|our|your|his|her|its|their|this|that|der|die|das|den|dem|ein|eine|einen|mein|meine|unser|unsere"
+    r"|\w+['’]s)"
+)
+_PHRASE = rf"(?:{_DETERMINER} )?(?P<phrase>[\w-]+(?: [\w-]+){{0,4}})"
+_DEFINITE = rf"{_DETERMINER} (?P<phrase>[\w-]+(?: [\w-]+){{0,4}})"
+_ADJECTIVE = r"(?:big|old|tall|heavy|long|wide|high|deep|far|large|small|fast|hot|cold|expensive|thick|loud)"
+_FORMS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:what|how much) (?:does|do|did|would|will) {_PHRASE} (?:cost|weigh|measure|hold)$",
+        rf"\bhow much (?:is|are|was|were) {_PHRASE}$",
+        rf"\bhow {_ADJECTIVE} (?:is|are|was|were) {_PHRASE}$",
+        rf"\bwhat(?: is| was| are| were|['’]s) {_DETERMINER} (?:[\w-]+ ){{1,3}}(?:of|for) {_DEFINITE}$",
+        rf"\b(?:when|where|wann|wo) (?:is|are|was|were|ist|sind|war|waren) {_DEFINITE}$",
+        rf"\bhow (?:do|can|should) (?:i|we|you) .*\b{_DETERMINER} (?P<phrase>[\w-]+)$",
+        rf"\bwas (?:kostet|kosten|kostete) {_PHRASE}$",
+        rf"\bwie (?:hoch|groß|alt|teuer|lang|breit|schwer) (?:ist|sind|war|waren) {_PHRASE}$",
+        rf"\bwie heißt {_DEFINITE}$",
+        rf"\bwann (?:kommt|beginnt|endet) {_DEFINITE}$",
+    )
+)
+_END = re.compile(
+    r"\b(?:in|on|at|for|of|to|from|with|by|which|who|im|am|vom|von|für|mit|bei|zum|zur|now|today|again)\b.*",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"\b(?:by|i|we|you|he|she|they|it|that|this|there|ich|wir|du|er|sie|es|das|dort)\b", re.IGNORECASE)
+# What a thing is, and no thing: "When is the gate locked?"
+_STATE = re.compile(
+    r"\w+ed|open|due|held|free|off|shut|ready|over|available|born|made|built|done|offen|fällig|frei|ge\w+(?:t|en)"
+)
+
+
+def find_asked_thing(question: str) -> str:
+    """The noun, in small letters; empty where the form of the question does not tell it."""
+    text = " ".join(question.split()).rstrip(" ?!.")
+    for form in _FORMS:
+        if found := form.search(text):
+            words = [] if _CLAUSE.search(found["phrase"]) else _END.sub("", found["phrase"]).split()
+            things = [word.casefold() for word in words if not _STATE.fullmatch(word.casefold())]
+            return things[-1] if things else ""
+    return ""
+
+
+COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
+MIN_PART = 5  # letters of a part that stands alone: shorter ones begin and end too many words
+MIN_PIECE = 4  # of one where another part of the word is found as well: "Honigglas", "Honig", "Glas"
+MAX_LINK = 2  # letters between two parts: "Heizung-s-wartung"
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def list_written_words(text: str) -> frozenset[str]:
+    """The words of a text as they are written, in small letters."""
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def find_compounds(wanted: Iterable[str], held: frozenset[str]) -> frozenset[str]:
+    """Those of some words that others have as a part, or that are made of others."""
+    return frozenset(word for word in wanted if has_part_in_common(word, held) or is_made_of(word, held))
+
+
+def ends_another(word: str, others: Iterable[str]) -> bool:
+    """Whether a word is what another is a kind of: "Rohrbruch" of "Wasserrohrbruch"."""
+    return len(word) >= MIN_PIECE and any(other.endswith(word) and len(other) > len(word) + 1 for other in others)
+
+
+def has_part_in_common(word: str, others: Iterable[str]) -> bool:
+    """Whether a word has another as a part or is a part of it; or has its end as their beginning, or the other way."""
+    return any(_have_part(word, other) or _have_part(other, word) or _join(word, other) for other in others)
+
+
+def is_made_of(word: str, others: Iterable[str]) -> bool:
+    """Whether a word is two others, with hardly a letter between them."""
+    known = [other for other in others if MIN_PIECE <= len(other) < len(word)]
+    begins = [len(other) for other in known if word.startswith(other)]
+    ends = [len(other) for other in known if word.endswith(other)]
+    return any(0 <= len(word) - begin - end <= MAX_LINK for begin in begins for end in ends)
+
+
+def _have_part(whole: str, part: str) -> bool:
+    return len(part) >= MIN_PART and len(whole) > len(part) + 1 and (whole.startswith(part) or whole.endswith(part))
+
+
+def _join(one: str, other: str) -> bool:
+    """Whether one ends as the other begins: "Schrebergarten", "Gartenordnung"."""
+    longest = min(len(one), len(other)) - 1
+    sizes = range(MIN_PART + 1, longest + 1)
+    return any(one[-size:] == other[:size] or other[-size:] == one[:size] for size in sizes)

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from indexes.text.analysis import extract_stems, load_stop_words, word_set
+from indexes.text.analysis import extract_stems, load_stop_words
+from indexes.words import list_words, match_any
 from schemas.records import Message, Passage, Response, Sentence, TurnResult
 from schemas.tuning import ClarificationTuning
 
@@ -19,31 +20,22 @@ MAX_WORDS = 4  # of a noun phrase
 MAX_READING_WORDS = 8
 MAX_SMALL_WORD = 3  # letters; titles have such in small letters
 MAX_REPLY_WORDS = 8  # that choose a reading; a longer reply asks something else
-AUXILIARY = "do|does|did|is|are|was|were|has|have|had|can|could|will|would|shall|should|may|might|must"
-DETERMINER = re.compile(rf"\b(?P<auxiliary>(?:{AUXILIARY})\s+)?(?P<word>the|this|that)\s+(?=\w)", re.IGNORECASE)
+DETERMINER = re.compile(
+    rf"\b(?P<auxiliary>(?:{match_any('auxiliaries', ['en'])})\s+)?(?P<word>the|this|that)\s+(?=\w)", re.IGNORECASE
+)
 WORD = re.compile(r"\s*([A-Za-z][\w-]*)(['’]s?)?")
 COMPLEMENT = re.compile(r"\s*(?:(?:of|between|for|from|to|with|on)\b|(?:in|at) (?:my|our)\b)")
 # What there is but one of, and what is no thing: "the world", "the difference", "the same".
-_KNOWN = (
-    "internet web world earth sun moon sky universe past future present time moment day night morning evening week "
-    "weekend month year today weather climate economy market government police public law state country usa us uk "
-    "eu north south east west way difference purpose cost price issue problem rule reason result outcome process "
-    "step case matter fact idea point thing same other first second third last next best most least only main "
-    "latest current rest whole end beginning start top bottom left right answer question information document file "
-    "passage source example possible one different"
-)
-KNOWN = frozenset(extract_stems(_KNOWN)) | word_set(_KNOWN)
+KNOWN = frozenset((*extract_stems(" ".join(list_words("known"))), *list_words("known")))
 CAPITALISED = r"[A-Z][\w&’'-]*"
 ARTICLES = re.compile(r"^(?:(?:The|A|An|This|That|These|Your|Our|Each|Any|All|If|In|For|About) )+")
 QUESTION = re.compile(r"Do you mean (“[^“”]+”(?:, “[^“”]+”)*) or something else\?")
 READING = re.compile(r"“([^“”]+)”")
 REPLY_WORD = re.compile(r"[\w'’-]+")
-ORDINALS = ("first", "second", "third", "fourth")
-FILLERS = word_set("the a one i mean meant number no yes please of them")
-DECLINES = FILLERS | word_set("something else neither none other any all both not sure don't know")
-OPENERS = word_set(
-    "what how why when where who whom which is are can do does did should will would could tell thanks thank hi hello"
-)
+ORDINALS = list_words("ordinals")
+FILLERS = frozenset(list_words("reply_fillers"))
+DECLINES = FILLERS.union(list_words("declines"))
+OPENERS = frozenset(list_words("openers"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +66,9 @@ def ask_back(
         readings = find_readings(noun, result.query.utterance, passages)
         if _are_level([scores[passages[0].id], *(scores[reading.passage_id] for reading in readings)], tuning):
             named = readings[: tuning.max_readings]
-            cited = tuple(passage for passage in passages if passage.id in {each.passage_id for each in named})
-            return replace(result, selected_statements=(), passages=cited, responses=(_ask(named),))
+            response = ask_which([each.name for each in named], [each.passage_id for each in named])
+            cited = tuple(passage for passage in passages if passage.id in response.used)
+            return replace(result, selected_statements=(), passages=cited, responses=(response,))
     return result
 
 
@@ -87,10 +80,10 @@ def _are_level(scores: Sequence[float], tuning: ClarificationTuning) -> bool:
     return best - first <= tuning.behind_best and first - second <= tuning.apart
 
 
-def _ask(readings: Sequence[Reading]) -> Response:
-    names = ", ".join(f"“{reading.name}”" for reading in readings)
-    question = f"Do you mean {names} or something else?"
-    return Response((Sentence(question, tuple(reading.passage_id for reading in readings)),))
+def ask_which(names: Sequence[str], passage_ids: Sequence[str]) -> Response:
+    """The question that names several readings, which the passages have."""
+    named = ", ".join(f"“{name}”" for name in names)
+    return Response((Sentence(f"Do you mean {named} or something else?", tuple(passage_ids)),))
 
 
 def find_unclear_nouns(utterance: str, history: Sequence[Message]) -> list[str]:

@@ -5,14 +5,13 @@ its kind or stands clearly nearer to them than the others. In doubt there is non
 """
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from agent.turn.question_kinds import MEASURE_OF, QuestionKind
 from agent.turn.spans.answer_spans import Span, find_spans, read_row
-from agent.turn.spans.plain_verdict import decide_plainly
-from agent.turn.spans.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, stem_words
-from agent.turn.spans.span_position import is_where_a_person_stands, is_where_a_place_stands
+from agent.turn.spans.question_words import CONTRASTS, Evidence, dimensions_of, is_conditional, is_german, stem_words
+from indexes.words import list_tables, list_words, match_any
 
 MAX_EVIDENCE = 3  # sentences that are looked at
 MIN_SCORE = 1.0  # of the only candidate
@@ -29,36 +28,9 @@ class DirectAnswer:
 
 
 # Words of a question that its kind says already: a sentence need not have them.
-_IMPLIED = {
-    "number": "many much number amount total count weigh fit hold contain",
-    "money": "cost price pay charge spend much expensive money total kostet kosten",
-    "date": "time day date year month hour take place happen",
-    "duration": "long last take time duration period dauert lange days hours minutes weeks months years",
-    "place": "find located location place lie address liegt",
-    "code": "phone telephone number e-mail email mail address code nummer telefonnummer",
-    "thing": "name called",
-}
-# Words that say next to nothing in any question.
-_LIGHT = "go need use get make come put give have each every any all brauche braucht benötigt"
-_KIND_VERBS = {  # a sentence right under a heading that has all words of the question needs one of these
-    "money": "buy cost price kostet",
-    "number": "weigh measure serve hold",
-    "duration": "last take keep dauert",
-}
-_AGENTS = {
-    "write": "author",
-    "own": "owner",
-    "teach": "teacher",
-    "paint": "painter",
-    "direct": "director",
-    "lead": "leader",
-}
-# Money for something else than the thing itself.
-_OTHER_MONEY = (
-    "deposit fine discount tip delivery shipping repair insurance late extra surcharge penalty refund voucher "
-    "fee tax "
-    "Kaution Mahngebühr Rabatt Versand Trinkgeld"
-)
+_IMPLIED = list_tables("implied_by")
+_KIND_VERBS = list_tables("verbs_of")  # a sentence right under a heading that has all words of the question needs one
+_AGENTS = {verb: agent for verb, (agent,) in list_tables("agents").items()}
 _CLAUSE_END = re.compile(r"[;.,()](?=\s)|\s(?=(?:and|but|while|whereas|und|aber)\s)")
 _HARD_END = re.compile(r"[;.()](?=\s)|\s(?=(?:and|but|while|whereas|und|aber)\s)")
 _SEQUENCE = re.compile(
@@ -98,7 +70,7 @@ def to_sentence(text: str) -> str:
 
 def _read_question(question: str, kind: QuestionKind) -> _Wanted:
     asked = stem_words(question)
-    implied = set(stem_words(f"{_IMPLIED.get(kind.name, '')} {_LIGHT}"))
+    implied = set(stem_words(" ".join([*_IMPLIED.get(kind.name, ()), *list_words("light")])))
     if kind.name in ("number", "thing"):
         adjectives = [word for word, measure in MEASURE_OF.items() if measure == kind.noun]
         implied |= set(stem_words(" ".join([kind.noun, *adjectives])))
@@ -147,7 +119,7 @@ def _is_contrasted(best: Span, others: Sequence[Span], wanted: _Wanted, sentence
 
 
 def _clause_stems(span: Span, sentence: str) -> set[str]:
-    before, after = _clause_around(span, sentence, _CLAUSE_END)
+    before, after = read_clause(span, sentence)
     return _expand([*stem_words(before), *stem_words(after)])
 
 
@@ -183,7 +155,7 @@ def _score_span(
     kind: QuestionKind, span: Span, wanted: _Wanted, evidence: Evidence, clause_end: re.Pattern[str]
 ) -> float:
     """How near it stands to the question's words: next to one of them, and in a clause with how many of them."""
-    before, after = _clause_around(span, evidence.text, clause_end)
+    before, after = read_clause(span, evidence.text, clause_end)
     nearest_before, nearest_after = stem_words(before)[-1:], stem_words(after)[:1]
     clause = _expand([*stem_words(before), *stem_words(after)])
     if any(_is_distinctive(stem) for stem in wanted.required & (set(stem_words(evidence.text)) - clause)):
@@ -204,12 +176,7 @@ def _score_span(
 def is_for_something_else(span: Span, sentence: str, question: str) -> bool:
     """Whether an amount of money is a deposit, a fine or the like, which the question does not ask for."""
     clause = _expand([stem for part in read_clause(span, sentence) for stem in stem_words(part)])
-    return bool(set(stem_words(_OTHER_MONEY)) & clause - set(stem_words(question)))
-
-
-def read_clause(span: Span, sentence: str) -> tuple[str, str]:
-    """What stands before and after a span in its clause."""
-    return _clause_around(span, sentence, _CLAUSE_END)
+    return bool(set(stem_words(" ".join(list_words("other_money")))) & clause - set(stem_words(question)))
 
 
 def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence: str, clause: tuple[str, str]) -> bool:
@@ -229,10 +196,10 @@ def _speaks_of_another(kind: QuestionKind, span: Span, wanted: _Wanted, sentence
 def _says_kind(kind: QuestionKind, stems: Set[str]) -> bool:
     """Whether some stems have the noun that is asked for, or a verb of the kind."""
     noun = set(stem_words(kind.noun))
-    return bool(noun and noun <= stems) or bool(stems & set(stem_words(_KIND_VERBS.get(kind.name, ""))))
+    return bool(noun and noun <= stems) or bool(stems & set(stem_words(" ".join(_KIND_VERBS.get(kind.name, ())))))
 
 
-def _clause_around(span: Span, sentence: str, clause_end: re.Pattern[str]) -> tuple[str, str]:
+def read_clause(span: Span, sentence: str, clause_end: re.Pattern[str] = _CLAUSE_END) -> tuple[str, str]:
     """What stands before and after a span in its clause; of a row, the name of its column and the other cells."""
     if row := read_row(sentence):
         name, own = next((name, cell) for name, cell in row if cell.start <= span.start <= cell.end)
@@ -254,3 +221,152 @@ def _choose_option(kind: QuestionKind, sentence: str) -> Span | None:
         for match in re.finditer(rf"\b{re.escape(option)}\b", sentence, re.IGNORECASE)
     ]
     return found[0] if len(found) == 1 and not re.search(r"\b(?:not|no|never|n't|nicht|kein)\b", sentence) else None
+
+
+_NEGATION = re.compile(r"\b(?:not|no|never|neither|cannot|nobody|nothing|nicht|kein\w*|nie)\b|n['’]t\b", re.IGNORECASE)
+# A restriction: what follows must be what the question asks about.
+_RESTRICTION = re.compile(
+    r"\b(?:in|on|at|with|without|than|for|from|to|during|before|after|between|by|under|over|since|near|of|"
+    r"im|am|mit|ohne|für|von|bis|ab|vor|nach)\s+(?P<what>[^,.;]*)",
+    re.IGNORECASE,
+)
+_CLAUSES = re.compile(r"[,;:]\s|\s(?:and|but|or|und|aber|oder)\s")
+_NAME = re.compile(r"(?<=\s)[A-ZÄÖÜ][\w'’-]+")
+
+
+def decide_plainly(question: str, evidence: Evidence) -> str:
+    """Yes or no, in the question's language; empty where the sentence does not decide plainly."""
+    if is_conditional(evidence.text) or evidence.text.rstrip().endswith("?"):
+        return ""
+    asked = list(dict.fromkeys(stem_words(_drop_negation(question))))
+    deciding = [
+        clause for clause in _CLAUSES.split(evidence.text) if _has_all(asked, clause, evidence.heading, question)
+    ]
+    if len(asked) < 2 or len(deciding) != 1:
+        return ""
+    clause, turned = deciding[0], _turned(asked, deciding[0])
+    negations = len(_NEGATION.findall(clause))
+    if negations > 1 or _says_more(clause, asked, turned) or _names_in_another_order(question, clause):
+        return ""
+    is_yes = (negations + len(turned) + len(_NEGATION.findall(question))) % 2 == 0
+    words = ("Ja", "Nein") if is_german(question) else ("Yes", "No")
+    return words[0] if is_yes else words[1]
+
+
+def _has_all(asked: Sequence[str], clause: str, heading: str, question: str) -> bool:
+    """Whether a clause with its headings has every word of the question or its opposite, and itself at least one."""
+    said = set(stem_words(_drop_negation(clause)))
+    turned = _turned(asked, clause)
+    missing = set(asked) - said - set(turned) - set(stem_words(heading))
+    labels = re.findall(r"(?<=\s)[A-Z]\b", question.replace(" I ", " "))  # box A
+    return not missing and bool(set(asked) & said or turned) and all(re.search(rf"\b{x}\b", clause) for x in labels)
+
+
+def _turned(asked: Iterable[str], clause: str) -> list[str]:
+    """The words of the question whose opposite a clause has."""
+    said = set(stem_words(_drop_negation(clause)))
+    return [stem for stem in asked if stem not in said and _opposites(stem) & said]
+
+
+def _drop_negation(text: str) -> str:
+    return _NEGATION.sub(" ", text)
+
+
+def _opposites(stem: str) -> set[str]:
+    """The stems of the words that mean the opposite of a stem's word."""
+    found: set[str] = set()
+    for pair in list_words("opposites"):
+        sides = [set(stem_words(side)) for side in pair.split(":")]
+        found |= {other for this, that in (sides, sides[::-1]) if stem in this for other in that - {stem}}
+    return found
+
+
+def _says_more(sentence: str, asked: Iterable[str], turned: Iterable[str]) -> bool:
+    """Whether it speaks of one kind ("the rear tyre") or one case ("on Sundays") that the question does not name."""
+    known = {*asked, *(other for stem in turned for other in _opposites(stem))}
+    contrasts = set(stem_words(" ".join(CONTRASTS)))
+    if any(stem in contrasts or stem.isdigit() for stem in set(stem_words(sentence)) - known):
+        return True
+    return any(set(stem_words(match["what"])) - known for match in _RESTRICTION.finditer(sentence))
+
+
+def _names_in_another_order(question: str, sentence: str) -> bool:
+    """Whether two names of the question stand in the other order: who does it and to whom may be exchanged."""
+    names = _NAME.findall(question)
+    places = [sentence.find(name) for name in names]
+    return len(names) > 1 and -1 not in places and places != sorted(places)
+
+
+_LOCATED = re.compile(
+    r"(?:\b(?:is|are|was|were|be|located|found|kept|stored|situated|lies?|lying|hangs?|stands?|sits?|lives?|stays?"
+    r"|remains?|ist|sind|war|liegt|hängt|steht|befindet sich)|:)$",
+    re.IGNORECASE,
+)
+_NAMED_PLACE = re.compile(r"(?:^|\s)(?:[A-ZÄÖÜ]|\d)")
+_DEFINITE_PLACE = re.compile(
+    r"^(?:[\w ]*?)\b(?:im|am|beim|the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b",
+    re.IGNORECASE,
+)
+_AND_ELSEWHERE = re.compile(r"^,? (?:and|or|und|oder) (?:in|at|on|near|im|am|bei)\b")
+_BY = re.compile(r"\b(?P<verb>[\w'’-]+) (?:by|von) (?:(?:the |a |an )?[a-z-]+ )?$")
+_IS = re.compile(r"\b(?:is|was|are|were|ist|war|sind)(?: called)?:?$|:$", re.IGNORECASE)
+_LIST_BEFORE = re.compile(r"[A-ZÄÖÜ][\w.'’-]*(?:,| and| und| &|, and)$")
+_LIST_AFTER = re.compile(r"^(?:,| and| und| &|, and) (?:(?:the|its|his|her) )?[A-ZÄÖÜ]")
+_SKIPPED = re.compile(r"^(?:has|have|had|also|first|then|later|himself|herself|who|,)\s+")
+_TO_BE = re.compile(r"^(?:is|was|are|were|ist|war|sind)\s+")
+_PARTIAL = re.compile(rf"\b(?:{match_any('partial')})\b", re.IGNORECASE)
+_QUOTE = '"“”«»‘'
+
+
+def is_where_a_place_stands(span: Span, question: str, sentence: str, *, named: bool) -> bool:
+    """Whether a place follows the question's verb, or a verb of being somewhere where the question has none.
+
+    `named` asks for one with a name or a number, as "in which city" does.
+    """
+    if _PARTIAL.search(sentence) or not (_DEFINITE_PLACE.match(span.text) or _NAMED_PLACE.search(span.text)):
+        return False
+    if named and not _NAMED_PLACE.search(span.text):
+        return False
+    if _AND_ELSEWHERE.match(sentence[span.end :]):
+        return False
+    before = _strip_date(sentence[: span.start].rstrip())
+    last_asked, last_said = stem_words(question)[-1:], stem_words(before.rsplit(" ", 1)[-1])
+    return bool(_LOCATED.search(before)) or (bool(last_said) and last_asked == last_said)
+
+
+def _strip_date(before: str) -> str:
+    """Without a date at its end: "rehearses on Mondays" in the hall."""
+    dates = find_spans(QuestionKind("date"), before)
+    if dates and dates[-1].end == len(before):
+        return re.sub(r"\s(?:on|at|in|um|am)$", "", before[: dates[-1].start].rstrip())
+    return before
+
+
+def is_where_a_person_stands(span: Span, asked: Set[str], question: str, sentence: str) -> bool:
+    """Whether a name is beside the question's verb: "Ada wrote", "written by Ada", "the author is Ada", "the "
+    "author, Ada"."""
+    before, after = sentence[: span.start], sentence[span.end :]
+    if read_row(sentence):
+        return True
+    if asked & set(stem_words(span.text)) or _PARTIAL.search(sentence) or (before[-1:] in _QUOTE and before):
+        return False
+    if _LIST_AFTER.match(after) or _LIST_BEFORE.search(before.rstrip()):
+        return False
+    if passive := _BY.search(before):
+        return bool(asked & set(stem_words(passive["verb"])))
+    if _IS.search(before.rstrip()):
+        return True
+    if before.endswith(", ") and re.match(r"[,.]|$", after):
+        return bool(asked & set(stem_words(before)))
+    return _verb_follows(after.lstrip(), asked, question)
+
+
+def _verb_follows(after: str, asked: Set[str], question: str) -> bool:
+    """Whether the next word is one of the question's; "is" is skipped where the question has it too."""
+    if re.search(r"\b(?:is|was|are|were|ist|war)\b", question):
+        after = _TO_BE.sub("", after)
+    while skipped := _SKIPPED.match(after):
+        after = after[skipped.end() :]
+    words = re.findall(r"[\w'’-]+", after)[:3]
+    heads = words if re.search(r"\b(?:is|was|ist|war)\b", question) else words[:1]
+    return any(asked & set(stem_words(word)) for word in heads)

@@ -6,22 +6,19 @@ first. What a model sampled has no say here: the same question has the same answ
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from agent.turn.answerability import may_answer
 from agent.turn.attribution import supporting_ids
-from agent.turn.conclusions.comparison import Conclusion, compare_sides
-from agent.turn.conclusions.parts import find_further
-from agent.turn.conclusions.sides import find_sides
+from agent.turn.conclusions.comparison import Conclusion, compare_sides, find_sides
 from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quote_ranking import find_kind, rank_quotes
 from agent.turn.quotes import Quote, find_quotes, truncate_words
-from agent.turn.spans.kind_evidence import has_kind
-from agent.turn.spans.names import find_names
-from agent.turn.spans.question_words import Evidence
+from agent.turn.spans.answer_spans import has_kind
+from agent.turn.spans.question_words import Evidence, find_names, stem_words
 from indexes.ranking.vectors import Embed
 from indexes.text.analysis import ENGLISH, extract_stems
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
@@ -63,7 +60,7 @@ def extract_answer(
         return response
     if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages, embed)):
         nearest = ranked[: tuning.answer.fallback_sentences]
-        opening = _say_not_found(query, tuning.answer)
+        opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
     if direct:
@@ -76,18 +73,16 @@ def extract_answer(
     return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
 
 
-def _say_not_found(query: Query, tuning: AnswerTuning) -> str:
-    return _choose_sentences(query, tuning).not_found
-
-
-def say_nothing_found(query: Query, tuning: AnswerTuning) -> str:
-    """The sentence where nothing comes near either, in the person's language where answers are."""
-    return _choose_sentences(query, tuning).nothing
-
-
-def _choose_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
+def choose_own_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
+    """What is said where there is no answer, in the person's language where answers are."""
     utterances = (*query.earlier_utterances, query.utterance)
     return choose_sentences(utterances) if tuning.own_language else SENTENCES[ENGLISH]
+
+
+def _support(texts: Iterable[str], passages: Sequence[Passage]) -> tuple[Sentence, ...]:
+    """Those of some sentences that passages support, with these passages."""
+    cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
+    return tuple(sentence for sentence in cited if sentence.passage_ids)
 
 
 def _cite(
@@ -99,9 +94,7 @@ def _cite(
 ) -> tuple[Sentence, ...]:
     """The sentences of quotes, best first, that have room after an opening, with the passages that support them."""
     chosen = _drop_redundant(quotes, min(limit.words, limit.tokens), tuning.max_redundancy)
-    texts = _fit(_lead_with_best(chosen), opening, limit.tokens, tuning)
-    cited = (Sentence(text, supporting_ids(text, passages)) for text in texts)
-    return tuple(sentence for sentence in cited if sentence.passage_ids)
+    return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
 def conclude(
@@ -165,8 +158,7 @@ def _cite_nearby(
     near = [quote for quote in ranked if quote.score >= ranked[0].score - tuning.nearby_gap]
     left = [quote for quote in near if texts.isdisjoint(quote.texts) and quote.length >= tuning.joining_words]
     shown = [text for quote in left[: tuning.nearby_sentences] for text in quote.texts]
-    cited = (Sentence(text, supporting_ids(text, passages)) for text in dict.fromkeys(shown))
-    return tuple(sentence for sentence in cited if sentence.passage_ids)
+    return _support(dict.fromkeys(shown), passages)
 
 
 def _drop_redundant(ranked: Sequence[Quote], max_words: int, max_redundancy: float) -> list[Quote]:
@@ -214,3 +206,46 @@ def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None
         similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
     best = max(range(len(quotes)), key=lambda place: similarities[place])
     return " ".join(quotes[best].texts) if similarities[best] >= tuning.same_sentence else ""
+
+
+MAX_STEPS = 2  # that follow the one that answers
+_QUESTION_WORD = (
+    r"(?:how|what|which|who|whom|when|where|why|from when|until when|since when|wann|wo|wer|wie|warum|was|welche\w*)"
+)
+_NEXT_PART = re.compile(rf"(?:,\s*|\?\s*|\s+)(?:and|und)\s+(?={_QUESTION_WORD}\b)", re.IGNORECASE)
+_BEGINS_QUESTION = re.compile(rf".*\b{_QUESTION_WORD}\b", re.IGNORECASE | re.DOTALL)
+
+
+def find_further(query: Query, ranked: Sequence[Quote], rank: Callable[[Query], list[Quote]]) -> list[Quote]:
+    """What answers the second part of a question, and the steps after the best quote where it is asked what to do."""
+    kind = recognise_kind(query.utterance)
+    return [*_answer_second_part(query, rank), *_list_steps(kind, ranked)]
+
+
+def split_parts(question: str) -> tuple[str, str] | None:
+    """The two parts of a question that asks twice; None of any other."""
+    found = _NEXT_PART.search(question)
+    if not found or not _BEGINS_QUESTION.match(question[: found.start()]) or not stem_words(question[: found.start()]):
+        return None
+    return question[: found.start()].strip(), question[found.end() :].strip()
+
+
+def _answer_second_part(query: Query, rank: Callable[[Query], list[Quote]]) -> list[Quote]:
+    """The best quote for the second part that has what it asks for; none where that cannot be told."""
+    parts = split_parts(query.utterance)
+    kind = recognise_kind(parts[1]) if parts else QuestionKind("other")
+    if parts is None or kind == recognise_kind(parts[0]):
+        return []
+    ranked = rank(replace(query, utterance=parts[1], rewrite=f"{parts[1]} ({parts[0]})"))
+    return [quote for quote in ranked if has_kind(kind, quote.lead, quote.heading)][:1]
+
+
+def _list_steps(kind: QuestionKind, ranked: Sequence[Quote]) -> list[Quote]:
+    """The instructions that follow the best quote in its section, where it is asked what to do."""
+    if kind.name != "how-to":
+        return []
+    best = ranked[0]
+    following = range(best.place + 1, best.place + 1 + MAX_STEPS)
+    steps = [quote for quote in ranked if quote.rank == best.rank and quote.heading == best.heading]
+    steps = [quote for quote in steps if quote.place in following and has_kind(kind, quote.lead, quote.heading)]
+    return sorted(steps, key=lambda quote: quote.place)

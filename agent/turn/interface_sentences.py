@@ -7,8 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indexes.text.analysis import ENGLISH, word_set
+import msgspec
+
+from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
+from indexes.words import LANGUAGES, read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,126 +31,15 @@ class InterfaceSentences:
     agreed: tuple[str, ...]
     goodbye: str
     about_me: str  # of the name of the collection
-    talk_words: frozenset[str]  # of greetings and thanks, which are too short to tell the language by
+    talk_words: frozenset[str] = frozenset()  # of greetings and thanks, which are too short to tell the language by
 
 
-SENTENCES = {
-    ENGLISH: InterfaceSentences(
-        "I found no answer to this in the passages. What comes nearest:",
-        "I found nothing about this in the documents.",
-        "You told me: “{}”",
-        "{told}, so I left out {names}.",
-        "{told}, so be careful with {names}.",
-        "Everything I found conflicts with what you told me ({statements}): {names}.",
-        " and ",
-        "{} more",
-        ("Hello.", "What would you like to know?"),
-        "You are welcome.",
-        ("Good.", "Ask on whenever you like."),
-        "Goodbye.",
-        "I am convagent. I answer from {name}, sentence by sentence, each with its source.",
-        frozenset(),
-    ),
-    "de": InterfaceSentences(
-        "Ich habe in den Texten keine Antwort darauf gefunden. Am nächsten kommt:",
-        "Ich habe in den Dokumenten nichts dazu gefunden.",
-        "Du hast mir gesagt: „{}“",
-        "{told}, deshalb habe ich weggelassen: {names}.",
-        "{told}, also Vorsicht bei: {names}.",
-        "Alles, was ich gefunden habe, widerspricht dem, was du mir gesagt hast ({statements}): {names}.",
-        " und ",
-        "{} weitere",
-        ("Hallo.", "Was möchtest du wissen?"),
-        "Gern geschehen.",
-        ("Gut.", "Frag gern weiter."),
-        "Auf Wiedersehen.",
-        "Ich bin convagent. Ich antworte aus {name}, Satz für Satz, jeder mit seiner Quelle.",
-        word_set(
-            "danke vielen dank besten hallo guten tag morgen moin servus grüss grüezi wie geht tschüss tschau auf bis "
-            "hilfe bist kannst du"
-        ),
-    ),
-    "fr": InterfaceSentences(
-        "Je n’ai pas trouvé de réponse dans les textes. Ce qui s’en approche le plus :",
-        "Je n’ai rien trouvé à ce sujet dans les documents.",
-        "Tu m’as dit : « {} »",
-        "{told}, j’ai donc laissé de côté : {names}.",
-        "{told}, attention donc à : {names}.",
-        "Tout ce que j’ai trouvé contredit ce que tu m’as dit ({statements}): {names}.",
-        " et ",
-        "{} de plus",
-        ("Bonjour.", "Que veux-tu savoir ?"),
-        "De rien.",
-        ("Bien.", "Tu peux continuer à demander."),
-        "Au revoir.",
-        "Je suis convagent. Je réponds à partir de {name}, phrase par phrase, chacune avec sa source.",
-        word_set("merci bonjour bonsoir salut coucou ça au à bientôt aide qui"),
-    ),
-    "es": InterfaceSentences(
-        "No he encontrado una respuesta en los textos. Lo más cercano:",
-        "No he encontrado nada sobre esto en los documentos.",
-        "Me has dicho: «{}»",
-        "{told}, por eso he dejado fuera: {names}.",
-        "{told}, así que ten cuidado con: {names}.",
-        "Todo lo que he encontrado contradice lo que me has dicho ({statements}): {names}.",
-        " y ",
-        "{} más",
-        ("Hola.", "¿Qué quieres saber?"),
-        "De nada.",
-        ("Bien.", "Puedes seguir preguntando."),
-        "Adiós.",
-        "Soy convagent. Respondo a partir de {name}, frase por frase, cada una con su fuente.",
-        word_set("gracias muchas hola buenos buenas adiós hasta ayuda quién"),
-    ),
-    "it": InterfaceSentences(
-        "Non ho trovato una risposta nei testi. Ciò che più si avvicina:",
-        "Non ho trovato nulla al riguardo nei documenti.",
-        "Mi hai detto: «{}»",
-        "{told}, perciò ho tralasciato: {names}.",
-        "{told}, quindi fai attenzione a: {names}.",
-        "Tutto ciò che ho trovato contraddice quello che mi hai detto ({statements}): {names}.",
-        " e ",
-        "altri {}",
-        ("Buongiorno.", "Che cosa vuoi sapere?"),
-        "Prego.",
-        ("Bene.", "Chiedi pure altro."),
-        "Arrivederci.",
-        "Sono convagent. Rispondo a partire da {name}, frase per frase, ciascuna con la sua fonte.",
-        word_set("grazie mille buongiorno buonasera salve arrivederci aiuto chi"),
-    ),
-    "nl": InterfaceSentences(
-        "Ik heb hierop geen antwoord gevonden in de teksten. Wat er het dichtst bij komt:",
-        "Ik heb hierover niets gevonden in de documenten.",
-        "Je hebt me gezegd: “{}”",
-        "{told}, daarom heb ik weggelaten: {names}.",
-        "{told}, dus pas op met: {names}.",
-        "Alles wat ik heb gevonden, is in strijd met wat je me hebt gezegd ({statements}): {names}.",
-        " en ",
-        "nog {}",
-        ("Hallo.", "Wat wil je weten?"),
-        "Graag gedaan.",
-        ("Goed.", "Vraag gerust verder."),
-        "Tot ziens.",
-        "Ik ben convagent. Ik antwoord uit {name}, zin voor zin, elk met zijn bron.",
-        word_set("bedankt dank je u wel hartelijk hoi goedemorgen goedemiddag goedenavond doei tot ben"),
-    ),
-    "pt": InterfaceSentences(
-        "Não encontrei uma resposta nos textos. O que mais se aproxima:",
-        "Não encontrei nada sobre isto nos documentos.",
-        "Disseste-me: “{}”",
-        "{told}, por isso deixei de fora: {names}.",
-        "{told}, por isso tem cuidado com: {names}.",
-        "Tudo o que encontrei contradiz o que me disseste ({statements}): {names}.",
-        " e ",
-        "mais {}",
-        ("Olá.", "O que queres saber?"),
-        "De nada.",
-        ("Muito bem.", "Podes continuar a perguntar."),
-        "Adeus.",
-        "Sou o convagent. Respondo a partir de {name}, frase a frase, cada uma com a sua fonte.",
-        word_set("obrigado obrigada muito olá bom boa dia tarde noite tchau adeus até ajuda quem"),
-    ),
-}
+def _read_sentences(language: str) -> InterfaceSentences:
+    said = read_file(language)["sentences"]
+    return msgspec.convert(said | {"talk_words": said.get("talk_words", "").split()}, InterfaceSentences)
+
+
+SENTENCES = {language: _read_sentences(language) for language in LANGUAGES}
 NOT_FOUND = SENTENCES[ENGLISH].not_found
 NOT_FOUND_SENTENCES = tuple(
     text for sentences in SENTENCES.values() for text in (sentences.not_found, sentences.nothing)
@@ -177,3 +69,58 @@ def strip_not_found(text: str) -> str:
     """What an answer says of the matter: without the opening that says that it found none."""
     opening = next((sentence for sentence in NOT_FOUND_SENTENCES if text.startswith(sentence)), "")
     return text.removeprefix(opening).strip()
+
+
+MAX_CHARACTERS = 120  # of a statement that is said back in other words; a longer one is quoted
+_TURNED = read_file(ENGLISH)["second_person"]["turned"]
+_WORDS = re.compile("|".join(rf"(?P<w{n}>\b{word}\b)" for n, (word, _) in enumerate(_TURNED)), re.IGNORECASE)
+_OPENING = re.compile(r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|my|our|both my|none of my|one of my)\b", re.IGNORECASE)
+# What cannot be turned word by word: who is meant is not sure, or "I" is a number, "mine" a pit, "US" a country.
+_UNSURE = re.compile(
+    r"[\"“”?!.;:]|\byou\b|\byour|\bam i\b|\b(?:type|part|phase|stage|class|war|vitamin|grade|level) I\b|\bmine\b"
+    r"|\bus\b|\bam\b(?<!\bi am)",
+    re.IGNORECASE,
+)
+_CONCLUSION = re.compile(r", so (?=i\b).*", re.IGNORECASE)  # "so I have to be careful": what follows says its own "so"
+_UPPER_ME = re.compile(r"\bME\b")
+
+
+def turn_to_you(statement: str) -> str:
+    """The statement as said to the person, without its full stop; empty where that cannot be done surely."""
+    text = statement.replace("’", "'").strip().rstrip(" .!")
+    text = _CONCLUSION.sub("", text)
+    if len(text) > MAX_CHARACTERS or not _OPENING.match(text) or _UNSURE.search(text) or _UPPER_ME.search(text):
+        return ""
+    return _WORDS.sub(lambda found: _TURNED[int(str(found.lastgroup)[1:])][1], text)
+
+
+def say_told(statement: str, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
+    """What begins a sentence about a statement: "You told me you are vegetarian"; as a quotation where unsure.
+
+    In another language than English, statements are quoted.
+    """
+    turned = turn_to_you(statement) if said_in == SENTENCES[ENGLISH] else ""
+    return f"You told me {turned}" if turned else said_in.told.format(_unquote(statement))
+
+
+def say_outcome(sentence: str, statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells what came of a statement: `said_in.left_out`, or `said_in.careful`."""
+    return sentence.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
+
+
+def say_conflict(statements: Sequence[str], names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """The sentence that tells that everything found conflicts with some statements, and what that is."""
+    turned = [turn_to_you(text) if said_in == SENTENCES[ENGLISH] else "" for text in statements]
+    told = [own or f"“{text.rstrip('.')}”" for own, text in zip(turned, statements, strict=True)]
+    return said_in.conflict.format(statements="; ".join(told), names=list_names(names, said_in=said_in))
+
+
+def _unquote(statement: str) -> str:
+    return " ".join(re.sub(r"[\"“”]", "'", statement).split())
+
+
+def list_names(names: Sequence[str], most: int = 3, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
+    """As one says them: "A", "A and B", "A, B and C", "A, B, C and 2 more"."""
+    names = list(dict.fromkeys(names))
+    shown = names[:most] + ([said_in.more.format(len(names) - most)] if len(names) > most else [])
+    return said_in.last.join(filter(None, (", ".join(shown[:-1]), shown[-1])))

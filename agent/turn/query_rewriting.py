@@ -7,7 +7,7 @@ what the question refers to. A larger one rewrites in its own words (docs/log.md
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -17,14 +17,36 @@ import prompts
 from agent.models.bundled import REWRITER
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.turn.attribution import NEGATIONS
-from agent.turn.conversation_text import compose_conversation, compose_rewriter_prompt
-from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
-from agent.turn.spans.names import find_codes, find_names
+from agent.turn.spans.question_words import asks_of_another, find_codes, find_names, leans_on_conversation
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import extract_phrases, split_sentences
-from schemas.records import Message, Plan, Query
+from schemas.records import Message, Plan, Query, Statement
 from schemas.tuning import QueryTuning
+
+REPLY_WORDS = 60  # of the reply that the utterance follows: its beginning says what it is about
+EARLIER = 4  # utterances before it, newest first; the first of all is always among them
+SEPARATOR = " | "
+REWRITER_EARLIER = 3  # utterances before it that the rewriter reads, in their order; the first is always among them
+
+
+def compose_conversation(query: Query) -> str:
+    """The utterance, the beginning of the last reply, then the utterances before it, newest first."""
+    earlier = query.earlier_utterances
+    opening = earlier[:1] if len(earlier) > EARLIER else ()
+    lead = " ".join(query.previous_reply.split()[:REPLY_WORDS])
+    return SEPARATOR.join((query.utterance, lead, *reversed(earlier[-EARLIER:]), *opening))
+
+
+def compose_rewriter_prompt(query: Query) -> str:
+    """The utterances before, the beginning of the last reply, the utterance, and what to do with it."""
+    earlier = query.earlier_utterances
+    opening = earlier[:1] if len(earlier) > REWRITER_EARLIER else ()
+    lines = [f"Q: {text}" for text in (*opening, *earlier[-REWRITER_EARLIER:])]
+    if query.previous_reply:
+        lines.append(f"A: {' '.join(query.previous_reply.split()[:REPLY_WORDS])}")
+    return "\n".join([*lines, f"Q: {query.utterance}", "Rewrite the last question so that it stands alone."])
+
 
 MAX_OWN_WORDS = 1  # that the conversation does not have: "the price" for "how much"
 WORD = re.compile(r"[a-z]+(?:n['’]t)?")
@@ -172,3 +194,23 @@ def _new_phrases(messages: Sequence[Message], utterance: str) -> Iterator[str]:
             if words and words not in seen and not set(words) <= known:
                 seen.add(words)
                 yield phrase
+
+
+_ASKS_OF_ONESELF = re.compile(r"\b(?:I|my|me|mine|myself|ich|mein\w*|mir|mich)\b", re.IGNORECASE)
+_NAME = re.compile(
+    r"\b(?:(?i:my (?:full |first )?name is|my name['’]s|i am called|i['’]m called|call me|people call me|ich heiße"
+    r"|mein name ist))\s+(?P<name>[A-ZÄÖÜ][\w'’-]*(?: [A-ZÄÖÜ][\w'’-]*)*)"
+)
+
+
+def name_person(query: Query, ptkb: Iterable[Statement]) -> Query:
+    """The query with the person's name beside a question about themselves, where a statement tells it."""
+    names = (found["name"] for statement in ptkb if (found := _NAME.search(statement.text)))
+    asked = query.utterance
+    if query.earlier_utterances and leans_on_conversation(asked):
+        asked = f"{query.earlier_utterances[-1]} {asked}"
+    name = next(names, "") if _ASKS_OF_ONESELF.search(asked) else ""
+    if not name:
+        return query
+    rewrite = f"{query.rewrite} ({name})" if query.rewrite else ""
+    return replace(query, rewrite=rewrite, context=(*query.context, name))

@@ -6,7 +6,9 @@ The first rule of `_RULES` whose pattern a question matches names the kind. Engl
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
+
+from indexes.words import list_tables, list_words, match_any
 
 KindName = Literal[
     "number",
@@ -38,59 +40,11 @@ class QuestionKind:
 
 
 # What an adjective after "how" or "wie" measures.
-_MEASURED = {
-    "weight": "heavy schwer",
-    "length": "tall high deep wide thick broad hoch tief breit groß dick",
-    "distance": "far weit",
-    "temperature": "hot warm cold heiß kalt",
-    "speed": "fast quick schnell",
-    "age": "old alt",
-    "frequency": "often frequently oft häufig",
-    "size": "big large",
-    "loudness": "loud noisy laut",
-}
-MEASURE_OF = {word: measure for measure, words in _MEASURED.items() for word in words.split()}
+MEASURE_OF = {word: measure for measure, words in list_tables("measured_by").items() for word in words}
 # Nouns after "what is the", "which" or "welche" that ask for one of the kinds; any other noun asks for a thing.
-_NOUNS: dict[KindName, str] = {
-    "number": (
-        "amount age area capacity circumference depth diameter distance height humidity length number "
-        "percentage population "
-        "power pressure quantity share size speed temperature thickness volume voltage weight width mileage "
-        "score dose "
-        "Alter Anzahl Breite Druck Fläche Gewicht Größe Höhe Leistung Länge Temperatur Tiefe Menge"
-    ),
-    "money": (
-        "balance bill charge cost costs deposit fare fee fine invoice pay premium price rate rent salary "
-        "surcharge tip "
-        "budget Betrag Gebühr Kaution Kosten Miete Preis Lohn Gehalt"
-    ),
-    "date": (
-        "date day deadline time year month birthday anniversary appointment weekday hour season century decade "
-        "Datum Frist Jahr Monat Tag Termin Uhrzeit Geburtstag"
-    ),
-    "duration": "duration period warranty term lifetime lifespan Dauer Laufzeit Garantie Kündigungsfrist",
-    "place": (
-        "address location place city town country village street region venue birthplace Adresse Ort Stadt Land Straße"
-    ),
-    "person": (
-        "author owner doctor teacher person plumber dentist landlord manager director president singer actor actress "
-        "painter composer captain inventor founder chairman mayor player king queen Autor Besitzer Arzt Vermieter"
-    ),
-    "code": (
-        "phone telephone mobile fax e-mail email mail website url iban bic pin password code passcode postcode zip "
-        "Telefonnummer Handynummer Passwort Kennwort Postleitzahl Kundennummer Mailadresse Nummer"
-    ),
-}
-_KIND_OF_NOUN: dict[str, KindName] = {
-    word.lower(): name for name in ("code", "date", *_NOUNS) for word in _NOUNS[name].split()
-}
-# Words before "number" that make it a name of something and no count.
-_CODE = (
-    r"(?:phone|telephone|mobile|fax|emergency|customer|serial|account|contract|insurance|meter|frame|order|invoice|"
-    r"article|model|part|policy|tax|room|flight|booking|reference|membership|passport|tracking|registration|"
-    r"licen[cs]e|"
-    r"item|case|report|product|wi-?fi|door|key|gate|safe|post|zip|error|colou?r|tracking|e-?mail|mail)"
-)
+_NOUNS = list_tables("asks_for")
+_KIND_OF_NOUN = {word.lower(): cast("KindName", kind) for kind in ("code", "date", *_NOUNS) for word in _NOUNS[kind]}
+_CODE = rf"(?:{match_any('numbered')})"
 _ASIDE = re.compile(
     r"(?:hi|hello|hey|and|but|so|ok(?:ay)?|also|then|well|please|und|aber|also|bitte)\b[,:]?\s+|"
     r"(?:(?:can|could|would) you (?:please )?(?:tell|show|remind) (?:me|us)|(?:please )?(?:tell|remind) (?:me|us)|"
@@ -99,15 +53,14 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _AUXILIARY = (
-    r"(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had|"
+    rf"(?:am|{match_any('auxiliaries', ['en'])}|"
     r"(?:is|are|was|were|do|does|did|ca|could|wo|would|should|has|have)n['’]t|"
-    r"ist|sind|war|waren|hat|haben|kann|können|darf|dürfen|muss|müssen|soll|sollte|gibt|wird|werden|wurde|gehört)"
+    rf"{match_any('auxiliaries', ['de'])})"
 )
 # How a question begins that asks whether something may, should or need be done.
 _PERMITTED = (
-    r"(?:can|could|may|must|shall|should|need|kann|können|darf|dürfen|muss|müssen|soll|sollte)|"
-    r"(?:do|does|did) \w+ (?:have|need) to|"
-    r"(?:is|are|am|was|were) (?:[\w'’]+ ){1,4}?(?:allowed|permitted|okay|ok|safe|all right)"
+    r"(?:can|could|may|must|shall|should|need|kann|können|darf|dürfen|muss|müssen|soll|sollte)|(?:do|does|did) \w+ "
+    r"(?:have|need) to|(?:is|are|am|was|were) (?:[\w'’]+ ){1,4}?(?:allowed|permitted|okay|ok|safe|all right)"
 )
 _HOW = r"how|wie"
 _WHICH = r"what|which|whose|welche[rsmn]?|was für ein(?:e[nrms]?)?"
@@ -117,11 +70,6 @@ _PREPOSITION = (
 _WORDS = r"[\w'’-]+"
 _BE = r"(?:is|are|was|were|['’]s|ist|sind|war|beträgt)"
 _ARTICLE = r"(?:the|my|our|your|his|her|its|their|this|that|der|die|das|den|mein|meine|unser|unsere|\w+['’]s)"
-# How words for money end: "Jahrespacht", "Nebenkosten".
-_GERMAN_MONEY = (
-    r"abschlag|beitrag|beiträge|betrag|gebühr(?:en)?|gehalt|kaution|kosten|lohn|miete|pacht|prämie|preise?|rate|rechnung"
-    r"|steuern?|zinsen"
-)
 _UNITS_OF_TIME = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?)"
 
 # The first that matches decides. A group "noun" is looked up in `_KIND_OF_NOUN` where the kind is "thing".
@@ -133,8 +81,7 @@ _RULES: tuple[tuple[KindName, str], ...] = (
     ("comparison", r"(?:compare|vergleiche)\b"),
     (
         "reason",
-        r"(?:why|how come|what (?:\w+ )?reasons?|for what reason|warum|wieso|weshalb|weswegen)\b|what "
-        r".* for$",
+        r"(?:why|how come|what (?:\w+ )?reasons?|for what reason|warum|wieso|weshalb|weswegen)\b|what .* for$",
     ),
     ("reason", r"(?:what|which) (?:is|was|were|are) the (?:reason|cause|purpose)s?\b"),
     ("duration", rf"(?:for )?(?:{_HOW}) (?P<noun>long|lange?)\b"),
@@ -149,8 +96,8 @@ _RULES: tuple[tuple[KindName, str], ...] = (
         r"(?:much|viel) (?:notice|time|zeit))\b",
     ),
     ("date", r"um wie viel (?P<noun>uhr)\b"),
-    ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{'|'.join(_NOUNS['money'].split())})\b"),
-    ("money", rf"wie hoch {_BE} {_ARTICLE} (?P<noun>\w*(?:{_GERMAN_MONEY}))\b"),
+    ("money", rf"(?:how high|wie hoch) {_BE} {_ARTICLE} (?P<noun>{match_any('asks_for.money')})\b"),
+    ("money", rf"wie hoch {_BE} {_ARTICLE} (?P<noun>\w*(?:{match_any('money_endings')}))\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>often|frequently|oft|häufig)\b"),
     ("number", rf"(?:{_HOW}) (?P<measure>{'|'.join(MEASURE_OF)})\b"),
     ("money", rf"(?:{_HOW}) (?:expensive|cheap|teuer|much (?:money|rent|tax))\b|was kostet\b"),
@@ -295,11 +242,7 @@ def _describe_choice(text: str) -> QuestionKind:
 
 
 _PLURAL = re.compile(r"(?:\w{2,}(?<![siu])s|people|children)$")
-_FUNCTION_WORDS = (
-    "of for in on at to from with by that which is are was were do does did has have had can may must should will "
-    "would i we you it he she they the a an my our des der von für im ist sind hat haben"
-)
-_ENDS_PHRASE = frozenset(_FUNCTION_WORDS.split())
+_ENDS_PHRASE = frozenset(list_words("ends_phrase"))
 
 
 def _describe_phrase(words: list[str], text: str) -> QuestionKind:

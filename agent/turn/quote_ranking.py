@@ -11,33 +11,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.turn.answerability import judge_foreign_words
+from agent.turn.answerability import COMPOUNDING, find_compounds, judge_foreign_words
 from agent.turn.question_kinds import QuestionKind, recognise_kind
 from agent.turn.quotes import Quote
-from agent.turn.spans.answer_spans import drop_column_names
-from agent.turn.spans.compounds import COMPOUNDING, find_compounds
-from agent.turn.spans.kind_evidence import has_kind
-from agent.turn.spans.leaning import asks_of_another, leans_on_conversation
-from agent.turn.spans.names import find_codes
-from agent.turn.spans.question_words import stem_words
+from agent.turn.spans.answer_spans import drop_column_names, has_kind
+from agent.turn.spans.question_words import asks_of_another, find_codes, leans_on_conversation, stem_words
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import ENGLISH, WeightedText
 from indexes.text.languages import find_question_language
+from indexes.words import match_any
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-ASKS_FOR_NOW = re.compile(
-    r"\b(?:now|nowadays|today|currently|current|at the moment|at present|these days|this year|latest|newest|most recent"
-    r"|jetzt|derzeit|zurzeit|heute|aktuell\w*|momentan|dieses Jahr)\b",
-    re.IGNORECASE,
-)
-ASKS_FOR_THEN = re.compile(
-    r"(?:19|20)\d\d|\b(?:was|were|did|had|used to|ago|before|former\w*|previous\w*|earlier|older?|last|difference"
-    r"|between|change[ds]?|compare\w*|war|waren|früher\w*|vorher\w*|letzte\w*|damals)\b",
-    re.IGNORECASE,
-)
+ASKS_FOR_NOW = re.compile(rf"\b(?:{match_any('now')})\b", re.IGNORECASE)
+ASKS_FOR_THEN = re.compile(rf"(?:19|20)\d\d|\b(?:{match_any('then')})\b", re.IGNORECASE)
 
 
 def rank_quotes(

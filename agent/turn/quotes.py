@@ -48,13 +48,10 @@ class Quote:
 def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
     """Everything that can be quoted, each text once; where there is no statement at all, the passages' beginnings."""
     numbered = list(enumerate(passages))
-    found = [quote for rank, passage in numbered for quote in _find_in_passage(passage, rank, tuning)]
+    units = ((passage, unit, rank) for rank, passage in numbered for unit in split_units(passage))
+    found = [quote for passage, unit, rank in units if (quote := _make_quote(passage, unit, rank, tuning))]
     found = found or [quote for rank, passage in numbered for quote in _quote_beginning(passage, rank, tuning)]
     return list({(quote.lead, quote.texts): quote for quote in reversed(found)}.values())[::-1]
-
-
-def _find_in_passage(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
-    return (quote for unit in split_units(passage) if (quote := _make_quote(passage, unit, rank, tuning)))
 
 
 def _quote_beginning(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:

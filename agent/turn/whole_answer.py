@@ -1,19 +1,263 @@
 """Answers that need whole documents: what all rows of a table say, the newest of several documents, and summaries."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from agent.models.protocol import Conversation
-from agent.turn.answer_generation import is_writer
-from agent.turn.answer_writing import Writer, write_response
-from agent.turn.conclusions.editions import find_newest
+from agent.turn.answer_writing import Writer, is_writer, write_response
+from agent.turn.attribution import supporting_ids
+from agent.turn.clarification import ask_which
 from agent.turn.conclusions.tables.answer import compute_over_tables
+from agent.turn.conclusions.tables.rows import find_tables
 from agent.turn.extractive_answer import LengthLimit
-from agent.turn.summary import SUMMARY_WORDS, compare_documents, summarise
-from indexes.documents.whole_documents import WholeDocuments
+from agent.turn.quotes import Quote, find_quotes
+from indexes.documents.whole_documents import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embed
-from schemas.records import Hit, Plan, Query, WholeAnswer
+from indexes.text.analysis import extract_stems, load_stop_words, word_set
+from indexes.text.dates import read_date
+from indexes.text.response_length import MAX_TOKENS, leading_within_limit
+from schemas.records import Hit, Passage, Plan, Query, Response, Sentence, WholeAnswer
 from schemas.tuning import AnswerTuning
+
+SUMMARY_WORDS = 120  # at most; more than of another answer
+MAX_EMBEDDED = 300  # sentences of a document; those of a longer one are compared by their words
+MIN_WORDS = 5  # of a sentence that may stand in a summary
+SHORT_WORDS = 8  # a shorter one seldom says much alone
+SHORT, DOUBTFUL, FIGURE = -0.15, -0.1, 0.1  # what is added to the score of such a sentence, and of one with a number
+SHOWN_ROWS = 3  # of a document that is a table
+MAX_ASKED = 4  # documents of which it is asked which is meant
+MAX_WRITTEN = 20  # passages that a model is shown, those first that tell most
+_SUMMARISE = (
+    r"summari[sz]e|sum up|give me (?:a|an|the) (?:short |brief )?(?:summary|overview|outline) of|(?:a |the )?"
+    r"(?:short |brief )?(?:summary|overview) of|fass\w* (?=.* zusammen)|zusammenfassung (?:von|des|der)"
+)
+_ASKS = re.compile(
+    rf"(?:please |can you |could you |would you )*(?:(?P<of_document>{_SUMMARISE})|outline"
+    r"|what are the (?:main|key) (?:points|facts|messages) (?:of|in))\s+(?P<subject>.+?)(?: \((?P<chosen>[^()]+)\))?"
+    r"(?:,? (?:for me|please|briefly|in short|zusammen))*",
+    re.IGNORECASE,
+)
+_COMPARES = re.compile(
+    r"(?:please )?compare (?:(?:the|my|our|these) )?(?:(?:two|both) (?P<kind>.+)"
+    r"|(?P<first>\S+\.\w+) (?:and|with|to) (?P<second>\S+\.\w+))",
+    re.IGNORECASE,
+)
+_NO_SUBJECT = word_set(
+    "the a an my our your this that these file document documents paper text letter pdf der die das den dem des mein "
+    "meine"
+)
+_KINDS = stem_path("note notes mail mails email message notiz notizen letter letters")  # seldom in names
+_POINTS_BACK = re.compile(
+    r"(?:it|this|that|them|these|those|all|everything|(?:your |the )?(?:last )?answer)", re.IGNORECASE
+)
+
+
+def summarise(
+    utterance: str,
+    documents: WholeDocuments,
+    search: Callable[[Query], tuple[Hit, ...]],
+    embed: Embed | None,
+    tuning: AnswerTuning,
+) -> WholeAnswer | None:
+    """The summary of the document that is asked for; None where none is, or it is not sure which."""
+    asked = _ASKS.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
+    if asked is None or _POINTS_BACK.fullmatch(asked["subject"]):
+        return None
+    subject, chosen = asked["subject"], asked["chosen"]
+    names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
+    if len(names) != 1:
+        is_named = asked["of_document"] and _read_subject(subject.casefold()) - _KINDS
+        return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
+    passages = documents.read(names[0])
+    return _describe_table(names[0], passages) or _quote_central(passages, embed, tuning)
+
+
+def compare_documents(
+    utterance: str, documents: WholeDocuments, embed: Embed | None, tuning: AnswerTuning
+) -> WholeAnswer | None:
+    """A short summary of each of two documents, named by their files, or the only two of a kind ("the two leases")."""
+    asked = _COMPARES.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
+    if asked is None:
+        return None
+    if asked["kind"]:
+        names = documents.find_named(_read_subject(asked["kind"].casefold()))
+    else:
+        named = (asked["first"].casefold(), asked["second"].casefold())
+        names = [name for side in named for name in documents.names if name.casefold().endswith(side) and "." in side]
+    answers = [_quote_central(documents.read(name), embed, tuning, SUMMARY_WORDS // 2) for name in names]
+    if len(set(names)) != 2 or len(answers) != 2 or answers[0] is None or answers[1] is None:
+        return None
+    first, second = answers[0], answers[1]
+    sentences = (*first.response.sentences, *second.response.sentences)
+    to_write = (*first.to_write[: MAX_WRITTEN // 2], *second.to_write[: MAX_WRITTEN // 2])
+    return WholeAnswer(Response(sentences), (*first.passages, *second.passages), to_write)
+
+
+def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
+    """The documents that are meant as well as each other: by file, then path and title, then contents; none: [].
+
+    "The notes about the boat" are those with all these words; where there are none, whatever has "boat".
+    """
+    plain = subject.strip(" ,'\"“”‘’`").casefold()
+    exact = [name for name in documents.names if plain in (name.casefold(), name.casefold().rpartition("/")[2])]
+    wanted = _read_subject(plain)
+    if exact or not wanted:
+        return exact
+    for stems in (wanted, wanted - _KINDS):
+        titled = documents.find_named(stems)
+        named = [name for name in titled if stems <= stem_path(name.rpartition("/")[2])]
+        if titled:
+            return named or titled
+    about = [word for word in _keep_content_words(plain).split() if not stem_path(word) & _KINDS]
+    return _find_by_contents(" ".join(about), documents, search) if about else []
+
+
+def _find_by_contents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
+    """The documents with the most passages that have all words of a subject."""
+    passages = documents.index.read([hit.id for hit in search(Query(subject))])
+    fitting = [each for each in passages if has_all_words(f"{each.title} {each.text}", subject, each.language)]
+    counts = Counter(passage.document for passage in fitting)
+    return [name for name, count in counts.items() if count == max(counts.values())]
+
+
+def _ask_which(names: Sequence[str], documents: WholeDocuments) -> WholeAnswer:
+    """Which of several documents is meant, as `clarification` asks, whose reply it then understands."""
+    shown = names[:MAX_ASKED]
+    passages = tuple(documents.read(name)[0] for name in shown)
+    return WholeAnswer(ask_which(shown, [passage.id for passage in passages]), passages)
+
+
+def _say_none(subject: str) -> WholeAnswer:
+    text = f"I have no document that is called “{subject}” or speaks of all of that, so there is nothing to summarise."
+    return WholeAnswer(Response((Sentence(text, ()),)), ())
+
+
+def _read_subject(subject: str) -> set[str]:
+    """The stems of what names a document: not "this document"."""
+    return stem_path(_keep_content_words(subject))
+
+
+def _keep_content_words(subject: str) -> str:
+    left_out = _NO_SUBJECT | load_stop_words()
+    return " ".join(word for word in subject.split() if word not in left_out)
+
+
+def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | None:
+    """Of a document that is one table, how many rows and which columns it has, and the first rows."""
+    tables = find_tables(name, passages)
+    if len(tables) != 1 or tables[0].is_doubtful or len({row.passage.id for row in tables[0].rows}) < len(passages) - 1:
+        return None
+    rows, columns = tables[0].rows, ", ".join(tables[0].columns)
+    opening = Sentence(f"{name} is a table of {len(rows)} rows: {columns}.", ())
+    shown = rows[:SHOWN_ROWS]
+    sentences = (opening, *(Sentence(row.text, (row.passage.id,)) for row in shown))
+    return WholeAnswer(Response(sentences), tuple(dict.fromkeys(row.passage for row in shown)))
+
+
+def _quote_central(
+    passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning, words: int = SUMMARY_WORDS
+) -> WholeAnswer | None:
+    """The most telling sentences of a document, in their order."""
+    quotes = [quote for quote in find_quotes(passages, tuning) if len(quote.lead.split()) >= MIN_WORDS]
+    if not quotes:
+        return None
+    chosen = _choose(quotes, _score(quotes, embed), tuning.max_redundancy, words)
+    texts = list(dict.fromkeys(text for quote in chosen for text in quote.texts))
+    supported = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
+    sentences = tuple(Sentence(text, ids[:1]) for text, ids in supported if ids)
+    used = {id for sentence in sentences for id in sentence.passage_ids}
+    cited = tuple(passage for passage in passages if passage.id in used)
+    others = (passage for passage in passages if passage.id not in used)
+    return WholeAnswer(Response(sentences), cited, (*cited, *others)[:MAX_WRITTEN])
+
+
+def _score(quotes: Sequence[Quote], embed: Embed | None) -> NDArray[np.float32]:
+    """How much each quote tells: how near it is to the mean of all, and whether it says much alone."""
+    use_vectors = embed is not None and len(quotes) <= MAX_EMBEDDED
+    vectors = embed([quote.headed for quote in quotes]) if embed and use_vectors else _count_stems(quotes)
+    centre = vectors.mean(axis=0)
+    scores: NDArray[np.float32] = vectors @ centre
+    return scores + np.array([_weigh_form(quote) for quote in quotes], dtype=np.float32)
+
+
+def _weigh_form(quote: Quote) -> float:
+    is_short, has_figure = quote.length < SHORT_WORDS, any(letter.isdigit() for letter in quote.lead)
+    return SHORT * is_short + DOUBTFUL * quote.doubtful + FIGURE * has_figure
+
+
+def _count_stems(quotes: Sequence[Quote]) -> NDArray[np.float32]:
+    """The quotes as vectors of length 1 of the stems that stand in several."""
+    counted = Counter(stem for quote in quotes for stem in quote.headed_stems())
+    places = {stem: place for place, (stem, count) in enumerate(counted.most_common(2000)) if count > 1}
+    vectors = np.zeros((len(quotes), max(1, len(places))), dtype=np.float32)
+    for row, quote in enumerate(quotes):
+        vectors[row, [places[stem] for stem in quote.headed_stems() if stem in places]] = 1.0
+    lengths: NDArray[np.float32] = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0)
+    return vectors / lengths
+
+
+def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy: float, max_words: int) -> list[Quote]:
+    """The best of each section, then what is left, as many as have room; in the order of the document."""
+    best_first = sorted(range(len(quotes)), key=lambda n: -float(scores[n]))
+    sizes = Counter(quote.heading for quote in quotes)
+    leading = {quotes[n].heading: n for n in reversed(best_first)}  # the best of each section
+    by_size = sorted(leading.values(), key=lambda n: -sizes[quotes[n].heading])
+    chosen, words, stems = list[int](), 0, frozenset[str]()
+    for n in dict.fromkeys((*by_size, *best_first)):
+        own = quotes[n].stems()
+        is_new = len(own & stems) <= max_redundancy * max(1, len(own))
+        if is_new and words + quotes[n].length <= max_words:
+            chosen, words, stems = [*chosen, n], words + quotes[n].length, stems | own
+    return [quotes[n] for n in sorted(chosen)]
+
+
+MAX_SHOWN = 3  # documents that a sentence is quoted of
+_NEW, _OLD = r"newer|newest|latest|(?:more|most) recent", r"older|oldest|earlier|earliest"
+_ASKS_NEWEST = re.compile(
+    rf"(?:which|what)(?: (?:one )?of)?(?: (?:the|my|our|two|both))* (?P<before>.+?) (?:is|was|are|were)(?: the)? "
+    rf"(?P<first>{_NEW}|{_OLD})(?: one)?|(?:which|what) (?:is|was|are|were) (?:the|my|our) "
+    rf"(?P<second>{_NEW}|{_OLD}) (?P<after>.+)",
+    re.IGNORECASE,
+)
+
+
+def find_newest(utterance: str, documents: WholeDocuments, tuning: AnswerTuning) -> WholeAnswer | None:
+    """The newest or the oldest document of a kind, with a sentence of each; None where that is not sure."""
+    asked = _ASKS_NEWEST.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
+    if asked is None:
+        return None
+    wanted = set(extract_stems(asked["before"] or asked["after"]))
+    of_kind = documents.find_named(wanted)
+    dates = {name: date for name in of_kind if (date := read_date(f"{name} {documents.read_title(name)}"))}
+    is_sure = 1 < len(of_kind) == len(dates) == len(set(dates.values())) and len({len(d) for d in dates.values()}) == 1
+    if not is_sure:
+        return None
+    is_new = bool(re.fullmatch(_NEW, asked["first"] or asked["second"], re.IGNORECASE))
+    return _show_newest(sorted(dates, key=dates.__getitem__, reverse=is_new), documents, tuning)
+
+
+def _show_newest(ordered: Sequence[str], documents: WholeDocuments, tuning: AnswerTuning) -> WholeAnswer | None:
+    """The first of the documents, and a sentence of each, which says the year where one does."""
+    sentences, passages = list[Sentence](), list[Passage]()
+    for name in ordered[:MAX_SHOWN]:
+        held = documents.read(name)
+        if sentence := _quote_dated(name, held, tuning):
+            sentences.append(sentence)
+            passages += [passage for passage in held if passage.id in sentence.passage_ids]
+    return WholeAnswer(Response(tuple(sentences), ordered[0]), tuple(passages)) if sentences else None
+
+
+def _quote_dated(name: str, passages: Sequence[Passage], tuning: AnswerTuning) -> Sentence | None:
+    quotes = find_quotes(passages, tuning)
+    year = read_date(f"{name} {passages[0].title}")[:4]
+    best = next((quote for quote in quotes if year in quote.lead), quotes[0] if quotes else None)
+    ids = supporting_ids(best.lead, passages) if best else ()
+    return Sentence(best.lead, ids[:1]) if best and ids else None
 
 
 def answer_from_whole_documents(

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Literal
 
 from agent.turn.attribution import content_words
-from agent.turn.safety.food_kinds import DIETS, KINDS, PREGNANCY
 from agent.turn.safety.source_warnings import Condition, find_conditions
 from indexes.text.sentences import split_sentences
+from indexes.words import list_food, list_words, match_any
 from schemas.records import ScoredStatement, Statement
 
 Thing = frozenset[str]  # stems that a sentence must all have to speak of it
@@ -47,6 +47,8 @@ class PersonalNeeds:
         return bool(self.avoidances or self.conditions)
 
 
+KINDS, DIETS = list_food("kinds"), list_food("diets")
+PREGNANCY = (*KINDS["alcohol"], *list_words("pregnancy", ["food"]))
 _ALLERGY = r"(?:allergic|hypersensitive|allerg(?:y|ies)|allergic reactions?|anaphyla\w+)"
 _INTOLERANCE = r"(?:intolerant|intolerances?)"
 _BEFORE = (  # from the beginning of a line: tried at every place, it would take the square of the length
@@ -101,14 +103,9 @@ _TAIL = re.compile(
     r"|especially to)\b.*",
     re.IGNORECASE,
 )
-_VAGUE_WORDS = (
-    "any all most many much too some other especially including like please very really severely badly containing "
-    "anything everything with has have had a an the my his her severe mild serious strong bad slight deadly known "
-    "food skin seasonal to eat eating drink drinking thing things product products got"
-)
 _VAGUE = re.compile(
     rf"\b(?:(?:kind|sort|type)s? of|such as|dishes with|the taste of|taste of|suffers? from|life-threatening"
-    rf"|{'|'.join(_VAGUE_WORDS.split())})\b",
+    rf"|{match_any('vague')})\b",
     re.IGNORECASE,
 )
 _HABIT = re.compile(r"^\s*(?:out|much|a lot|well|late|early|enough)\b", re.IGNORECASE)  # "I don't eat out"
@@ -192,11 +189,11 @@ def _read_condition(clause: str) -> Iterator[tuple[Severity, Thing]]:
         name = diet["diet"].lower()
         is_illness = name in ("celiac", "coeliac")
         severity: Severity = "dislike" if _OF_ANOTHER.match(clause) and not is_illness else "diet"
-        yield from ((severity, content_stems(word)) for word in DIETS[name].split())
+        yield from ((severity, content_stems(word)) for word in DIETS[name])
     if pregnant and not _DENIED.search(clause[: pregnant.start()]):
         yield from (("health", content_stems(words)) for words in PREGNANCY)
     if _NO_ALCOHOL.search(clause):
-        yield from (("diet", content_stems(word)) for word in KINDS["alcohol"].split())
+        yield from (("diet", content_stems(word)) for word in KINDS["alcohol"])
 
 
 def _is_denied(clause: str, found: re.Match[str]) -> bool:
@@ -239,5 +236,66 @@ def content_stems(text: str) -> Thing:
     return frozenset(word.stem for word in content_words(text))
 
 
-KIND_STEMS = {content_stems(name): [content_stems(word) for word in words.split()] for name, words in KINDS.items()}
+KIND_STEMS = {content_stems(name): [content_stems(word) for word in words] for name, words in KINDS.items()}
 KNOWN_THINGS = frozenset(KIND_STEMS) | {thing for members in KIND_STEMS.values() for thing in members}
+
+
+RequestKind = Literal["recommendation", "fact", "unsure"]
+MAX_ELLIPTICAL_WORDS = 5  # "And tomorrow?" goes on with what was asked for before
+
+_PLAIN_FACT = re.compile(
+    r"^\W*(?:and |but |so )?"
+    r"(?:how (?:much|many|long|old|far|hot|big|large|often|late|early|high|deep|expensive)|when|who|whose|where is|why"
+    r"|(?:how )?(?:does|do|did|is|are|was|were|has|have) (?:the|this|that|it|its|they|these|those)\b)\b|\bavoid\b",
+    re.IGNORECASE,
+)
+# "Is the satay safe for me?" asks for a judgement, not for a fact.
+_FOR_ONESELF = re.compile(
+    r"\b(?:safe|ok(?:ay)?|fine|suitable|all ?right|good|bad|dangerous|harmful|risky)\b[^?]*"
+    r"\bfor (?:me|us|my \w+|our \w+)\b"
+    r"|\b(?:contain|have|has|include|is there|are there)s?\b[^?]*\b(?:anything|something|things?|what)\b[^?]*"
+    r"\b(?:i|we) (?:must|should|have to|need to|can|may|am|are)\b"
+    r"|\b(?:is|are)\b[^?]*\b(?:safe|ok(?:ay)?|suitable|all ?right)(?: to (?:eat|drink|have|take|try))?\s*\?*$",
+    re.IGNORECASE,
+)
+_RECOMMENDATION = re.compile(
+    r"\b(?:recommend\w*|suggest\w*|advice|advise|ideas?|options?|alternatives?|substitutes?|what to"
+    r"|(?:should|could|can|may|shall|might) (?:i|we|one|my \w+|he|she|they)"
+    r"|recipes?|dinner|lunch|breakfast|brunch|supper|snacks?|dish(?:es)?|meals?|menus?|desserts?|hungry|restaurants?"
+    r"|(?:something|anything) (?:to|for|else|nice|good|tasty|quick|easy|sweet|savoury|healthy)"
+    r"|(?:what|which|any|some)\b[^?]*\b(?:best|good|healthy|suitable|safe|nice|tasty|quick|easy|else)"
+    r"|looking for|i(?:'d| would) like|i want|i need|give me|find me|help me (?:find|choose|pick|plan)|another"
+    r"|which (?:of|ones?)|(?:what|how) about|instead of|in place of|replac\w+)\b",
+    re.IGNORECASE,
+)
+_FACT = re.compile(
+    r"^\W*(?:and |but |so |ok(?:ay)?,? |thanks[,!.]? )?"
+    r"(?:(?:what|which)(?:'s| is| are| was| were)? (?:the|in|a|an)|what (?:does|do|did)|(?:please )?(?:tell|remind) me"
+    r"|(?:can|could|would) you (?:please )?(?:tell|explain|describe|compare|elaborate)|explain|describe|compare|define"
+    r"|let's talk)\b",
+    re.IGNORECASE,
+)
+
+
+def classify_request(utterances: Sequence[str]) -> RequestKind:
+    """What the last of a person's utterances asks for; a very short one asks for what the one before it does."""
+    for utterance in reversed(utterances):
+        asked = split_told(utterance)[1]
+        kind = _classify(asked)
+        if kind != "unsure" or len(asked.split()) > MAX_ELLIPTICAL_WORDS:
+            return kind
+    return "unsure"
+
+
+def _classify(asked: str) -> RequestKind:
+    """By the last of the sentences that tells."""
+    for sentence in reversed(split_sentences(asked)):
+        if _FOR_ONESELF.search(sentence):
+            return "recommendation"
+        if _PLAIN_FACT.search(sentence):
+            return "fact"
+        if _RECOMMENDATION.search(sentence):
+            return "recommendation"
+        if _FACT.search(sentence):
+            return "fact"
+    return "unsure"

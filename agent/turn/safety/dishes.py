@@ -4,15 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from indexes.words import list_words
 from schemas.records import Passage
 
-_DISH_PARTS = (
-    "allergens allergy assembly baking batter cooking description directions dough dressing equipment filling finally "
-    "first frosting glaze goes how in ingredients instructions introduction making marinade method need next note "
-    "notes nutrition preparation sauce serve serving step steps storage storing summary then tip tips to topping "
-    "variations warning warnings you for the and it what"
-)
-DISH_PARTS = frozenset(_DISH_PARTS.split())
+DISH_PARTS = frozenset(list_words("dish_parts"))
 MIN_SECTIONS = 2  # short sections, from which a passage is of several things
 LABELLED = re.compile(r"(?P<label>[^\W_][^.:!?]{0,60}): ")  # a short section, as it stands in a passage
 

@@ -10,13 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from agent.turn.attribution import content_words
-from agent.turn.safety.avoidance import KIND_STEMS, Avoidance, PersonalNeeds, Thing, content_stems, split_told
+from agent.turn.safety.avoidance import (
+    DIETS,
+    KIND_STEMS,
+    Avoidance,
+    PersonalNeeds,
+    Thing,
+    classify_request,
+    content_stems,
+    split_told,
+)
 from agent.turn.safety.dishes import LABELLED, group_dishes, is_of, name_dish, split_sections
-from agent.turn.safety.food_kinds import COMPOUND, DIETS
-from agent.turn.safety.request_kind import classify_request
 from agent.turn.safety.source_warnings import Condition, forbids, is_label, is_warning, lists_contents
 from indexes.text.sentences import split_sentences
+from indexes.words import match_any
 from schemas.records import Passage, Sentence, Statement
 
 _WITHOUT = (
@@ -30,9 +37,12 @@ _DAIRY_FREE = re.compile(
     r"|\b(?:alcohol-free|non-alcoholic)(?: (?:beer|wine|cocktails?|gin|cider))?\b|\b\w+-free\b",
     re.IGNORECASE,
 )
-_OTHER_THINGS = re.compile(
-    r"\b(?:wine vinegar|ginger beer|root beer|butter (?:beans?|lettuce)|oyster mushrooms?|cream of tartar|coconut meat"
-    r"|beef tomato(?:es)?|honeydew|water chestnuts?)\b",
+_OTHER_THINGS = re.compile(rf"\b(?:{match_any('other_things', ['food'])})\b", re.IGNORECASE)
+# A compound, and the word of it that says what is in it: there is no milk in almond milk, nor wheat in rice noodles.
+_COMPOUND = re.compile(
+    rf"\b(?:({match_any('plants', ['food'])})[ -](?:milk|butter|cream|cheese|yogh?urt|sausages?|bacon|chicken|ham"
+    r"|steaks?|mince|meat|mayonnaise|mayo|burgers?|meatballs?)"
+    rf"|({match_any('grains', ['food'])})[ -](?:flour|noodles?|pasta|bread|crackers?|vermicelli|ramen))\b",
     re.IGNORECASE,
 )
 _COUNTRY = re.compile(r"(?<=\w )Turkey\b")
@@ -172,10 +182,10 @@ def find_stems(text: str) -> Thing:
     for found in reversed(list(_SAFE_FOR.finditer(text))):
         if not _NOT_BEFORE.search(text[: found.start()]):
             text = f"{text[: found.start()]} {text[found.end() :]}"
-    text = re.sub(COMPOUND, r"\1\2", text, flags=re.IGNORECASE)
+    text = _COMPOUND.sub(r"\1\2", text)
     for absent in (_OTHER_THINGS, _COUNTRY, _DAIRY_FREE, _ABSENT):
         text = absent.sub(" ", text)
-    return frozenset(word.stem for word in content_words(text))
+    return content_stems(text)
 
 
 def _find_conflicts(
@@ -307,7 +317,7 @@ def _list_absent(claimed: re.Match[str]) -> list[Thing]:
     """What a diet leaves out, or what is free of a kind."""
     if claimed["diet"]:
         name = claimed["diet"].lower()
-        return [content_stems(word) for word in DIETS[_ALSO_CALLED.get(name, name)].split()]
+        return [content_stems(word) for word in DIETS[_ALSO_CALLED.get(name, name)]]
     kind = content_stems(claimed["kind"])
     return [kind, *KIND_STEMS.get(kind, ())]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.turn.safety.food_kinds import KINDS
+from indexes.words import list_food, read_file
 from schemas.records import Statement
 
 _FORBIDDEN = (
@@ -26,26 +26,11 @@ _HARMLESS = re.compile(
     r"\bnon-(?:toxic|poisonous|hazardous)\b|\b(?:not|n't|never) (?:toxic|poisonous|dangerous|harmful)\b|\bharmless\b",
     re.IGNORECASE,
 )
-_HEART = "heart (?:problem|disease|condition|failure)|pacemaker"
 # A condition that a person may have by a statement, and what a warning calls it.
 _CONDITIONS = tuple(
     (re.compile(rf"\b(?:{has})", re.IGNORECASE), re.compile(rf"\b(?:{named})", re.IGNORECASE))
-    for has, named in (  # a person, a warning
-        ("allergic|allerg(?:y|ies)", r"allergies\b(?! to)|allergic (?:people|reactions?)|allergy sufferers"),
-        (r"pregnan|expecting (?:a|our|my) (?:\w+ )?(?:baby|child)", "pregnan|expecting mothers|unborn"),
-        ("breastfe|breast-fe|nursing", "breastfe|breast-fe|nursing mothers|lactating"),
-        ("c(?:o)?eliac", "c(?:o)?eliac"),
-        ("asthma", "asthma"),
-        ("diabet", "diabet"),
-        ("epilep", "epilep|seizure"),
-        ("high blood pressure|hypertens", "blood pressure|hypertens"),
-        (_HEART, _HEART),
-        ("kidney", "kidney"),
-        (r"cats?\b|kittens?\b", r"cats?\b|pets?\b|kittens?\b"),
-        (r"dogs?\b|pupp(?:y|ies)\b|golden retriever", r"dogs?\b|pets?\b|pupp(?:y|ies)\b"),
-        (r"rabbits?\b", r"rabbits?\b|pets?\b"),
-    )
-)  # fmt: skip
+    for has, named in read_file("food")["conditions"]["pairs"]
+)
 # A medicine: "I take warfarin". Whatever else is taken, no warning speaks of taking it.
 _TAKES = re.compile(r"\b(?:take|takes|taking|am on|'m on|is on|prescribed) (?P<what>[a-z]{5,})\b", re.IGNORECASE)
 _HAS_NOT = re.compile(r"\b(?:not|no|never|used to|no longer|hates?|dislikes?)\b|n't\b", re.IGNORECASE)
@@ -103,5 +88,5 @@ def find_conditions(statement: Statement) -> Iterator[Condition]:
 
 def _also_called(medicine: str) -> str:
     """A medicine, or the kind that it is of: simvastatin is a statin."""
-    kinds = (name for name, members in KINDS.items() if medicine.lower() in members.split())
+    kinds = (name for name, members in list_food("kinds").items() if medicine.lower() in members)
     return rf"(?:{'|'.join(map(re.escape, dict.fromkeys((medicine, *kinds))))})s?\b"

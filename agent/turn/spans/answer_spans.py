@@ -6,6 +6,7 @@ By rules, without a model. A span stands in its sentence word for word.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agent.turn.question_kinds import QuestionKind
 from agent.turn.spans.amounts_and_dates import (
@@ -25,6 +26,7 @@ from agent.turn.spans.amounts_and_dates import (
 )
 from agent.turn.spans.question_words import stem_words
 from indexes.text.analysis import load_stop_words
+from indexes.words import list_tables, list_words, match_any
 
 MAX_CHARACTERS = 1000  # of a sentence that is looked at
 
@@ -62,13 +64,7 @@ _NAME = re.compile(
     rf"(?<!\w)(?:{_TITLE}+{_NAME_WORD}(?: {_NAME_WORD})*|{_NAME_WORD}(?: (?:(?:van|von|de|der|del|la|bin) "
     rf")*{_NAME_WORD})*)(?!\w)"
 )
-_NO_PERSON_WORDS = (
-    "museum club street road lane library hotel guesthouse school church college university company society office "
-    "town city village valley river lake sea island north south east west garden house hall room square bridge "
-    "joinery bindery workshop district laboratory orchestra band team union bank park road avenue restaurant cafe "
-    "train ferry bus english french german european american british gasthaus straße platz"
-)
-_NO_PERSON = frozenset(_NO_PERSON_WORDS.split())
+_NO_PERSON = frozenset(list_words("no_person"))
 _CALENDAR = re.compile(rf"(?:{MONTH}|{WEEKDAY})$")
 _PREPOSITION = (
     r"(?:in|at|on|under|underneath|behind|beside|below|above|between|near|next to|opposite|inside|outside|beneath|"
@@ -76,9 +72,8 @@ _PREPOSITION = (
 )
 _PLACE = re.compile(
     rf"\b{_PREPOSITION} (?:(?:the|a|an|my|our|his|her|its|their|der|dem|den|das|einem|einer|unserem)\b )?"
-    r"(?P<words>[\w'’-]+(?: [\w'’-]+){0,3}?)"
-    r"(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that|is|are|was|were|by|und|oder|mit|"
-    r"von|für|wo|ist|"
+    r"(?P<words>[\w'’-]+(?: [\w'’-]+){0,3}?)(?=[.,;:()!]|$| (?:and|or|but|with|from|for|of|to|until|where|which|that"
+    r"|is|are|was|were|by|und|oder|mit|von|für|wo|ist|"
     rf"(?:on|at|in) )|(?: {_PREPOSITION}\b))",
     re.IGNORECASE,
 )
@@ -89,21 +84,12 @@ _NO_PLACE = re.compile(
     re.IGNORECASE,
 )
 _COLOUR = re.compile(
-    r"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:red|green|blue|yellow|black|white|grey|gray|brown|orange|"
-    r"purple|violet|pink|"
-    r"beige|turquoise|silver|gold|cream|navy|rot|grün|blau|gelb|schwarz|weiß|grau|braun)\b",
+    rf"\b(?:(?:dark|light|pale|bright|deep)[ -])?(?:{match_any('colours')})\b",
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?:^|; )(?P<name>[^:;]{1,40}): (?P<value>[^;]*?)(?=; |\.?$)")
 _AMOUNT = re.compile(rf"(?:{DIGITS}|{SPELLED})(?: ?[\w°%]+)?", re.IGNORECASE)
-_COLUMNS = {
-    "number": "amount quantity number count pieces",
-    "person": "author owner name person who teacher contact by artist composer",
-    "date": "date when day time on due",
-    "money": "price cost amount fee rent paid monthly",
-    "place": "place where address location",
-    "duration": "duration days hours minutes weeks months keeps time",
-}
+_COLUMNS = list_tables("usual_columns")
 
 
 def find_spans(kind: QuestionKind, sentence: str) -> list[Span]:
@@ -139,7 +125,7 @@ def _column_spans(kind: QuestionKind, row: Sequence[tuple[str, Span]], sentence:
         named = [(name, span) for name, span in named if "name" in name.lower().split()] or named
     if named:
         return [span for _, span in named if span.text]
-    usual = set(_COLUMNS.get(kind.name, "").split())
+    usual = set(_COLUMNS.get(kind.name, ()))
     is_counted = kind.name == "number" and asked and any(asked <= set(stem_words(cell.text)) for _, cell in row)
     if kind.name == "person" or is_counted:
         fits = _NAME if kind.name == "person" else _AMOUNT
@@ -250,10 +236,6 @@ def _code_spans(noun: str, sentence: str) -> Iterator[Span]:
         yield from _matches(_CODE, sentence)
 
 
-def _money_spans(sentence: str) -> Iterator[Span]:
-    yield from _matches(MONEY, sentence)
-
-
 def _person_spans(sentence: str) -> Iterator[Span]:
     """Capitalised names; a single word only where a capital does not open the sentence."""
     for span in _matches(_NAME, sentence):
@@ -289,9 +271,8 @@ def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
         pattern = rf"\b(?:called|named|name is|heißt) [\"“]?(?P<value>{_CAPITALISED})"
     else:
         pattern = (
-            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)|"
-            rf"{_CAPITALISED})|"
-            rf"\b(?i:{re.escape(noun)})\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
+            rf"\b(?P<noun>(?i:{re.escape(noun)}))s? (?P<value>(?:number )?[A-Z]?\d[\w.-]*\w|\d|[A-Z](?!\w)"
+            rf"|{_CAPITALISED})|\b(?i:{re.escape(noun)})\b[^,;.]*? (?:is|was|ist|war) (?P<told>{_CAPITALISED})"
         )
     for match in re.finditer(pattern, sentence):
         groups = match.groupdict()
@@ -304,7 +285,50 @@ def _thing_spans(noun: str, sentence: str) -> Iterator[Span]:
 
 
 _FINDERS: dict[str, Callable[[str], Iterator[Span]]] = {
-    "money": _money_spans,
+    "money": partial(_matches, MONEY),
     "person": _person_spans,
     "place": _place_spans,
 }
+
+
+_FOUND_BY_SPANS = frozenset({"number", "money", "date", "duration", "place", "person", "code"})
+_ANY_DATE, _DURATION = QuestionKind("date"), QuestionKind("duration")  # "When?" "Within six months."
+_ANY_NUMBER = QuestionKind("number")
+_NUMBER = re.compile(rf"\b(?:{DIGITS}|{SPELLED})\b", re.IGNORECASE)
+_CAUSE = re.compile(rf"\b(?:{match_any('causes')})\b", re.IGNORECASE)
+_PERMISSION = re.compile(
+    r"^(?:Not|Never|No|Only|Do not|Don['’]t|Nicht|Nie|Kein\w*|Nur|Allowed|Forbidden|Permitted|Verboten|Erlaubt)\b"
+)
+_DEFINITION = re.compile(
+    r"^(?:(?:an?|the|eine?|der|die|das) )?(?:[\w'’“”\"-]+ ){1,4}?"
+    r"(?:is|are|means?|refers? to|stands? for|ist|sind|bedeutet|heißt)\b",
+    re.IGNORECASE,
+)
+_INSTRUCTION = re.compile(
+    rf"^(?:To \w+|First|Then|Next|If \w|When \w|Do not|Don['’]t|Never|Always|Please|(?:{match_any('imperatives')})\b)"
+    r"|\b(?:you (?:can|should|must|have to|need to|may)|what to do)\b|\bSie (?:müssen|können|sollen)\b"
+)
+
+
+def has_kind(kind: QuestionKind, sentence: str, heading: str) -> bool:
+    """Whether a sentence could answer a question of a kind; a heading "Why" tells causes. False for other kinds."""
+    if kind == _ANY_NUMBER:  # "How much do I feed her?"
+        return bool(_NUMBER.search(sentence))
+    if _is_labelled(kind, drop_column_names(sentence)):
+        return True
+    if kind.name in _FOUND_BY_SPANS:
+        return bool(find_spans(kind, sentence)) or (kind == _ANY_DATE and bool(find_spans(_DURATION, sentence)))
+    if kind.name == "how-to":
+        return bool(_INSTRUCTION.search(sentence))
+    if kind.name == "definition":
+        return bool(_DEFINITION.match(sentence))
+    if kind.name == "yes-no":
+        return kind.noun == "permission" and bool(_PERMISSION.search(sentence))
+    return kind.name == "reason" and bool(_CAUSE.search(f"{heading}: {sentence}"))
+
+
+def _is_labelled(kind: QuestionKind, sentence: str) -> bool:
+    """Whether a number stands behind a label that names what is counted: "Data volume: 25 GB a month."."""
+    label, _, value = sentence.partition(": ")
+    asked = set(stem_words(kind.noun)) if kind.name == "number" else set[str]()
+    return bool(asked and asked <= set(stem_words(label)) and _NUMBER.search(value))

@@ -1,61 +1,31 @@
-"""The words of a question and of a sentence as stems, with the irregular verbs that a stemmer keeps apart."""
+"""The words of a question and of a sentence as stems, names and codes; and whether they lean on what was said before.
+
+An utterance leans on the conversation where it points back ("it", "there", "the two"), goes on ("And ...?"), or says
+too little to stand alone. A question with words of its own and none of these begins a subject of its own.
+"""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from agent.turn.attribution import DIGITS, MEANINGFUL_STOP_WORDS
+from agent.turn.attribution import MEANINGFUL_STOP_WORDS, stem_token
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words
+from indexes.text.languages import find_question_language
+from indexes.words import list_tables, list_words, match_any
 
-_IRREGULAR = (
-    "keep kept;pay paid;buy bought;sell sold;write wrote written;hold held;meet met;send sent;begin began "
-    "begun start;"
-    "leave left;build built construct;lend lent;find found;take took taken;give gave given;make made;see saw "
-    "seen;wear wore worn;"
-    "go goes went gone;come came;become became;eat ate eaten;drive drove driven;fly flew flown;grow grew "
-    "grown;know knew known;"
-    "sing sang sung;teach taught;win won;lose lost;break broke broken;choose chose chosen;draw drew drawn;hang hung;"
-    "weigh weight;lie lay lain;rise rose risen;ring rang rung;speak spoke spoken;steal stole stolen;sleep slept;"
-    "close closing;open opening;tell told;get got gotten;rehearse rehearsal;child children;foot feet;tooth "
-    "teeth;man men;"
-    "woman women;life live;person people;repair mend fix"
-)
 _WORD = re.compile(r"\d(?:[\d.,:]*\d)?|[^\W_]+")
 _PARTICLE = re.compile(r"(?P<verb>\w+)-(?P<particle>in|out|up|off|on|down)\b")
-_GERMAN = re.compile(
-    r"\b(?:wie|wann|wo|wer|wem|warum|wieso|welche[rsn]?|der|das|ist|sind|ich|nicht|und|ein|eine|mit|für)\b"
-)
-
+_GERMAN = re.compile(rf"\b(?:{match_any('telling')})\b")
 
 # Words in whose place another makes another thing of it: the front tyre and the rear one.
-_CONTRASTS = (
-    "red green blue yellow black white grey brown orange purple pink first second third fourth fifth last next "
-    "previous front rear back left right upper lower inner outer top bottom old new young big small large little "
-    "adult child main spare north south east west summer winter spring autumn morning evening night minimum maximum "
-    "monday tuesday wednesday thursday friday saturday sunday january february march april june july august "
-    "september october november december rot grün blau erste zweite letzte"
+CONTRASTS = (
+    *list_words("contrasts"),
+    *(day.lower() for day in list_words("weekdays", ["en"])),
+    *(month.lower() for month in list_words("months", ["en"]) if month != "May"),
 )
-CONTRASTS = tuple(_CONTRASTS.split())
-_DIMENSIONS = {
-    "height": "tall high height hoch höhe",
-    "width": "wide broad width breadth breit breite",
-    "depth": "deep depth tief tiefe",
-    "thickness": "thick thickness dick dicke",
-    "length": "long length lang länge",
-    "diameter": "diameter durchmesser",
-}
-_CONDITION = re.compile(
-    r"\b(?:only|unless|except|excepting|may|might|could|should|would|if|when|whether|where|until|till|provided|"
-    r"permission|"
-    r"request|depending|depends|subject to|as long as|otherwise|however|though|although|but|perhaps|maybe|"
-    r"probably|possibly|"
-    r"usually|normally|mostly|mainly|often|sometimes|rarely|hardly|partly|almost|nearly|some|most|few|limited|agreed|"
-    r"planned|stop|stops|stopped|refuse\w*|fail\w*|lack\w*|cease\w*|den(?:y|ies|ied)|former\w*|instead|rather|"
-    r"used to|no longer|said to|believed|claims?|nur|außer|wenn|falls|sofern|manchmal|meist\w*|vielleicht|"
-    r"eventuell|aber)\b",
-    re.IGNORECASE,
-)
+_DIMENSIONS = list_tables("dimensions")
+_CONDITION = re.compile(rf"\b(?:{match_any('restrictions')})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +50,8 @@ def stem_words(text: str, language: str = ENGLISH) -> tuple[str, ...]:
         r"\g<verb>\g<particle>", _drop_german_fillers(text).lower().replace("’", "'").replace("'s", "")
     )
     words = [word for word in _WORD.findall(plain) if word not in _filler_words()]
-    stems = [stem for word in words for stem in _stem(word)]
+    stems = [stem for word in words for stem in stem_token(word)]
     return tuple(_base_forms().get(stem, stem) for stem in stems)
-
-
-def _stem(word: str) -> list[str]:
-    """`4,500` is `4500`, `three` is `3`."""
-    if word[0].isdigit():
-        return [word.replace(",", "")]
-    return [DIGITS[word]] if word in DIGITS else extract_stems(word)
 
 
 @cache
@@ -99,7 +62,7 @@ def _filler_words() -> frozenset[str]:
 def dimensions_of(text: str) -> set[str]:
     """Which dimensions a text speaks of: a wardrobe's height is not its depth."""
     words = set(_WORD.findall(text.lower()))
-    return {name for name, group in _DIMENSIONS.items() if words & set(group.split())}
+    return {name for name, group in _DIMENSIONS.items() if words & set(group)}
 
 
 def is_german(text: str) -> bool:
@@ -116,5 +79,81 @@ def _drop_german_fillers(text: str) -> str:
 @cache
 def _base_forms() -> Mapping[str, str]:
     """The stem of every irregular form, and the stem that stands for it."""
-    forms = [[stem for word in group.split() for stem in extract_stems(word)] for group in _IRREGULAR.split(";")]
+    forms = [[stem for word in group.split() for stem in extract_stems(word)] for group in list_words("irregular")]
     return {stem: group[0] for group in forms for stem in group[1:]}
+
+
+_NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜ][\w-]*\w")  # a word with a capital that does not open a sentence
+_CODE = re.compile(r"\b(?=[\w.-]*\d)\w+(?:[.-]\w+)*")
+
+
+def find_names(text: str) -> frozenset[str]:
+    """The stems of the names in a text."""
+    return frozenset(extract_stems(" ".join(_NAME.findall(text))))
+
+
+def find_codes(text: str) -> frozenset[str]:
+    """The numbers and codes in a text, in small letters: "e.17" of "It shows E.17"."""
+    return frozenset(code.lower() for code in _CODE.findall(text))
+
+
+OTHERS = ("fr", "es", "it", "nl")  # languages beside English and German whose words are known
+MIN_OWN_WORDS = 2  # that an utterance which stands alone has at least
+BOTH = ("en", "de")
+_POINTS = re.compile(
+    rf"\b(?:{match_any('points_back', BOTH)})\b"
+    r"|\bthat\b(?!\s+(?:i|you|we|he|she|they|it|the|my|our|is|are|was|were|has|have|can|will|does|do|did|contains?)\b)",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(rf"\W*(?:{match_any('goes_on', BOTH)})\b", re.IGNORECASE)
+_ELLIPSIS = re.compile(
+    r"\W*(?:(?:and|but|or|und|aber|oder|so)\b,?\s*)?(?:(?:what|how) about|was ist mit|wie ist es mit|and|und)\s+"
+    r"(?P<what>(?:(?:in|on|at|for|with|by|from|im|am|bei|für|mit)\s+)?(?!(?:if|when|why|how|what|who|where|which|is|are|can|do"
+    r"|does|did|will|should|wenn|wann|warum|wie|was|wer|wo|ist|sind|kann)\b)[^?]+)\??\s*",
+    re.IGNORECASE,
+)
+_POINTS_OTHERWISE, _GOES_ON_OTHERWISE = (
+    {language: re.compile(rf"{before}(?:{match_any(name, [language])})\b", re.IGNORECASE) for language in OTHERS}
+    for name, before in (("points_back", r"\b"), ("goes_on", r"\W*"))
+)
+MAX_WORDS_GOING_ON = 3  # of its own that an utterance has which begins with "why": "Why did the synchronisation stop?"
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
+MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
+_TURNS_AWAY = re.compile(rf"\W*(?:{match_any('turns_away')})\b", re.IGNORECASE)
+
+
+def leans_on_conversation(utterance: str) -> bool:
+    """Whether an utterance cannot be understood without what was said before."""
+    if _TURNS_AWAY.match(utterance):
+        return False
+    if _POINTS.search(utterance) or _leans_in_its_language(utterance):
+        return True
+    own = len(set(stem_words(utterance)))
+    if _WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH:
+        return True
+    return own <= MAX_WORDS_GOING_ON if _GOES_ON.match(utterance) else own < MIN_OWN_WORDS
+
+
+def _leans_in_its_language(utterance: str) -> bool:
+    """The same by the words of another language than English and German, where the utterance surely is in it."""
+    language = find_question_language(utterance)
+    if language not in _GOES_ON_OTHERWISE:
+        return False
+    if _POINTS_OTHERWISE[language].search(utterance):
+        return True
+    said = [word for word in _LETTERS.findall(utterance.lower()) if word not in load_stop_words(language)]
+    return bool(_GOES_ON_OTHERWISE[language].match(utterance)) and len(set(said)) <= MAX_WORDS_GOING_ON
+
+
+def asks_of_another(utterance: str) -> bool:
+    """Whether an utterance asks what the one before did, of something else: "And the timing belt?"."""
+    return 0 < len(set(stem_words(find_other(utterance)))) <= MAX_WORDS_GOING_ON
+
+
+def find_other(utterance: str) -> str:
+    """Of what else an utterance asks what the one before did: "in May" of "And in May?"; empty of any other."""
+    found = _ELLIPSIS.fullmatch(utterance)
+    return found["what"].strip() if found else ""

@@ -4,19 +4,25 @@ Only what is sure is concluded: where a second table has an answer of its own, o
 there is none, and the question is answered from passages like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from agent.turn.conclusions.tables.cells import split_words
 from agent.turn.conclusions.tables.columns import HEADER_WORDS
-from agent.turn.conclusions.tables.counting import add_amounts, add_money, add_named, count_rows, list_rows
-from agent.turn.conclusions.tables.extremes import find_extreme
-from agent.turn.conclusions.tables.follow_ups import continue_question
-from agent.turn.conclusions.tables.languages import LANGUAGES
-from agent.turn.conclusions.tables.matching import Matched, TableWords, list_words, match_words, says_name
-from agent.turn.conclusions.tables.question import TableQuestion, read_table_question
+from agent.turn.conclusions.tables.counting import (
+    add_amounts,
+    add_money,
+    add_named,
+    count_rows,
+    find_extreme,
+    list_rows,
+)
+from agent.turn.conclusions.tables.matching import Item, Matched, TableWords, match_words, says_name, split_question
+from agent.turn.conclusions.tables.question import LANGUAGES, TableQuestion, read_table_question
 from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_tables
 from agent.turn.conclusions.tables.selection import Selected, UnsureError, select_rows
-from agent.turn.conclusions.tables.words import split_words
 from agent.turn.direct_answer import to_sentence
+from agent.turn.spans.question_words import find_other
 from indexes.documents.whole_documents import WholeDocuments
 from schemas.records import Response, Sentence, WholeAnswer
 
@@ -66,7 +72,7 @@ def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[tuple[
 
     Raises `UnsureError` where it may as well ask another for what is only a part of its cells.
     """
-    words = list_words(question.rest)
+    words = split_question(question.rest)
     found, partly = list[tuple[TableWords, Matched]](), list[TableWords]()
     for words_of in map(TableWords, tables):
         matched, unknown = match_words(words, words_of, question.language)
@@ -98,3 +104,46 @@ def _compute(question: TableQuestion, matched: Matched, words_of: TableWords) ->
         raise UnsureError("which rows and columns there are")
     rows = select_rows(matched, words_of)
     return _COMPUTE[question.aim](Selected(question, matched, table, rows)) if rows else None
+
+
+def continue_question(utterance: str, earlier: Sequence[str], documents: WholeDocuments) -> TableQuestion | None:
+    """The question before with another value or period; None where it is none of a table, or of several."""
+    other = find_other(utterance)
+    if not other or not earlier:
+        return None
+    before = read_table_question(earlier[-1]) or continue_question(earlier[-1], earlier[:-1], documents)
+    if before is None:
+        return None
+    tables = map(TableWords, list_tables(documents))
+    found = {rest for words_of in tables if (rest := _exchange(before, other, words_of))}
+    return replace(before, rest=found.pop()) if len(found) == 1 else None
+
+
+def _exchange(question: TableQuestion, other: str, words_of: TableWords) -> str:
+    """The words of a question with other values or another period; empty where a table does not have them all."""
+    before, _ = match_words(split_question(question.rest), words_of, question.language)
+    after, _ = match_words(split_question(other), words_of, question.language)
+    if before is None or after is None or not _is_exchangeable(after):
+        return ""
+    kept = [words for item, words in _list_items(before) if not any(_excludes(new, item) for new in after.items)]
+    return " ".join(word for words in (*kept, after.words) for word in words)
+
+
+def _is_exchangeable(matched: Matched) -> bool:
+    kinds = {item.kind for item in matched.items} - {"neutral"}
+    return bool(kinds) and kinds <= {"value", "period"}
+
+
+def _excludes(new: Item, old: Item) -> bool:
+    """Whether a row cannot be asked for by both: two values of a column, two periods."""
+    if new.kind != old.kind:
+        return False
+    return new.kind == "period" or (new.kind == "value" and not set(new.columns).isdisjoint(old.columns))
+
+
+def _list_items(matched: Matched) -> Iterator[tuple[Item, tuple[str, ...]]]:
+    """Each item with its words."""
+    at = 0
+    for item in matched.items:
+        yield item, matched.words[at : at + item.size]
+        at += item.size

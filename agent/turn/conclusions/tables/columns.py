@@ -3,54 +3,34 @@
 import re
 from collections.abc import Sequence
 
-from agent.turn.conclusions.tables.cells import Date, Number, read_dates, read_numbers, read_unit
+from agent.turn.conclusions.tables.cells import (
+    QUANTITIES,
+    UNIT_OF,
+    UNIT_WORDS,
+    Date,
+    Number,
+    read_dates,
+    read_numbers,
+    read_unit,
+    split_words,
+    stem_of,
+)
 from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.conclusions.tables.words import QUANTITIES, UNIT_OF, UNIT_WORDS, split_words, stem_of
+from agent.turn.spans.amounts_and_dates import CURRENCY_OF
+from indexes.words import list_tables
 
 
 def _stems(words: str) -> frozenset[str]:
     return frozenset(split_words(words))
 
 
-_MONEY = (
-    _stems(
-        "price cost amount fee paid spent total sum rent salary wage value betrag preis kosten summe montant prix "
-        "coût importe precio coste prezzo importo costo prijs bedrag"
-    )
-    | UNIT_WORDS
-)
-_TOTAL_MONEY = _stems("amount total sum paid spent betrag summe montant importe importo bedrag")
-_NO_SUM = _stems(
-    "balance saldo running cumulative average mean rate percent share year id number no nr zip code phone age limit "
-    "each per unit monthly weekly yearly daily stand reading meter rank position day month score grade rating "
-    "temperature expected planned estimated budget "
-    "zählerstand durchschnitt nummer alter telefon plz note solde moyenne taux numéro âge media tasa número edad nota "
-    "numero età voto tasso gemiddelde nummer leeftijd cijfer"
-)
-_OWN_DATES = _stems("date day datum when born birthday birth bought built made published founded year")
-_KINDS_OF_ROW = _stems(
-    "status state paid cancelled canceled refunded returned planned done void bezahlt storniert "
-    "erledigt payé annulé pagado anulado pagato annullato betaald geannuleerd estado stato statut"
-)
-_UNIT_COLUMNS = _stems("unit units currency per je währung einheit period interval billing frequency rhythm")
-_PERIODS = _stems("monthly yearly weekly daily annual annually hourly quarterly once month year week day hour quarter")
+_COLUMNS = {name: _stems(" ".join(words)) for name, words in list_tables("columns").items()}
+_MONEY = _COLUMNS["money"] | UNIT_WORDS
+_OWN_DATES, _KINDS_OF_ROW, _UNIT_COLUMNS = _COLUMNS["own_dates"], _COLUMNS["kinds_of_row"], _COLUMNS["units"]
 _BY = re.compile(r" (?:by|von|par|por|da|door|am|le|el|il|op)\b", re.IGNORECASE)  # who or when, and not whether
 _RATES = frozenset(("a", "an", "per", "each", "pro", "je", "%", "percent"))
 # Words of which a real header has one; a first row that was taken for it seldom does.
-HEADER_WORDS = (
-    _MONEY
-    | _OWN_DATES
-    | _KINDS_OF_ROW
-    | _UNIT_COLUMNS
-    | QUANTITIES
-    | _stems(
-        "name title item product what who where category type kind group place town city address phone email country "
-        "person customer client description note notes comment author artist genre colour color size weight length "
-        "height hours time start end duration number id code room due receipt model brand make km distance mileage "
-        "artikel kategorie art beschreibung bemerkung ort strasse straße menge titel was platz fecha concepto "
-        "categoría quién date catégorie qui pièce couleur data categoria chi cosa datum wat wie groep plaats"
-    )
-)
+HEADER_WORDS = _MONEY | _OWN_DATES | _KINDS_OF_ROW | _UNIT_COLUMNS | QUANTITIES | _COLUMNS["other"]
 
 
 def read_column(column: str, rows: Sequence[Row]) -> list[Number] | None:
@@ -97,9 +77,7 @@ def _is_money(column: str, table: Table) -> bool:
     numbers = read_numbers([row.cells[column] for row in rows])
     if not numbers:
         return False
-    return bool(set(split_words(column)) & _MONEY) or all(
-        number.unit in ("EUR", "USD", "GBP", "CHF") for number in numbers
-    )
+    return bool(set(split_words(column)) & _MONEY) or all(number.unit in CURRENCY_OF.values() for number in numbers)
 
 
 def can_be_added(
@@ -110,10 +88,14 @@ def can_be_added(
     A price beside a quantity is that of one. Whether something is paid tells rows apart where it is asked for payments.
     """
     stems = set(split_words(column))
-    if stems & _NO_SUM or set(numbers[0].shown_unit.casefold().split()) & _RATES or any(n.value < 0 for n in numbers):
+    if (
+        stems & _COLUMNS["no_sum"]
+        or set(numbers[0].shown_unit.casefold().split()) & _RATES
+        or any(n.value < 0 for n in numbers)
+    ):
         return False
     has_quantity = any(_counts_pieces(other, table) for other in table.columns if other != column)
-    if has_quantity and stems & _MONEY and not stems & _TOTAL_MONEY:
+    if has_quantity and stems & _MONEY and not stems & _COLUMNS["total_money"]:
         return False
     if _may_be_reading(column, numbers, table):
         return False
@@ -168,7 +150,7 @@ def name_unit(column: str, numbers: Sequence[Number], table: Table, rows: Sequen
 def is_unit(word: str) -> bool:
     """Whether a word is a currency or the short name of a measure."""
     unit, size = read_unit(word)
-    return unit in ("EUR", "USD", "GBP", "CHF") or bool(size)
+    return unit in CURRENCY_OF.values() or bool(size)
 
 
 def _differ(rows: Sequence[Row], table: Table) -> bool:
@@ -182,7 +164,7 @@ def _differ(rows: Sequence[Row], table: Table) -> bool:
 
 
 def _are_periods(cells: Sequence[str]) -> bool:
-    return all(set(split_words(cell)) & _PERIODS and len(cell.split()) <= 3 for cell in cells)
+    return all(set(split_words(cell)) & _COLUMNS["periods"] and len(cell.split()) <= 3 for cell in cells)
 
 
 def _count_values(column: str, rows: Sequence[Row]) -> int:

@@ -9,43 +9,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.turn.conclusions.tables.cells import read_number
-from agent.turn.conclusions.tables.languages import LANGUAGES
-from agent.turn.conclusions.tables.periods import Period, read_period
-from agent.turn.conclusions.tables.rows import Table
-from agent.turn.conclusions.tables.words import (
+from agent.turn.conclusions.tables.cells import (
     CURRENCIES,
     NO,
     UNIT_WORDS,
+    WORD,
     YES,
+    Period,
     mean_the_same,
     name_the_same,
+    read_number,
+    read_period,
     split_words,
 )
+from agent.turn.conclusions.tables.question import LANGUAGES
+from agent.turn.conclusions.tables.rows import Table
 from indexes.text.analysis import ENGLISH, word_set
+from indexes.words import list_words
 
 MAX_PHRASE = 6  # words of a value or of a column's name
-_WORD = re.compile(r"[^\W_]+|[€£$]")
 _ARTICLES = word_set("a an any the")
-# Words that say nothing of which rows are meant; "I" and "my" are looked at by `is_about_speaker`.
-_BREAKS = word_set(
-    "of in on for at by from to are is was were do does did have has had been be as during within that which who there "
-    "came come comes take takes took"
+# "I" and "my" are looked at by `is_about_speaker`.
+_BREAKS, _VERBS, _CHANGING, _ROW_NOUNS = (
+    frozenset(list_words(f"table_words.{name}")) for name in ("breaks", "verbs", "changing", "rows")
 )
-_VERBS = word_set("live lives lived sell sold buy bought spend spent pay paid cost")  # that end the first phrase
-_NEUTRAL = (
-    _BREAKS
-    | _ARTICLES
-    | word_set(
-        "our we us i my own owns all altogether overall column columns table tables list file together total csv"
-    )
-)
-# Words that change which rows are meant, whatever a table has them for.
-_CHANGING = word_set(
-    "not never except each every per more most less least fewer than above below over under before after since until "
-    "last next this these those other else both only about almost average mean median different not or and"
-)
-_ROW_NOUNS = word_set("row rows entry entries record records item items line lines")
+_NEUTRAL = _BREAKS.union(_ARTICLES, list_words("table_words.neutral"))
 _HAS, _LACKS = word_set("with have has had having"), word_set("no without")
 _STATES, _PARTICLES = word_set("are is was were been"), word_set("out back in up off yet already")
 _FILLERS = word_set("yet been")
@@ -135,9 +123,9 @@ def says_name(words: Sequence[str], words_of: TableWords) -> bool:
     return any(mean_the_same(stem, other) for stem in stems for other in words_of.name)
 
 
-def list_words(text: str) -> tuple[str, ...]:
+def split_question(text: str) -> tuple[str, ...]:
     """The words of a question, without "'s", and "not" for "n't"."""
-    return tuple(_WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
+    return tuple(WORD.findall(re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text))))
 
 
 def match_words(

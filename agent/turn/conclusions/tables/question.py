@@ -7,10 +7,76 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.turn.conclusions.tables.languages import read_foreign_question
+import msgspec
+
 from indexes.text.analysis import ENGLISH
+from indexes.words import read_file
 
 Aim = Literal["count", "money", "amount", "sum", "list", "most", "least", "newest", "oldest"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLanguage:
+    """How a language asks of tables, and what is said of rows in it. English questions have rules of their own.
+
+    The patterns of how many, how much and which have the group "rest", or "rest2".
+    """
+
+    some_rows: str
+    all_rows: str
+    more_rows: tuple[str, str]
+    sum_of: str
+    counts: str = ""
+    spending: tuple[str, ...] = ()
+    which: str = ""  # before a superlative
+    dearest: str = ""
+    cheapest: str = ""
+    neutral: frozenset[str] = frozenset()  # words that say nothing of which rows are meant
+
+
+def _read_phrases(language: str) -> TableLanguage:
+    said = read_file(language)["table_questions"]
+    return msgspec.convert(said | {"neutral": said.get("neutral", "").split()}, TableLanguage)
+
+
+LANGUAGES = {language: _read_phrases(language) for language in (ENGLISH, "de", "fr", "es", "it", "nl")}
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """What is asked, and the words that a table must account for."""
+
+    aim: Aim
+    rest: str
+    measure: str = ""  # of a superlative: "money", "date" or "weight"; empty where a column must be named
+    language: str = ENGLISH
+
+
+def _read_foreign(text: str) -> TableQuestion | None:
+    """What is asked in another language than English, given without "?"; None where none of them asks so."""
+    for language, forms in LANGUAGES.items():
+        if found := _read_in(language, forms, text.lstrip("¿¡ ")) if language != ENGLISH else None:
+            return found
+    return None
+
+
+def _read_in(language: str, forms: TableLanguage, text: str) -> TableQuestion | None:
+    found = re.fullmatch(forms.which, text, re.IGNORECASE)
+    asked = found["rest"] if found else ""
+    if re.search(rf"\b{forms.dearest}\b", asked, re.IGNORECASE):
+        return TableQuestion("most", _drop(forms.dearest, asked), "money", language)
+    if re.search(rf"\b{forms.cheapest}\b", asked, re.IGNORECASE):
+        return TableQuestion("least", _drop(forms.cheapest, asked), "money", language)
+    if found := re.fullmatch("|".join(forms.spending), text, re.IGNORECASE):
+        return TableQuestion("money", found["rest"] or found["rest2"], language=language)
+    found = re.fullmatch(forms.counts, text, re.IGNORECASE)
+    return TableQuestion("count", found["rest"], language=language) if found else None
+
+
+def _drop(words: str, text: str) -> str:
+    return re.sub(rf"\b{words}\b", " ", text, flags=re.IGNORECASE)
+
+
 _ASIDE = r"(?:(?:and|so|ok(?:ay)?|please|hi|hello|well|then|now),?\s+)*"
 _POLITE = r"(?:(?:can|could|would) you (?:please )?|please )?"
 _SHOW = rf"{_POLITE}(?:tell me|show me|give me|calculate|compute|work out|add up)\s+"
@@ -64,16 +130,6 @@ _ASKS_WHICH = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TableQuestion:
-    """What is asked, and the words that a table must account for."""
-
-    aim: Aim
-    rest: str
-    measure: str = ""  # of a superlative: "money", "date" or "weight"; empty where a column must be named
-    language: str = ENGLISH
-
-
 def read_table_question(utterance: str) -> TableQuestion | None:
     """What is asked of a table; None of a question that no table has to be read through for."""
     text = " ".join(utterance.split()).rstrip(" ?!.")
@@ -81,11 +137,6 @@ def read_table_question(utterance: str) -> TableQuestion | None:
         return None
     found = _read_superlative(text) or _read_form(_TIMES.sub("how many entries", text))
     return found or _read_foreign(text)
-
-
-def _read_foreign(text: str) -> TableQuestion | None:
-    found = read_foreign_question(text)
-    return TableQuestion(found.aim, found.rest, found.measure, found.language) if found else None
 
 
 def _read_form(text: str) -> TableQuestion | None:

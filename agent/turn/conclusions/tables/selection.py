@@ -4,17 +4,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from agent.turn.conclusions.tables.cells import NO, YES, Period, split_words
 from agent.turn.conclusions.tables.columns import find_date_column, read_column, read_dates_of
 from agent.turn.conclusions.tables.matching import Item, Matched, TableWords
-from agent.turn.conclusions.tables.periods import Period
 from agent.turn.conclusions.tables.question import TableQuestion
 from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.conclusions.tables.words import NO, YES, split_words
+from indexes.words import list_words
 
 _DOUBTFUL = re.compile(
     r"\?|\b(?:not|no|none|unknown|pending|tbd|missing|lost|kein\w*|unbekannt|yet|maybe)\b", re.IGNORECASE
 )
-_PEOPLE = frozenset(split_words("who person employee member user owner by paid spent buyer wer qui quién chi wie"))
+_PEOPLE = frozenset(split_words(" ".join(list_words("columns.people"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,9 @@ def _select_period(matched: Matched, table: Table, rows: tuple[Row, ...]) -> tup
     asked = [item.period for item in matched.of_kind("period") if item.period]
     if not asked:
         return rows
-    period = find_period(asked)
+    if len(asked) != 1:
+        raise UnsureError("which period is meant")
+    [period] = asked
     column = find_date_column(table)
     if column is None:
         return _select_year_of_table(period, table, rows)
@@ -151,10 +153,3 @@ def _select_year_of_table(period: Period, table: Table, rows: tuple[Row, ...]) -
     if period != Period(period.year) or not years:
         raise UnsureError("which column is the date")
     return rows if str(period.year) in years else ()
-
-
-def find_period(asked: Sequence[Period]) -> Period:
-    """The only period."""
-    if len(asked) != 1:
-        raise UnsureError("which period is meant")
-    return asked[0]
