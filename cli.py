@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from agent.exchange.registry import EXCHANGE_NAMES
-from agent.terminal import index_reports, progress, reports, settings
+from agent.terminal import measures, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.options import fill, takes_options
 from agent.tracks.registry import EDITION_NAMES
@@ -259,10 +259,10 @@ def index_build(options: IndexBuildOptions) -> None:
         built = build_in_parts(
             corpus, options.output, parts, skip_problems=skip_problems, overwrite=options.overwrite, progress=tick
         )
-    index_reports.show_index_built(built, corpus, options.output)
+    reports.show_index_built(built, corpus, options.output)
     if options.shard:
         return
-    index_reports.show_embedding_done(
+    reports.show_embedding_done(
         embed_index(options.output, model, progress.stage_progress, MAX_UNASKED), options.output
     )
 
@@ -295,9 +295,9 @@ def index_embed(
     model = open_embedder(embedder)
     open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
     embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
-    index_reports.show_embedding_done(embedded, index)
+    reports.show_embedding_done(embedded, index)
     if compress:
-        index_reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
+        reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
 
 
 @index_app.command("info")
@@ -308,7 +308,7 @@ def index_info(index: Path = Argument(metavar="DIR"), as_json: bool = Option(Fal
     """
     from indexes.open_index import open_index
 
-    index_reports.show_index(open_index(index), index, as_json=as_json)
+    reports.show_index(open_index(index), index, as_json=as_json)
 
 
 @index_app.command("verify")
@@ -321,7 +321,7 @@ def index_verify(index: Path = Argument(metavar="DIR")) -> None:
     """
     from indexes.index_verification import verify_index
 
-    index_reports.show_verification(verify_index(index), index)
+    reports.show_verification(verify_index(index), index)
 
 
 @app.command()
@@ -503,7 +503,8 @@ def users_list(file: Path | None = USER_FILE) -> None:
     """
     from agent.serve.users import find_user_file, read_users
 
-    reports.show_users(list(read_users(find_user_file(file))))
+    for name in read_users(find_user_file(file)):
+        typer.echo(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -690,7 +691,7 @@ def eval_search(
     from agent.evaluation.search import evaluate_search, name_measures
 
     scores = evaluate_search(runs, qrels, topics, rel_level)
-    reports.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
+    measures.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("ptkb")
@@ -710,7 +711,7 @@ def eval_ptkb(
     """
     from agent.evaluation.ptkb import MEASURES, evaluate_ptkb
 
-    reports.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+    measures.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("answers")
@@ -733,7 +734,7 @@ def eval_answers(
 
     model = open_judge(judge) if judge else None
     scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
-    reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -779,7 +780,7 @@ def eval_nuggets(
 
     request = fill(JudgingRequest, options, runs=tuple(runs), criteria=nuggets)
     judged = judge_runs(request, NUGGETS, progress.stage_progress)
-    reports.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
+    measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
 
 
 @eval_app.command("rubric")
@@ -804,7 +805,7 @@ def eval_rubric(
 
     request = fill(JudgingRequest, options, runs=tuple(runs), criteria=rubric)
     judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
-    reports.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
+    measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -837,13 +838,12 @@ def eval_conversation(options: EvalConversationOptions) -> None:
     """
     from agent.evaluation.asked_again import AskAgain, add_measures, ask_again, find_trace
     from agent.evaluation.conversation import evaluate_conversation
-    from agent.terminal.conversation_measures import show_conversations
 
     measured = evaluate_conversation(options.runs, options.topics, options.qrels)
     if options.again:
         asked = fill(AskAgain, options, trace=options.trace or find_trace(options.runs))
         measured[0] = add_measures(measured[0], ask_again(asked, progress.turn_progress))
-    show_conversations(measured, per_turn=options.per_turn, as_json=options.as_json)
+    measures.show_conversations(measured, per_turn=options.per_turn, as_json=options.as_json)
 
 
 @eval_app.command("qrecc")
@@ -865,7 +865,7 @@ def eval_qrecc(
     from agent.evaluation.qrecc import MEASURES, CountedTurns, evaluate_qrecc
 
     scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
-    reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
     settings.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
@@ -885,7 +885,7 @@ def eval_rcd_spans(
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
     scores = evaluate_spans(spans, topics, equivalence)
-    reports.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+    measures.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("rcd-passages")
@@ -904,7 +904,7 @@ def eval_rcd_passages(
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
     scores = evaluate_passages(runs, qrels, topics, equivalence)
-    reports.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
+    measures.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("touche")
@@ -922,9 +922,9 @@ def eval_touche(
     """
     from agent.tasks.touche.measures import MEASURES, evaluate_touche
 
-    measures = MEASURES if quality_qrels else MEASURES[:1]
     scores = evaluate_touche(runs, qrels, quality_qrels)
-    reports.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
+    wanted = MEASURES if quality_qrels else MEASURES[:1]
+    measures.show_measures(scores, wanted, per_turn=per_turn, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1019,7 +1019,7 @@ def doctor(
     [bold]convagent doctor --privacy[/] lists every file that keeps something of you.
     """
     if privacy:
-        from agent.terminal.privacy_report import show_privacy
+        from agent.terminal.privacy import show_privacy
 
         show_privacy(as_json=as_json)
         return
@@ -1040,7 +1040,7 @@ def forget(
     [bold]convagent forget --everything[/] shows what there is, and asks first.
     [bold]convagent doctor --privacy[/] only shows it.
     """
-    from agent.terminal.privacy_report import forget_all
+    from agent.terminal.privacy import forget_all
     from schemas.errors import UsageError
 
     if not everything:
@@ -1103,8 +1103,7 @@ def show(
     [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
     from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
-    from agent.terminal.conversation_report import choose_trace, show_conversation
-    from agent.terminal.turn_comparison import show_turn
+    from agent.terminal.show import choose_trace, show_conversation, show_turn
 
     if turn is None:
         show_conversation(choose_trace(traces), topic)
