@@ -14,6 +14,7 @@ from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.options import fill, takes_options
 from agent.tracks.registry import EDITION_NAMES
 
+RUNS_PANEL, TRACKS_PANEL, MACHINE_PANEL = "Runs", "Other tracks", "This machine"
 app = typer.Typer(
     name="convagent",
     cls=ErrorReportingGroup,
@@ -25,13 +26,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_help=True)
-app.add_typer(index_app, name="index")
+app.add_typer(index_app, name="index", rich_help_panel=RUNS_PANEL)
 eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
-app.add_typer(eval_app, name="eval")
+app.add_typer(eval_app, name="eval", rich_help_panel=RUNS_PANEL)
 model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
-app.add_typer(model_app, name="model")
+app.add_typer(model_app, name="model", rich_help_panel=MACHINE_PANEL)
 users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
-app.add_typer(users_app, name="users")
+app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
@@ -103,6 +104,126 @@ def apply_settings(
     settings.configure_logging(quiet=quiet, verbose=verbose)
     settings.choose_gpu_layers(gpu_layers)
     context.default_map = settings.read_settings_file()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """Of `convagent chat`."""
+
+    docs: Path | None = DOCUMENTS
+    index: Path | None = OR_INDEX
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    only: str | None = ONLY
+    go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
+    number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
+    incognito: bool = Option(False, "--incognito", help="Keep nothing, know nothing.")
+    follow_links: bool = FOLLOW_LINKS
+
+
+@app.command()
+@takes_options
+def chat(options: ChatOptions) -> None:
+    """Ask your own documents, offline, and see where each sentence of the answer is from.
+
+    [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
+    [bold]convagent chat --index index[/]
+    [bold]convagent chat --docs ~/notes --only travel/[/] searches this folder until you say `/everywhere`.
+    [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
+    [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
+    """
+    from agent.chat.start import ChatRequest, start_chat
+
+    request = fill(ChatRequest, options, continue_last=options.go_on, chat=options.number)
+    if code := start_chat(request):
+        raise typer.Exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Of `convagent serve`."""
+
+    docs: Path | None = DOCUMENTS
+    index: Path | None = OR_INDEX
+    port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
+    host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    only: str | None = ONLY
+    incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept.")
+    open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
+    follow_links: bool = FOLLOW_LINKS
+    users: Path | None = Option(
+        None, metavar="FILE", help="Users who each have a token, as `convagent users` makes it."
+    )
+    new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
+    no_token: bool = Option(
+        False, "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
+    )
+    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
+    public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
+    access_log: Path | None = Option(
+        None, metavar="FILE", help="Note time, user, kind of page and status there; no contents."
+    )
+    allow_upload: bool = Option(
+        False, "--allow-upload", help="Let files be added to the folder of --docs through the page."
+    )
+
+
+@app.command()
+@takes_options
+def serve(options: ServeOptions) -> None:
+    """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
+
+    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
+    [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
+    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
+    [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
+    """
+    from agent.chat.sources import resolve_source
+    from agent.serve.server import ServerRequest, serve
+
+    request = fill(
+        ServerRequest,
+        options,
+        source=resolve_source(options.docs, options.index),
+        only=options.only or "",
+        needs_token=not options.no_token,
+        allowed_hosts=tuple(options.allow_host or ()),
+    )
+    serve(request, reports.report_server_start(open_browser=options.open_browser))
+
+
+@dataclass(frozen=True, slots=True)
+class McpOptions:
+    """Of `convagent mcp`."""
+
+    docs: Path | None = DOCUMENTS
+    index: Path | None = OR_INDEX
+    http: bool = Option(False, "--http", help="Listen on a port, not on stdin; clients need a token.")
+    port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    follow_links: bool = FOLLOW_LINKS
+    incognito: bool = Option(False, "--incognito", help="Know nothing about you.")
+
+
+@app.command()
+@takes_options
+def mcp(options: McpOptions) -> None:
+    """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
+
+    [bold]convagent mcp --docs ~/notes[/] is what to write in the assistant's settings: it starts the program itself.
+    [bold]convagent mcp --docs ~/notes --http[/] listens at http://127.0.0.1:8765/mcp, and prints the token.
+    """
+    from agent.mcp import start
+    from agent.mcp.library import LibraryRequest
+
+    request = fill(LibraryRequest, options, source=start.choose_source(options.docs, options.index))
+    if options.http:
+        start.serve_on_port(request, options.port, reports.report_mcp_start)
+    else:
+        start.serve_on_stdio(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +303,7 @@ class AnswerOptions:
     overwrite: bool = OVERWRITE
 
 
-@app.command()
+@app.command(rich_help_panel=RUNS_PANEL)
 @takes_options
 def answer(options: AnswerOptions) -> None:
     """Answer every turn of a topics file and write a valid run.
@@ -324,7 +445,7 @@ def index_verify(index: Path = Argument(metavar="DIR")) -> None:
     reports.show_verification(verify_index(index), index)
 
 
-@app.command()
+@app.command(rich_help_panel=RUNS_PANEL)
 def search(
     index: Path = Argument(metavar="DIR", help="Index directory."),
     query: str = Argument(help="What to look for."),
@@ -341,294 +462,6 @@ def search(
     retriever = open_retriever_in(index, embedder)
     hits = retriever.find([(query, 1.0)], [(query, 1.0)], k)
     reports.show_hits(hits, retriever.read([hit.id for hit in hits]), as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """Of `convagent chat`."""
-
-    docs: Path | None = DOCUMENTS
-    index: Path | None = OR_INDEX
-    model: str = MODEL
-    embedder: str | None = EMBEDDER
-    only: str | None = ONLY
-    go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
-    number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
-    incognito: bool = Option(False, "--incognito", help="Keep nothing, know nothing.")
-    follow_links: bool = FOLLOW_LINKS
-
-
-@app.command()
-@takes_options
-def chat(options: ChatOptions) -> None:
-    """Ask your own documents, offline, and see where each sentence of the answer is from.
-
-    [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
-    [bold]convagent chat --index index[/]
-    [bold]convagent chat --docs ~/notes --only travel/[/] searches this folder until you say `/everywhere`.
-    [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
-    [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
-    """
-    from agent.chat.start import ChatRequest, start_chat
-
-    request = fill(ChatRequest, options, continue_last=options.go_on, chat=options.number)
-    if code := start_chat(request):
-        raise typer.Exit(code)
-
-
-@app.command()
-def chats(
-    words: list[str] | None = Argument(None, help="Only those in which all of these were said."),
-    export: int | None = Option(None, metavar="NUMBER", help="Write this one to --output."),
-    output: Path | None = Option(None, "--output", "-o", help="Markdown (.md), or iKAT topics (.json)."),
-    forget: int | None = Option(None, metavar="NUMBER", help="Delete this one."),
-    sure: bool = Option(False, "--yes", "-y", help="Delete without asking, on a terminal, too."),
-    overwrite: bool = OVERWRITE,
-) -> None:
-    """List kept conversations, search them, write one to a file, or delete it.
-
-    [bold]convagent chats[/]
-    [bold]convagent chats rice bread[/]
-    [bold]convagent chats --export 3 -o topics.json[/] makes a test case of it.
-    """
-    from agent.chat.start import export_chat
-    from agent.chat.store import open_store
-
-    store = open_store(incognito=False)
-    if export is not None:
-        export_chat(store, export, output, overwrite=overwrite)
-    if forget is not None:
-        turns = len(store.read_turns(forget))
-        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns} turns?"):
-            store.delete_chat(forget)
-    if forget is None and export is None:
-        reports.show_chats(store.list_chats(" ".join(words or [])))
-
-
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """Of `convagent serve`."""
-
-    docs: Path | None = DOCUMENTS
-    index: Path | None = OR_INDEX
-    port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
-    host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
-    model: str = MODEL
-    embedder: str | None = EMBEDDER
-    only: str | None = ONLY
-    incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept.")
-    open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
-    follow_links: bool = FOLLOW_LINKS
-    users: Path | None = Option(
-        None, metavar="FILE", help="Users who each have a token, as `convagent users` makes it."
-    )
-    new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
-    no_token: bool = Option(
-        False, "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
-    )
-    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
-    public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
-    access_log: Path | None = Option(
-        None, metavar="FILE", help="Note time, user, kind of page and status there; no contents."
-    )
-    allow_upload: bool = Option(
-        False, "--allow-upload", help="Let files be added to the folder of --docs through the page."
-    )
-
-
-@app.command()
-@takes_options
-def serve(options: ServeOptions) -> None:
-    """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
-
-    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
-    [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
-    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
-    [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
-    """
-    from agent.chat.sources import resolve_source
-    from agent.serve.server import ServerRequest, serve
-
-    request = fill(
-        ServerRequest,
-        options,
-        source=resolve_source(options.docs, options.index),
-        only=options.only or "",
-        needs_token=not options.no_token,
-        allowed_hosts=tuple(options.allow_host or ()),
-    )
-    serve(request, reports.report_server_start(open_browser=options.open_browser))
-
-
-@users_app.command("add")
-def users_add(
-    name: str = USER_NAME,
-    file: Path | None = USER_FILE,
-    new_token: bool = Option(False, "--new-token", help="Another token for one who is there."),
-) -> None:
-    """Make a user and print the token, this once: only a hash of it is kept.
-
-    [bold]convagent users add ana --file users.json[/]
-    [bold]convagent users add ana --file users.json --new-token[/] ends the old one, where it was lost or seen.
-    """
-    from agent.serve.users import add_user, find_user_file
-
-    path = find_user_file(file)
-    reports.show_new_user(name, add_user(path, name, anew=new_token), path)
-
-
-@users_app.command("remove")
-def users_remove(
-    name: str = USER_NAME,
-    file: Path | None = USER_FILE,
-    forget: bool = Option(False, "--forget", help="Delete what the user asked and said, too."),
-) -> None:
-    """End a user's token, at once and also in a server that runs. What the user asked stays, unless it is forgotten.
-
-    [bold]convagent users remove ana --file users.json --forget[/]
-    """
-    from agent.chat.store import open_store
-    from agent.serve.users import find_user_file, forget_user, remove_user
-
-    remove_user(find_user_file(file), name)
-    if forget:
-        reports.show_forgotten(name, *forget_user(open_store(incognito=False), name))
-
-
-@users_app.command("list")
-def users_list(file: Path | None = USER_FILE) -> None:
-    """List the users.
-
-    [bold]convagent users list --file users.json[/]
-    """
-    from agent.serve.users import find_user_file, read_users
-
-    for name in read_users(find_user_file(file)):
-        typer.echo(name)
-
-
-@dataclass(frozen=True, slots=True)
-class McpOptions:
-    """Of `convagent mcp`."""
-
-    docs: Path | None = DOCUMENTS
-    index: Path | None = OR_INDEX
-    http: bool = Option(False, "--http", help="Listen on a port, not on stdin; clients need a token.")
-    port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
-    model: str = MODEL
-    embedder: str | None = EMBEDDER
-    follow_links: bool = FOLLOW_LINKS
-    incognito: bool = Option(False, "--incognito", help="Know nothing about you.")
-
-
-@app.command()
-@takes_options
-def mcp(options: McpOptions) -> None:
-    """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
-
-    [bold]convagent mcp --docs ~/notes[/] is what to write in the assistant's settings: it starts the program itself.
-    [bold]convagent mcp --docs ~/notes --http[/] listens at http://127.0.0.1:8765/mcp, and prints the token.
-    """
-    from agent.mcp import start
-    from agent.mcp.library import LibraryRequest
-
-    request = fill(LibraryRequest, options, source=start.choose_source(options.docs, options.index))
-    if options.http:
-        start.serve_on_port(request, options.port, reports.report_mcp_start)
-    else:
-        start.serve_on_stdio(request)
-
-
-@app.command()
-def spans(
-    topics: Path = RCD_TOPICS,
-    output: Path = Option(..., "--output", "-o", help="The file of spans: num<TAB>span."),
-    model: Literal["none"] = SPAN_MODEL,
-    overwrite: bool = OVERWRITE,
-) -> None:
-    """Find the span of each dialogue that asks for background (RCD-2020); topics that share one get different spans.
-
-    [bold]convagent spans topics.xml -o spans.tsv[/]
-    """
-    from agent.tasks.rcd.spans import RULES, write_spans
-
-    reports.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
-
-
-@dataclass(frozen=True, slots=True)
-class RankOptions:
-    """Of `convagent rank`."""
-
-    topics: Path = RCD_TOPICS
-    output: Path = Option(..., "--output", "-o", help="The TREC run.")
-    index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")
-    k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic.")
-    spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found.")
-    reference_spans: bool = Option(
-        False, "--reference-spans", help="Look for the topics' own titles, which are labels."
-    )
-    model: Literal["none"] = SPAN_MODEL
-    embedder: str | None = EMBEDDER
-    overwrite: bool = OVERWRITE
-
-
-@app.command()
-@takes_options
-def rank(options: RankOptions) -> None:
-    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
-
-    [bold]convagent rank topics.xml --index index -o run.trec[/]
-    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
-    """
-    from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
-    from agent.tasks.rcd.spans import RULES
-    from agent.turn.open_retriever import open_retriever_in
-
-    wanted = SpanSource(RULES[options.model], options.spans, options.reference_spans)
-    retriever = open_retriever_in(options.index, options.embedder)
-    reports.show_lines_written(
-        *rank_file(options.topics, wanted, retriever, options.output, options.k, overwrite=options.overwrite),
-        options.output,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ToucheOptions:
-    """Of `convagent touche`."""
-
-    directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
-    output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
-    k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic.")
-    conclusion: bool = Option(False, "--conclusion", help="Count the conclusion's words twice.")
-    short: bool = Option(False, "--short", help="Push down what is too short for an argument.")
-    quality: bool = Option(False, "--quality", help="Move well-written arguments up.")
-    expand: bool = Option(False, "--expand", help="Search with the model's own answer too.")
-    model: str = MODEL
-    run_name: str = RUN_NAME
-    on_error: OnError = Option("stop", help="What to do with a bad argument.")
-    overwrite: bool = OVERWRITE
-
-
-@app.command()
-@takes_options
-def touche(options: ToucheOptions) -> None:
-    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
-
-    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
-
-    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
-    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
-    """
-    from agent.tasks.touche.ranking import RankingOptions
-    from agent.tasks.touche.run import ToucheTask, write_run
-
-    ways, model = fill(RankingOptions, options), options.model if options.expand else None
-    skip = options.on_error == "skip"
-    task = ToucheTask(options.directory, ways, options.k, options.run_name, model, skip_problems=skip)
-    reports.show_touche_run(
-        write_run(task, options.output, progress.byte_progress, overwrite=options.overwrite), task, options.output
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,7 +484,7 @@ class ValidateOptions:
     overwrite: bool = OVERWRITE
 
 
-@app.command()
+@app.command(rich_help_panel=RUNS_PANEL)
 @takes_options
 def validate(options: ValidateOptions) -> None:
     """Check a run file against its edition's schema and rules; lists every problem.
@@ -927,6 +760,29 @@ def eval_touche(
     measures.show_measures(scores, wanted, per_turn=per_turn, as_json=as_json)
 
 
+@app.command(rich_help_panel=RUNS_PANEL)
+def show(
+    traces: list[Path] = Argument(help="A trace file; with --turn, also several, or runs."),
+    topic: str | None = Option(None, help="Which conversation. Default: the first."),
+    turn: str | None = Option(None, help="One turn in full, of several runs side by side."),
+    topics: Path | None = Option(None, "--topics", "-t", help="With --turn: topics, to show what was right."),
+    qrels: Path | None = QRELS,
+) -> None:
+    """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
+
+    [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
+    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
+    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
+    """
+    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
+    from agent.terminal.show import choose_trace, show_conversation, show_turn
+
+    if turn is None:
+        show_conversation(choose_trace(traces), topic)
+    else:
+        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
+
+
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """Of `convagent report`."""
@@ -949,7 +805,7 @@ class ReportOptions:
     overwrite: bool = OVERWRITE
 
 
-@app.command()
+@app.command(rich_help_panel=RUNS_PANEL)
 @takes_options
 def report(options: ReportOptions) -> None:
     """Write one page that shows where runs differ, on which turns and why. It needs no network.
@@ -968,6 +824,226 @@ def report(options: ReportOptions) -> None:
     labels = fill(LabelFiles, options, passages=options.qrels, statements=options.ptkb_qrels)
     texts = fill(PassageSource, options, passages=tuple(options.passages or ()))
     reports.show_report(write_report(fill(ReportRequest, options, runs=files, labels=labels, texts=texts)))
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def export(
+    trace: Path = Argument(help="A trace file."),
+    output: Path = Option(..., "--output", "-o", help="The run file."),
+    form: ExportForm | None = Option(None, "--format", help="Default: that of the topics."),
+    run_name: str = RUN_NAME,
+    team: str = TEAM,
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
+
+    [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
+    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
+    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
+    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
+    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
+    """
+    from agent.runs.export import export_trace
+
+    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
+    settings.log.info("%s: %d turns", output, turns)
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def convert(
+    run: Path = Argument(help="A run file, or a ranking in any form that answer --ranking takes."),
+    output: Path = Option(..., "--output", "-o", help="The file to write."),
+    to: Literal["trec"] = Option("trec", help="qid Q0 docid rank score tag."),
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Write a run's rankings in another form.
+
+    [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
+    """
+    from agent.runs.export import convert_run
+
+    settings.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def prompts(step: str | None = Argument(None, help="A step. Default: list them.")) -> None:
+    """List the prompts, or show one; CONVAGENT_PROMPTS names a directory with files of your own.
+
+    [bold]convagent prompts write[/]
+    """
+    import prompts as texts
+
+    for name in [step] if step else texts.steps():
+        path = texts.file_of(name)
+        typer.echo(path.read_text(encoding="utf-8").rstrip() if step else f"{name:12} {path}")
+
+
+@app.command(rich_help_panel=TRACKS_PANEL)
+def spans(
+    topics: Path = RCD_TOPICS,
+    output: Path = Option(..., "--output", "-o", help="The file of spans: num<TAB>span."),
+    model: Literal["none"] = SPAN_MODEL,
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Find the span of each dialogue that asks for background (RCD-2020); topics that share one get different spans.
+
+    [bold]convagent spans topics.xml -o spans.tsv[/]
+    """
+    from agent.tasks.rcd.spans import RULES, write_spans
+
+    reports.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
+
+
+@dataclass(frozen=True, slots=True)
+class RankOptions:
+    """Of `convagent rank`."""
+
+    topics: Path = RCD_TOPICS
+    output: Path = Option(..., "--output", "-o", help="The TREC run.")
+    index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")
+    k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic.")
+    spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found.")
+    reference_spans: bool = Option(
+        False, "--reference-spans", help="Look for the topics' own titles, which are labels."
+    )
+    model: Literal["none"] = SPAN_MODEL
+    embedder: str | None = EMBEDDER
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=TRACKS_PANEL)
+@takes_options
+def rank(options: RankOptions) -> None:
+    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
+
+    [bold]convagent rank topics.xml --index index -o run.trec[/]
+    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
+    """
+    from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
+    from agent.tasks.rcd.spans import RULES
+    from agent.turn.open_retriever import open_retriever_in
+
+    wanted = SpanSource(RULES[options.model], options.spans, options.reference_spans)
+    retriever = open_retriever_in(options.index, options.embedder)
+    reports.show_lines_written(
+        *rank_file(options.topics, wanted, retriever, options.output, options.k, overwrite=options.overwrite),
+        options.output,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ToucheOptions:
+    """Of `convagent touche`."""
+
+    directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
+    output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
+    k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic.")
+    conclusion: bool = Option(False, "--conclusion", help="Count the conclusion's words twice.")
+    short: bool = Option(False, "--short", help="Push down what is too short for an argument.")
+    quality: bool = Option(False, "--quality", help="Move well-written arguments up.")
+    expand: bool = Option(False, "--expand", help="Search with the model's own answer too.")
+    model: str = MODEL
+    run_name: str = RUN_NAME
+    on_error: OnError = Option("stop", help="What to do with a bad argument.")
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=TRACKS_PANEL)
+@takes_options
+def touche(options: ToucheOptions) -> None:
+    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
+
+    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
+
+    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
+    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
+    """
+    from agent.tasks.touche.ranking import RankingOptions
+    from agent.tasks.touche.run import ToucheTask, write_run
+
+    ways, model = fill(RankingOptions, options), options.model if options.expand else None
+    skip = options.on_error == "skip"
+    task = ToucheTask(options.directory, ways, options.k, options.run_name, model, skip_problems=skip)
+    reports.show_touche_run(
+        write_run(task, options.output, progress.byte_progress, overwrite=options.overwrite), task, options.output
+    )
+
+
+@app.command(rich_help_panel=MACHINE_PANEL)
+def chats(
+    words: list[str] | None = Argument(None, help="Only those in which all of these were said."),
+    export: int | None = Option(None, metavar="NUMBER", help="Write this one to --output."),
+    output: Path | None = Option(None, "--output", "-o", help="Markdown (.md), or iKAT topics (.json)."),
+    forget: int | None = Option(None, metavar="NUMBER", help="Delete this one."),
+    sure: bool = Option(False, "--yes", "-y", help="Delete without asking, on a terminal, too."),
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """List kept conversations, search them, write one to a file, or delete it.
+
+    [bold]convagent chats[/]
+    [bold]convagent chats rice bread[/]
+    [bold]convagent chats --export 3 -o topics.json[/] makes a test case of it.
+    """
+    from agent.chat.start import export_chat
+    from agent.chat.store import open_store
+
+    store = open_store(incognito=False)
+    if export is not None:
+        export_chat(store, export, output, overwrite=overwrite)
+    if forget is not None:
+        turns = len(store.read_turns(forget))
+        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns} turns?"):
+            store.delete_chat(forget)
+    if forget is None and export is None:
+        reports.show_chats(store.list_chats(" ".join(words or [])))
+
+
+@users_app.command("add")
+def users_add(
+    name: str = USER_NAME,
+    file: Path | None = USER_FILE,
+    new_token: bool = Option(False, "--new-token", help="Another token for one who is there."),
+) -> None:
+    """Make a user and print the token, this once: only a hash of it is kept.
+
+    [bold]convagent users add ana --file users.json[/]
+    [bold]convagent users add ana --file users.json --new-token[/] ends the old one, where it was lost or seen.
+    """
+    from agent.serve.users import add_user, find_user_file
+
+    path = find_user_file(file)
+    reports.show_new_user(name, add_user(path, name, anew=new_token), path)
+
+
+@users_app.command("remove")
+def users_remove(
+    name: str = USER_NAME,
+    file: Path | None = USER_FILE,
+    forget: bool = Option(False, "--forget", help="Delete what the user asked and said, too."),
+) -> None:
+    """End a user's token, at once and also in a server that runs. What the user asked stays, unless it is forgotten.
+
+    [bold]convagent users remove ana --file users.json --forget[/]
+    """
+    from agent.chat.store import open_store
+    from agent.serve.users import find_user_file, forget_user, remove_user
+
+    remove_user(find_user_file(file), name)
+    if forget:
+        reports.show_forgotten(name, *forget_user(open_store(incognito=False), name))
+
+
+@users_app.command("list")
+def users_list(file: Path | None = USER_FILE) -> None:
+    """List the users.
+
+    [bold]convagent users list --file users.json[/]
+    """
+    from agent.serve.users import find_user_file, read_users
+
+    for name in read_users(find_user_file(file)):
+        typer.echo(name)
 
 
 @model_app.command("pull")
@@ -1005,7 +1081,7 @@ def model_path(name: str = Argument(help="smollm2, minilm, hf:user/repo[:quant].
     typer.echo(find_model_file(name))
 
 
-@app.command()
+@app.command(rich_help_panel=MACHINE_PANEL)
 def doctor(
     model: str = MODEL,
     embedder: str | None = EMBEDDER,
@@ -1030,7 +1106,7 @@ def doctor(
     show_doctor(facts, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MACHINE_PANEL)
 def forget(
     everything: bool = Option(False, "--everything", help="All that is kept of you."),
     yes: bool = Option(False, "--yes", help="Do not ask."),
@@ -1047,81 +1123,6 @@ def forget(
         remedy = "Give --everything, or delete one conversation: convagent chats --forget NUMBER."
         raise UsageError("what is to be forgotten?", remedy=remedy)
     forget_all(sure=yes)
-
-
-@app.command()
-def export(
-    trace: Path = Argument(help="A trace file."),
-    output: Path = Option(..., "--output", "-o", help="The run file."),
-    form: ExportForm | None = Option(None, "--format", help="Default: that of the topics."),
-    run_name: str = RUN_NAME,
-    team: str = TEAM,
-    overwrite: bool = OVERWRITE,
-) -> None:
-    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
-
-    [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
-    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
-    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
-    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
-    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
-    """
-    from agent.runs.export import export_trace
-
-    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
-    settings.log.info("%s: %d turns", output, turns)
-
-
-@app.command()
-def convert(
-    run: Path = Argument(help="A run file, or a ranking in any form that answer --ranking takes."),
-    output: Path = Option(..., "--output", "-o", help="The file to write."),
-    to: Literal["trec"] = Option("trec", help="qid Q0 docid rank score tag."),
-    overwrite: bool = OVERWRITE,
-) -> None:
-    """Write a run's rankings in another form.
-
-    [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
-    """
-    from agent.runs.export import convert_run
-
-    settings.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
-
-
-@app.command()
-def show(
-    traces: list[Path] = Argument(help="A trace file; with --turn, also several, or runs."),
-    topic: str | None = Option(None, help="Which conversation. Default: the first."),
-    turn: str | None = Option(None, help="One turn in full, of several runs side by side."),
-    topics: Path | None = Option(None, "--topics", "-t", help="With --turn: topics, to show what was right."),
-    qrels: Path | None = QRELS,
-) -> None:
-    """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
-
-    [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
-    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
-    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
-    """
-    from agent.evaluation.report.request import LabelFiles, ReportRequest, pair_files
-    from agent.terminal.show import choose_trace, show_conversation, show_turn
-
-    if turn is None:
-        show_conversation(choose_trace(traces), topic)
-    else:
-        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
-
-
-@app.command()
-def prompts(step: str | None = Argument(None, help="A step. Default: list them.")) -> None:
-    """List the prompts, or show one; CONVAGENT_PROMPTS names a directory with files of your own.
-
-    [bold]convagent prompts write[/]
-    """
-    import prompts as texts
-
-    for name in [step] if step else texts.steps():
-        path = texts.file_of(name)
-        typer.echo(path.read_text(encoding="utf-8").rstrip() if step else f"{name:12} {path}")
 
 
 if __name__ == "__main__":
