@@ -1,5 +1,6 @@
 """The command line: parse, make one call, print. Nothing else."""
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from agent.exchange.registry import EXCHANGE_NAMES
 from agent.terminal import measures, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.options import fill, takes_options
+from agent.terminal.settings import log
 from agent.tracks.registry import EDITION_NAMES
 
 RUNS_PANEL, TRACKS_PANEL, MACHINE_PANEL = "Runs", "Other tracks", "This machine"
@@ -86,10 +88,19 @@ PER_TURN = Option(False, "--per-turn", help="Every turn, not the mean alone.")
 MEASURES_AS_JSON = Option(False, "--json", help="Every turn and the means as JSON.")
 
 
+def show_version(wanted: bool) -> None:
+    """Print the version and end, where `--version` was given."""
+    from importlib.metadata import version
+
+    if wanted:
+        typer.echo(f"convagent {version('convagent')}")
+        raise typer.Exit
+
+
 @app.callback()
 def apply_settings(
     context: typer.Context,
-    version: bool = Option(False, "--version", help="Show the version.", is_eager=True, callback=reports.show_version),
+    version: bool = Option(False, "--version", help="Show the version.", is_eager=True, callback=show_version),
     quiet: bool = Option(False, "--quiet", "-q", help="Only errors on stderr."),
     verbose: int = Option(0, "--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks."),
     gpu_layers: str | None = Option(
@@ -102,7 +113,8 @@ def apply_settings(
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     settings.configure_logging(quiet=quiet, verbose=verbose)
-    settings.choose_gpu_layers(gpu_layers)
+    if gpu_layers:  # for whatever opens a model in this process or in one that it starts
+        os.environ["CONVAGENT_GPU_LAYERS"] = gpu_layers
     context.default_map = settings.read_settings_file()
 
 
@@ -699,7 +711,7 @@ def eval_qrecc(
 
     scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
     measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
-    settings.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
+    log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
 @eval_app.command("rcd-spans")
@@ -823,7 +835,8 @@ def report(options: ReportOptions) -> None:
     files = pair_files(options.runs, options.trace or (), options.nuggets or (), options.name or ())
     labels = fill(LabelFiles, options, passages=options.qrels, statements=options.ptkb_qrels)
     texts = fill(PassageSource, options, passages=tuple(options.passages or ()))
-    reports.show_report(write_report(fill(ReportRequest, options, runs=files, labels=labels, texts=texts)))
+    path = write_report(fill(ReportRequest, options, runs=files, labels=labels, texts=texts))
+    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 
 @app.command(rich_help_panel=RUNS_PANEL)
@@ -846,7 +859,7 @@ def export(
     from agent.runs.export import export_trace
 
     turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
-    settings.log.info("%s: %d turns", output, turns)
+    log.info("%s: %d turns", output, turns)
 
 
 @app.command(rich_help_panel=RUNS_PANEL)
@@ -862,7 +875,7 @@ def convert(
     """
     from agent.runs.export import convert_run
 
-    settings.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
+    log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
 
 
 @app.command(rich_help_panel=RUNS_PANEL)
@@ -1031,7 +1044,8 @@ def users_remove(
 
     remove_user(find_user_file(file), name)
     if forget:
-        reports.show_forgotten(name, *forget_user(open_store(incognito=False), name))
+        chats, statements = forget_user(open_store(incognito=False), name)
+        log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
 
 
 @users_app.command("list")
@@ -1056,7 +1070,9 @@ def model_pull(name: str = Argument(help="minilm, or a GGUF on the Hugging Face 
     """
     from agent.models.catalogue import pull_model
 
-    reports.show_fetched_model(*pull_model(name))
+    path, is_new = pull_model(name)
+    log.info("fetched, %.0f MB" if is_new else "was there already, %.0f MB", path.stat().st_size / 1e6)
+    typer.echo(path)
 
 
 @model_app.command("list")

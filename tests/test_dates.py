@@ -13,6 +13,7 @@ from rich.console import Console
 
 from agent.chat.collection import Collection
 from agent.chat.document_index import open_documents
+from agent.chat.interactive import Terminal
 from agent.chat.scope import find_scope, find_scope_request, select_documents, select_rows
 from agent.chat.selection.date_requests import find_restriction
 from agent.chat.selection.dated_items import list_items
@@ -20,7 +21,6 @@ from agent.chat.selection.days import find_periods
 from agent.chat.selection.listing import find_listing
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.chat.terminal import Terminal
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
 from schemas.errors import InvalidInputError

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from agent.chat.collection import Collection
 from agent.chat.document_index import open_documents
+from agent.chat.interactive import Terminal
 from agent.chat.scope import (
     describe_scope,
     find_scope,
@@ -21,7 +22,6 @@ from agent.chat.scope import (
 )
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.chat.terminal import Terminal
 from agent.serve.v1.answering import to_turns
 from agent.terminal.progress import stage_progress
 from agent.turn.open_retriever import open_retriever

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.export import export_conversation
+from agent.chat.interactive import run_chat
 from agent.chat.opening import begin_to_open_models
 from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.sources import READING_SECONDS, open_source, resolve_source
 from agent.chat.store import Store, open_store
-from agent.chat.terminal import run_chat
 from agent.chat.watching import watch_documents
 from schemas.errors import MissingError, UsageError
 

@@ -33,15 +33,6 @@ OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
 
 
-def show_version(wanted: bool) -> None:
-    """Print the version and end, where `--version` was given."""
-    from importlib.metadata import version
-
-    if wanted:
-        typer.echo(f"convagent {version('convagent')}")
-        raise typer.Exit
-
-
 def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None:
     """What was indexed, how fast, and what was left out."""
     for problem in built.problems:
@@ -166,12 +157,6 @@ def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) ->
     log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
 
 
-def show_fetched_model(path: Path, new: bool) -> None:
-    """The path of a model's file, and whether it was fetched now."""
-    log.info("fetched, %.0f MB" if new else "was there already, %.0f MB", path.stat().st_size / 1e6)
-    typer.echo(path)
-
-
 def show_models(models: "Sequence[ModelEntry]", *, as_json: bool) -> None:
     """A row a model: its name, what it is for, its size, and how to install it where it is missing."""
     if as_json:
@@ -220,11 +205,6 @@ def show_chats(chats: "Sequence[ChatSummary]") -> None:
         started, source = chat.started[:16].replace("T", " "), to_plain_text(Path(chat.source).name)
         rows.append((str(chat.id), started, str(chat.turns), to_plain_text(chat.title), source))
     print_table(("", "started", "turns", "asked", "of"), rows)
-
-
-def show_report(path: Path) -> None:
-    """Where a report is, and how large."""
-    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
@@ -307,8 +287,3 @@ def show_new_user(name: str, token: str, path: Path) -> None:
     log.info("%s: %s may ask. The token is shown this once; only a hash of it is kept:", path, name)
     typer.echo(token)
     log.info("Opened once with ?token=TOKEN at the end of the server's address, it signs a browser in.")
-
-
-def show_forgotten(name: str, chats: int, statements: int) -> None:
-    """What of a user was deleted."""
-    log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
