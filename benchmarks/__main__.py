@@ -14,7 +14,7 @@ from benchmarks.figures import BenchedBed, Outcome, finish, finish_bed, format_r
 from benchmarks.ikat import run_ikat
 from benchmarks.mtrag import run_mtrag
 from benchmarks.own import run_own
-from cli import Jobs, ModelOption, Overwrite
+from cli import MODEL, OVERWRITE
 
 app = typer.Typer(cls=ErrorReportingGroup, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 PROGRESS = Progress(turn_progress, stage_progress)
@@ -25,6 +25,7 @@ Folder = Annotated[
 Only = Annotated[list[str] | None, typer.Option("--only", metavar="NAME", help="A system; can be repeated.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="So many conversations, evenly spaced.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's traces end.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Topics at a time, each with its own model.")]
 Half = Annotated[
     Literal["open", "kept", "all"], typer.Option(help="Which conversations; the kept ones are for the end.")
 ]
@@ -42,12 +43,12 @@ def add_command(name: str, run: Callable[[BenchRequest, Progress], BenchedBed], 
     def measure(
         data: Data,
         output: Folder = None,
-        model: ModelOption = "smollm2",
+        model: str = MODEL,
         only: Only = None,
         limit: Limit = None,
         jobs: Jobs = 1,
         resume: Resume = False,
-        overwrite: Overwrite = False,
+        overwrite: bool = OVERWRITE,
     ) -> None:
         folder = output or Path(f"bench-{name}")
         request = BenchRequest(data, folder, model, tuple(only or ()), limit, jobs, resume, overwrite)
@@ -62,12 +63,12 @@ add_command("mtrag", run_mtrag, "MTRAG-UN: search, answers, abstentions, and cla
 def own(
     data: Data = Path(),
     output: Folder = None,
-    model: ModelOption = "smollm2",
+    model: str = MODEL,
     half: Half = "open",
     only: Only = None,
     limit: Limit = None,
     resume: Resume = False,
-    overwrite: Overwrite = False,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Questions over a person's own documents, asked as in a chat."""
     folder = output or Path("bench-own")

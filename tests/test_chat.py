@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agent.chat.interactive import Terminal
 from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
-from agent.chat.terminal import Terminal
 from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from agent.terminal.output import to_plain_text
 from indexes.passage_index import PassageIndex

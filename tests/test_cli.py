@@ -111,6 +111,12 @@ def test_a_run_in_another_editions_form(place: Path) -> None:
     assert checked.stdout == "run.jsonl: valid (15 turns)\n"
 
 
+def test_the_help_names_first_what_a_person_starts_with(tmp_path: Path) -> None:
+    shown = quick("--help", cwd=tmp_path, COLUMNS="120").stdout
+    places = [shown.index(f" {name} ") for name in ("chat", "serve", "mcp", "answer", "eval", "touche", "doctor")]
+    assert places == sorted(places)
+
+
 def test_search_as_json(place: Path) -> None:
     result = quick("search", "index", "tomatoes on a balcony", "-k", "2", "--json", cwd=place)
     rows = [json.loads(line) for line in result.stdout.splitlines()]

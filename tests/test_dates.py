@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agent.chat.interactive import Terminal
 from agent.chat.scope import find_scope, find_scope_request, select_documents, select_rows
 from agent.chat.selection.dated_items import find_restriction, list_items
 from agent.chat.selection.days import find_periods
 from agent.chat.selection.listing import find_listing
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.chat.terminal import Terminal
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex

@@ -17,9 +17,9 @@ from rich.console import Console
 
 from agent.chat.citations import shown_sources
 from agent.chat.export import mark_citations, mark_in_markdown, to_markdown
+from agent.chat.interactive import Terminal
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
-from agent.chat.terminal import Terminal
 from agent.serve.v1.answering import _split_reply
 from agent.terminal.escaping import defuse_citations, escape_markdown, to_code_span, unescape_markdown
 from indexes.corpora.corpus import find_corpus

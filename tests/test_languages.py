@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agent.chat.interactive import Terminal
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.chat.terminal import Terminal
 from agent.evaluation.answers import measure_turn
 from agent.terminal.progress import stage_progress
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from agent.chat import store as store_module
 from agent.chat.export import export_conversation, to_markdown
+from agent.chat.interactive import Terminal
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store, explain_failure
-from agent.chat.terminal import Terminal
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.storage.cache import Cache

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from agent.chat.interactive import Terminal
 from agent.chat.scope import (
     describe_scope,
     find_scope,
@@ -19,7 +20,6 @@ from agent.chat.scope import (
 )
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.chat.terminal import Terminal
 from agent.serve.v1.answering import to_turns
 from agent.terminal.progress import stage_progress
 from indexes.documents.collection import Collection

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from agent.chat.interactive import Terminal
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import ChatTurn, Store
-from agent.chat.terminal import Terminal
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.models.structured_output import read_whole_items

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.chat.export import export_conversation
+from agent.chat.interactive import run_chat
 from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source, resolve_source
 from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
 from agent.chat.store import Store, open_store
-from agent.chat.terminal import run_chat
 from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.watching import watch_documents
 from schemas.errors import MissingError, UsageError

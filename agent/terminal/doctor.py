@@ -281,17 +281,11 @@ def _cached_copy(path: Path, cached: Cache) -> Copy:
 
 
 def _cache_facts(directory: Path) -> Cache:
-    nearest = next(path for path in (directory, *directory.absolute().parents) if _exists(path))
-    files = [(path, _find_size(path)) for path in directory.rglob("*")] if nearest == directory else []
+    files: list[tuple[Path, int | None]] = []
+    with suppress(OSError):  # in a directory that may not be read
+        files = [(path, _find_size(path)) for path in directory.rglob("*")]
     found = sorted((str(path.relative_to(directory)), size) for path, size in files if size is not None)
     return Cache(str(directory), is_writable(directory), tuple(CacheFile(name, size) for name, size in found))
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # in a directory that may not be read
-        return False
 
 
 def _find_size(path: Path) -> int | None:

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-import typer
-
 from agent.terminal.doctor import Cache, Facts, Machine, Model
-from agent.terminal.output import open_stdout, to_plain_text
+from agent.terminal.output import open_stdout, print_json, to_plain_text
 from schemas.errors import MissingError
 
 LISTED_FILES = 10  # files of the cache that are named
@@ -17,7 +15,7 @@ def show_doctor(facts: Facts, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        typer.echo(msgspec.json.encode({"usable": facts.usable} | msgspec.to_builtins(facts)).decode())
+        print_json({"usable": facts.usable} | msgspec.to_builtins(facts))
     else:
         _show_facts(facts)
     if not facts.usable:

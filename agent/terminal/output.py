@@ -6,6 +6,9 @@ from agent.terminal.settings import is_quiet
 from indexes.text.control_characters import strip_control_characters, strip_directions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.table import Column
     from rich.text import Text
 
 
@@ -26,6 +29,24 @@ def open_stdout() -> Any:
             raise BrokenPipeError
 
     return PipedConsole(highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on a line of stdout."""
+    import msgspec
+    import typer
+
+    typer.echo(msgspec.json.encode(value).decode())
+
+
+def print_table(headers: "Iterable[str | Column]", rows: "Iterable[Iterable[str | Text]]") -> None:
+    """A table without lines on stdout."""
+    from rich.table import Table
+
+    table = Table(*headers, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    open_stdout().print(table)
 
 
 def to_plain_text(text: str, style: str = "") -> "Text":

@@ -6,17 +6,21 @@ Files are looked for, not remembered: whatever a version of convagent leaves the
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
+import typer
 
+from agent.terminal.output import print_json, to_one_line
 from indexes.passage_index import INFO_FILE
-from indexes.storage.directories import find_data_directory, name_cache_directory
-from schemas.errors import RunError
+from indexes.storage.directories import find_cache_directory, find_data_directory, name_cache_directory
+from indexes.text.control_characters import strip_control_characters
+from schemas.errors import RunError, UsageError
 
 EVERYTHING = "convagent forget --everything"
 TRACES = "*.trace.jsonl"
@@ -38,6 +42,11 @@ KINDS = {  # of the entries of both directories, by their names: what they hold,
     "models": (NOT_PERSONAL, "rm"),
 }
 
+BEYOND_REACH = (
+    "Not in reach, and not deleted: conversations exported elsewhere, runs and traces in other directories, indexes "
+    "that you built, models in the Hugging Face cache, backups, your shell's and browser's history, and what a "
+    "server's model was sent."
+)
 _OWN_FOLDER = re.compile("[0-9a-f]{16}")
 
 
@@ -59,34 +68,73 @@ class Place:
         return EVERYTHING in self.delete
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What came of deleting everything."""
+def show_privacy(*, as_json: bool) -> None:
+    """Every place that keeps something of the person, with size, permissions, and how to delete it."""
+    places = list_kept()
+    if as_json:
+        print_json({"places": places, "beyond_reach": BEYOND_REACH})
+        return
+    typer.echo(f"data   {find_data_directory()}\ncache  {find_cache_directory()}\n")
+    _list_places(places)
+    if not places:
+        typer.echo("Nothing is kept.")
+    typer.echo(BEYOND_REACH)
 
-    deleted: tuple[Place, ...]
-    left: tuple[Place, ...]  # in convagent's directories, but not personal, or not known to be convagent's
-    traces: tuple[Place, ...]  # in the current directory
+
+def forget_all(*, sure: bool) -> None:
+    """Delete all that is kept, once the person has said so, and say what was deleted and what was not.
+
+    Raises `UsageError` where nobody is there to be asked.
+    """
+    personal = [place for place in list_kept() if place.is_personal]
+    if not personal:
+        typer.echo("Nothing is kept.")
+    elif not sure:
+        if not sys.stdin.isatty():
+            raise UsageError("nobody is there to be asked", remedy="Give --yes to delete without a question.")
+        _list_places(personal)
+        if not typer.confirm("Delete all this for good?"):
+            typer.echo("Nothing was deleted.")
+            return
+    _forget_everything()
+
+
+def _list_places(places: Sequence[Place]) -> None:
+    for place in places:
+        files = f", {place.files} files" if place.files != 1 else ""
+        warning = "  OTHERS CAN READ IT" if place.open_to_others else ""
+        typer.echo(f"{_show(place.path)}")
+        typer.echo(f"  {place.permissions}  {place.bytes / 1e6:.1f} MB{files}{warning}")
+        typer.echo(f"  {_show(place.holds)}\n  to delete: {_show(place.delete)}\n")
+
+
+def _show(text: str) -> str:
+    return to_one_line(strip_control_characters(text))
 
 
 def list_kept() -> tuple[Place, ...]:
     """All that is in the data and cache directories, and the traces of runs in the current directory."""
-    return (*_list_own(), *list_traces())
+    return (*_list_own(), *_list_traces())
 
 
-def list_traces() -> tuple[Place, ...]:
+def _list_traces() -> tuple[Place, ...]:
     """The traces in the current directory. Where else runs were written is not recorded."""
     holds = "all that a run showed a model: questions, statements and passages"
     return tuple(_describe(path, holds, f"rm {path}") for path in sorted(Path().glob(TRACES)))
 
 
-def forget_everything() -> Forgotten:
-    """Delete all that is personal in convagent's own directories. Raises `RunError` for what cannot be deleted."""
+def _forget_everything() -> None:
+    """Delete all that is personal in convagent's own directories, and say so. Raises `RunError` where that fails."""
     own = _list_own()
-    personal = tuple(place for place in own if place.is_personal)
+    personal = [place for place in own if place.is_personal]
     for place in personal:
         _delete(Path(place.path))
-    left = tuple(place for place in own if not place.is_personal)
-    return Forgotten(personal, left, list_traces())
+    for place in personal:
+        typer.echo(f"deleted  {_show(place.path)}  {place.bytes / 1e6:.1f} MB: {_show(place.holds)}")
+    for place in (*(place for place in own if not place.is_personal), *_list_traces()):
+        shown = f"{_show(place.path)}  {place.bytes / 1e6:.1f} MB: {_show(place.holds)} ({_show(place.delete)})"
+        typer.echo(f"left     {shown}")
+    typer.echo(BEYOND_REACH)
 
 
 def _list_own() -> tuple[Place, ...]:

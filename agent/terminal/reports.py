@@ -1,12 +1,11 @@
-"""What commands print of their results: runs, indexes, models, measures, problems, kept conversations."""
+"""What commands print of their results: indexes, runs, models, problems, kept conversations, servers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from agent.terminal.index_reports import show_index_built
-from agent.terminal.output import open_stdout, to_plain_text
+from agent.terminal.output import open_stdout, print_json, print_table, to_plain_text
 from agent.terminal.settings import is_quiet, log
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import InvalidInputError, format_count, list_with_limit
@@ -14,28 +13,94 @@ from schemas.errors import InvalidInputError, format_count, list_with_limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent.evaluation.judging import JudgedRuns
-    from agent.evaluation.scores import Scores
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.server_usage import ServerUsage
     from agent.runs.validation import Verdict
     from agent.serve.listening import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
+    from indexes.corpora.corpus import Corpus
     from indexes.documents.document_index import ReadingReport
+    from indexes.index_builder import BuildReport
+    from indexes.index_verification import Verification
+    from indexes.passage_index import Index
+    from indexes.ranking.compressed_vectors import CompressedInfo
+    from indexes.ranking.vectors import VectorInfo
     from schemas.records import ChatSummary, Hit, Passage, Problem
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
 
 
-def show_version(wanted: bool) -> None:
-    """Print the version and end, where `--version` was given."""
-    from importlib.metadata import version
+def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None:
+    """What was indexed, how fast, and what was left out."""
+    for problem in built.problems:
+        log.warning("%s", problem)
+    for file in corpus.skipped_files:
+        log.warning("%s: not a kind of passage file, left out", file)
+    info = built.info
+    skipped = f", {info.skipped} skipped" if info.skipped else ""
+    pace = f" ({info.passages / info.seconds:,.0f} passages/s)" if info.seconds >= 1 else ""
+    log.info("%s: %s%s in %.1f s%s", path, format_count(info.passages, "passage"), skipped, info.seconds, pace)
+    if info.segmentation:
+        log.info("documents were cut into %s", info.segmentation)
 
-    if wanted:
-        typer.echo(f"convagent {version('convagent')}")
-        raise typer.Exit
+
+def show_embedding_done(passages: int, path: Path) -> None:
+    """How many passages of an index were embedded; nothing where none were."""
+    if passages:
+        log.info("%s: %d passages embedded", path, passages)
+
+
+def show_compressed_vectors(compressed: "CompressedInfo", path: Path) -> None:
+    """What the compressed vectors of an index take of memory."""
+    each = compressed.bytes / compressed.passages
+    log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, each, compressed.bytes / 1e6)
+
+
+def show_index(index: "Index", path: Path, *, as_json: bool) -> None:
+    """What an index holds and how it was made."""
+    info, vectors, compressed = index.info, index.vector_info, index.compressed_info
+    if as_json:
+        import msgspec
+
+        shown = {"model": vectors.model, "digest": vectors.digest, "size": vectors.size} if vectors else None
+        if shown and compressed:
+            shown["compressed"] = {"recipe": compressed.recipe, "bytes": compressed.bytes}
+        print_json(msgspec.to_builtins(info) | {"vectors": shown})
+        return
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    rows = {
+        "index": str(path),
+        "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
+        "size": f"{size / 1e6:.1f} MB",
+        "shards": str(info.shards or "none"),
+        "analyzer": info.analyzer,
+        "segments": info.segmentation or "none: the passages are as they came",
+        "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
+        "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
+        "memory": _describe_vector_memory(vectors, compressed) if vectors else "",
+        "made by": f"{info.made_by} in {info.seconds} s",
+    }
+    for name, value in rows.items():
+        if value:
+            typer.echo(f"{name:10}{value}")
+
+
+def _describe_vector_memory(vectors: "VectorInfo", compressed: "CompressedInfo | None") -> str:
+    """What searching by meaning takes of it."""
+    if compressed:
+        each = compressed.bytes / compressed.passages
+        return f"{compressed.bytes / 1e6:,.1f} MB to search by meaning: {compressed.recipe}, {each:.0f} bytes a passage"
+    return f"{4 * vectors.size * vectors.passages / 1e6:,.1f} MB to search by meaning"
+
+
+def show_verification(found: "Verification", path: Path) -> None:
+    """What of an index was found to be as it was built."""
+    typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
+    if found.vectors:
+        compressed = ", and those compressed are theirs" if found.compressed else ""
+        typer.echo(f"{path}: {found.vectors} vectors are whole{compressed}")
 
 
 def show_documents(report: "ReadingReport") -> None:
@@ -87,139 +152,63 @@ def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) ->
     log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
 
 
-def show_fetched_model(path: Path, new: bool) -> None:
-    """The path of a model's file, and whether it was fetched now."""
-    log.info("fetched, %.0f MB" if new else "was there already, %.0f MB", path.stat().st_size / 1e6)
-    typer.echo(path)
-
-
 def show_models(models: "Sequence[ModelEntry]", *, as_json: bool) -> None:
     """A row a model: its name, what it is for, its size, and how to install it where it is missing."""
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.encode(models).decode())
+        print_json(models)
         return
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table("name", "for", "size", "", box=None, pad_edge=False)
-    for model in models:
-        size = f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-"
-        table.add_row(model.name, model.kind, size, escape(model.remedy and f"not installed: {model.remedy}"))
-    open_stdout().print(table)
+    rows = (
+        (
+            model.name,
+            model.kind,
+            f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-",
+            escape(model.remedy and f"not installed: {model.remedy}"),
+        )
+        for model in models
+    )
+    print_table(("name", "for", "size", ""), rows)
 
 
 def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:
     """The passages found, best first: a table, or a JSON object a line."""
+    found = list(enumerate(zip(hits, passages, strict=True), start=1))
     if as_json:
-        import msgspec
-
-        for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
-            row = {
-                "rank": rank,
-                "id": hit.id,
-                "score": hit.score,
-                "title": passage.title,
-                "text": passage.text,
-            }
-            typer.echo(msgspec.json.encode(row).decode())
+        for rank, (hit, passage) in found:
+            row = {"rank": rank, "id": hit.id, "score": hit.score, "title": passage.title, "text": passage.text}
+            print_json(row)
         return
     if not hits:
         log.info("nothing found: no passage holds any of these words")
         return
-    from rich.table import Table
-
-    table = Table("rank", "score", "id", "passage", box=None, pad_edge=False)
-    for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1):
+    rows = []
+    for rank, (hit, passage) in found:
         text = " ".join(f"{passage.title} {passage.text}".split())
-        table.add_row(
-            str(rank),
-            f"{hit.score:.4f}",
-            to_plain_text(hit.id),
-            to_plain_text(f"{text[:240]}..." if len(text) > 240 else text),
-        )
-    open_stdout().print(table)
+        text = f"{text[:240]}..." if len(text) > 240 else text
+        rows.append((str(rank), f"{hit.score:.4f}", to_plain_text(hit.id), to_plain_text(text)))
+    print_table(("rank", "score", "id", "passage"), rows)
 
 
 def show_chats(chats: "Sequence[ChatSummary]") -> None:
     """A row a conversation, the latest first."""
-    from rich.table import Table
-
-    table = Table("", "started", "turns", "asked", "of", box=None, pad_edge=False)
+    if not chats:
+        open_stdout().print("There are no conversations.")
+        return
+    rows = []
     for chat in chats:
         started, source = chat.started[:16].replace("T", " "), to_plain_text(Path(chat.source).name)
-        table.add_row(str(chat.id), started, str(chat.turns), to_plain_text(chat.title), source)
-    open_stdout().print(table if chats else "There are no conversations.")
-
-
-def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
-    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference."""
-    from rich.table import Column, Table
-
-    from agent.evaluation.scores import p_value
-
-    measures = [measure for measure in measures if any(run.by_turn(measure) for run in runs)]
-    if as_json:
-        import msgspec
-
-        means = [{measure: run.mean(measure) for measure in measures if run.by_turn(measure)} for run in runs]
-        rows = [msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)]
-        typer.echo(msgspec.json.encode(rows).decode())
-        return
-    if per_turn:
-        for turn_id in runs[0].turns:
-            values = "  ".join(_format_value(run.turns[turn_id].get(measure)) for run in runs for measure in measures)
-            typer.echo(strip_control_characters(f"{turn_id}\t{values}"))
-    pair = len(runs) == 2
-    names = [Column(to_plain_text(run.name)) for run in runs]
-    table = Table("", *names, "turns", *(["p"] if pair else []), box=None, pad_edge=False)
-    for measure in measures:
-        turns = " / ".join(dict.fromkeys(str(len(run.by_turn(measure))) for run in runs))
-        shown = [f"{run.mean(measure):.3f}" if run.by_turn(measure) else "-" for run in runs]
-        p = ["-" if "-" in shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
-        table.add_row(measure, *shown, turns, *p)
-    open_stdout().print(table)
-    missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
-    log.info("%d turns judged%s", len(runs[0].turns), missing)
-
-
-def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
-    """The scores of judged runs, and how far their judge agrees with people; in JSON on a line of its own."""
-    import msgspec
-
-    show_measures(judged.scores, measures, per_turn=per_turn, as_json=as_json)
-    if judged.output:
-        log.info("the verdicts are in %s; --judge %s takes them from there", judged.output, judged.output)
-    if not (agreement := judged.agreement):
-        return
-    if as_json:
-        typer.echo(msgspec.json.encode({"agreement": agreement}).decode())
-        return
-    taus = "".join(f", Kendall's tau of {measure} {tau:.3f}" for measure, tau in agreement.tau.items())
-    verdicts = format_count(agreement.verdicts, "verdict")
-    typer.echo(f"{verdicts} of people: {agreement.equal:.1%} equal, Cohen's kappa {agreement.kappa:.3f}{taus}")
-
-
-def _format_value(value: float | None) -> str:
-    return "   -  " if value is None else f"{value:.4f}"
-
-
-def show_report(path: Path) -> None:
-    """Where a report is, and how large."""
-    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
+        rows.append((str(chat.id), started, str(chat.turns), to_plain_text(chat.title), source))
+    print_table(("", "started", "turns", "asked", "of"), rows)
 
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
     """All problems of a run, warnings on stderr. Raises `InvalidInputError` for errors, as the exit code shows."""
-    import msgspec
-
     for warning in () if as_json else verdict.warnings:
         log.warning("warning: %s", warning)
     if as_json:
         found = {"valid": not verdict.problems, "run": str(verdict.run), "turns": verdict.turns}
-        found |= {"problems": verdict.problems, "warnings": verdict.warnings}
-        typer.echo(msgspec.json.encode(found).decode())
+        print_json(found | {"problems": verdict.problems, "warnings": verdict.warnings})
     elif not verdict.problems:
         typer.echo(f"{verdict.run}: valid ({format_count(verdict.turns, 'turn')})")
     else:
@@ -293,14 +282,3 @@ def show_new_user(name: str, token: str, path: Path) -> None:
     log.info("%s: %s may ask. The token is shown this once; only a hash of it is kept:", path, name)
     typer.echo(token)
     log.info("Opened once with ?token=TOKEN at the end of the server's address, it signs a browser in.")
-
-
-def show_forgotten(name: str, chats: int, statements: int) -> None:
-    """What of a user was deleted."""
-    log.info("%s: %d conversations and %d statements deleted", name, chats, statements)
-
-
-def show_users(names: "Sequence[str]") -> None:
-    """The names of users, one a line."""
-    for name in names:
-        typer.echo(name)

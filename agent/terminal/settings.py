@@ -63,12 +63,6 @@ def prepare_output() -> None:
         os.environ.pop("COLUMNS", None)
 
 
-def choose_gpu_layers(wanted: str | None) -> None:
-    """Hand `--gpu-layers` on to whatever opens a model in this process or in one that it starts."""
-    if wanted:
-        os.environ["CONVAGENT_GPU_LAYERS"] = wanted
-
-
 def is_quiet() -> bool:
     """Whether only errors are to be shown."""
     return bool(_verbosity["quiet"])

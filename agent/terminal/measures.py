@@ -1,0 +1,94 @@
+"""What `convagent eval` prints: a row a measure, a column a run."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from agent.terminal.output import print_json, print_table, to_plain_text
+from agent.terminal.settings import log
+from indexes.text.control_characters import strip_control_characters
+from schemas.errors import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agent.evaluation.conversation import ConversationMeasures, Measured
+    from agent.evaluation.judging import JudgedRuns
+    from agent.evaluation.scores import Scores
+
+
+def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
+    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference."""
+    from agent.evaluation.scores import p_value
+
+    measures = [measure for measure in measures if any(run.by_turn(measure) for run in runs)]
+    if as_json:
+        import msgspec
+
+        means = [{measure: run.mean(measure) for measure in measures if run.by_turn(measure)} for run in runs]
+        print_json([msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)])
+        return
+    for turn_id in runs[0].turns if per_turn else ():
+        values = (run.turns[turn_id].get(measure) for run in runs for measure in measures)
+        shown = "  ".join("   -  " if value is None else f"{value:.4f}" for value in values)
+        typer.echo(strip_control_characters(f"{turn_id}\t{shown}"))
+    pair = len(runs) == 2
+    rows = []
+    for measure in measures:
+        turns = " / ".join(dict.fromkeys(str(len(run.by_turn(measure))) for run in runs))
+        means_shown = [f"{run.mean(measure):.3f}" if run.by_turn(measure) else "-" for run in runs]
+        p = ["-" if "-" in means_shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
+        rows.append([measure, *means_shown, turns, *p])
+    _print_columns([run.name for run in runs], ["turns", *(["p"] if pair else [])], rows)
+    missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
+    log.info("%d turns judged%s", len(runs[0].turns), missing)
+
+
+def _print_columns(names: "Sequence[str]", after: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
+    """A table with a column for each run, which is named as it is: no markup is read in a name."""
+    from rich.table import Column
+
+    print_table(["", *(Column(to_plain_text(name)) for name in names), *after], rows)
+
+
+def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
+    """The scores of judged runs, and how far their judge agrees with people; in JSON on a line of its own."""
+    show_measures(judged.scores, measures, per_turn=per_turn, as_json=as_json)
+    if judged.output:
+        log.info("the verdicts are in %s; --judge %s takes them from there", judged.output, judged.output)
+    if not (agreement := judged.agreement):
+        return
+    if as_json:
+        print_json({"agreement": agreement})
+        return
+    taus = "".join(f", Kendall's tau of {measure} {tau:.3f}" for measure, tau in agreement.tau.items())
+    verdicts = format_count(agreement.verdicts, "verdict")
+    typer.echo(f"{verdicts} of people: {agreement.equal:.1%} equal, Cohen's kappa {agreement.kappa:.3f}{taus}")
+
+
+def show_conversations(runs: "Sequence[ConversationMeasures]", *, per_turn: bool, as_json: bool) -> None:
+    """Search by depth first, then the other measures; 95 % intervals by bootstrap over conversations."""
+    from agent.evaluation.conversation import SEARCH
+
+    if as_json:
+        print_json(runs)
+        return
+    for run in runs if per_turn else ():
+        for measure, values in run.values.items():
+            for id, value in values.items():
+                typer.echo(strip_control_characters(f"{run.name}\t{id.removesuffix('_')}\t{measure}\t{value:.4f}"))
+    depths, means = [run.depths for run in runs], [run.means for run in runs]
+    rows = [
+        [f"{SEARCH}, turn {depth}", *_format_row(depths, depth)]
+        for depth in dict.fromkeys(n for d in depths for n in d)
+    ]
+    rows += [[measure, *_format_row(means, measure)] for measure in dict.fromkeys(n for mean in means for n in mean)]
+    _print_columns([run.name for run in runs], ["of"], rows)
+
+
+def _format_row(found: "Sequence[Mapping[str, Measured]]", name: str) -> list[str]:
+    """A cell for each run, then over how many turns or conversations it is."""
+    counts = dict.fromkeys(str(means[name].count) for means in found if name in means)
+    intervals = [means[name].interval if name in means else None for means in found]
+    cells = [f"{each.mean:.3f} ({each.low:.3f}, {each.high:.3f})" if each else "-" for each in intervals]
+    return [*cells, " / ".join(counts)]
