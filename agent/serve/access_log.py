@@ -24,22 +24,18 @@ log = logging.getLogger("convagent")
 
 @dataclass(slots=True)
 class AccessLog:
-    """Writes a line for each request that the application around which it stands has answered."""
+    """Writes a line for each request that the application inside has answered. Where it cannot, answers matter more."""
 
     app: ASGIApp
     path: Path
     problem: str = field(default="", init=False)  # that was told last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         status, begin = LEFT, time.perf_counter()
 
         async def note_status(message: Message) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
+            status = message.get("status", status)
             await send(message)
 
         try:
@@ -57,8 +53,8 @@ class AccessLog:
             "ms": round(seconds * 1000),
         }
         try:
-            append_line(self.path, msgspec.json.encode(line) + b"\n")
-        except OSError as error:  # answers matter more
+            _append(self.path, msgspec.json.encode(line) + b"\n")
+        except OSError as error:
             if self.problem != str(error):
                 log.warning("the access log cannot be written: %s", error)
             self.problem = str(error)
@@ -67,15 +63,13 @@ class AccessLog:
 def check_log(path: Path) -> None:
     """Raises `RunError` for a log that cannot be written."""
     try:
-        append_line(path, b"")
+        _append(path, b"")
     except OSError as error:
         raise RunError(f"the access log cannot be written ({error.strerror})", where=str(path)) from error
 
 
-def append_line(path: Path, line: bytes) -> None:
-    """Append a line (or nothing) to a file for its owner alone, opened anew so that it may be moved away."""
+def _append(path: Path, line: bytes) -> None:
+    """Append to a file for its owner alone, opened anew so that it may be moved away."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
+    with os.fdopen(descriptor, "ab") as file:
+        file.write(line)
