@@ -23,7 +23,7 @@ from starlette.routing import Route
 from agent.chat.citations import Source, TextPiece, shown_sources
 from agent.chat.collection import CHANGED, Collection
 from agent.chat.session import Assistant
-from agent.chat.store import Store
+from agent.chat.store import ChatTurn, Store
 from agent.serve.rendering import read_number, render_page
 from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
@@ -84,7 +84,8 @@ class DocumentPages:
         collection = self.assistant.collection
         passages = _read_document(name, collection)
         chat, turn = (read_number(query.get(field, "")) for field in ("chat", "turn"))
-        sources = [] if chat is None else self._read_sources(request.state.user, chat, turn or 0)
+        store = self.store.for_user(request.state.user)
+        sources = [] if chat is None else list(shown_sources(read_turn(store, chat, turn or 0).answered))
         opened = f"{name}:{query.get('at', '')}"
         places = [place for place, passage in enumerate(passages) if passage.id == opened]
         begin = read_number(query.get("from", ""))
@@ -103,12 +104,13 @@ class DocumentPages:
         }
         return render_page("document.html", values)
 
-    def _read_sources(self, user: str, chat: int, turn: int) -> list[Source]:
-        """The sources of an answer."""
-        turns = self.store.for_user(user).read_turns(chat)
-        if not 0 < turn <= len(turns):
-            raise MissingError(f"this conversation has no turn {turn}")
-        return list(shown_sources(turns[turn - 1].answered))
+
+def read_turn(store: Store, chat: int, number: int) -> ChatTurn:
+    """A turn of a conversation. Raises `MissingError` for one that the one who asks does not have."""
+    turns = store.read_turns(chat)
+    if not 0 < number <= len(turns):
+        raise MissingError(f"this conversation has no turn {number}")
+    return turns[number - 1]
 
 
 def describe_place(place: str) -> str:

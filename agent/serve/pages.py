@@ -26,6 +26,7 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
+from agent.serve.documents import read_turn
 from agent.serve.model_choice import ModelChoice
 from agent.serve.rendering import (
     choose_headers,
@@ -192,8 +193,9 @@ class Pages:
     def _find_pending(self, request: Request) -> PendingQuestion:
         pending = self.pending.get(request.path_params["id"])
         if pending is None or pending.user != request.state.user:
-            what = "this question is no longer waiting; if it was answered, its conversation is in the list"
-            raise MissingError(what)
+            raise MissingError(
+                "this question is no longer waiting; if it was answered, its conversation is in the list"
+            )
         return pending
 
     def _describe_pending(self, pending: PendingQuestion | None) -> dict[str, object]:
@@ -210,14 +212,12 @@ class Pages:
     def show_sources(self, request: Request) -> Response:
         """The sources of an answer from the place `?from=` on, where it has more than are shown at once."""
         chat, number = request.path_params["chat"], request.path_params["turn"]
-        turns = self._store_of(request).read_turns(chat)
-        if not 0 < number <= len(turns):
-            raise MissingError(f"this conversation has no turn {number}")
+        turn = read_turn(self._store_of(request), chat, number)
         values = {
             "chat": chat,
             "number": number,
-            "turn": turns[number - 1],
-            "sources": shown_sources(turns[number - 1].answered),
+            "turn": turn,
+            "sources": shown_sources(turn.answered),
             "first": read_number(request.query_params.get("from", "")) or 0,
             "latest": False,
             "collection": self.assistant.collection,
@@ -225,14 +225,12 @@ class Pages:
         return render_page("sources_page.html", values)
 
     def download_markdown(self, request: Request) -> Response:
-        chat = request.path_params["chat"]
-        store = self._store_of(request)
+        chat, store = request.path_params["chat"], self._store_of(request)
         text = to_markdown(store.read_turns(chat), store.read_source(chat))
         return make_download(text.encode(), "text/markdown", f"conversation-{chat}.md")
 
     def download_topics(self, request: Request) -> Response:
-        chat = request.path_params["chat"]
-        store = self._store_of(request)
+        chat, store = request.path_params["chat"], self._store_of(request)
         content = to_topics(store.read_turns(chat), store.list_statements(), chat)
         return make_download(content, "application/json", f"conversation-{chat}.topics.json")
 

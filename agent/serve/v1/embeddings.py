@@ -25,7 +25,6 @@ from agent.serve.v1.requests import (
 from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
 
 MAX_TEXTS = 256  # of one request
-Encoding = Literal["float", "base64"]
 
 
 class EmbeddingRequest(msgspec.Struct):
@@ -33,7 +32,7 @@ class EmbeddingRequest(msgspec.Struct):
 
     model: str
     input: str | list[Any]
-    encoding_format: Encoding | None = "float"
+    encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = None
 
     @property
@@ -48,14 +47,6 @@ class EmbeddingRequest(msgspec.Struct):
         if len(texts) > MAX_TEXTS:
             raise RequestError(400, f"input has {len(texts)} texts, where at most {MAX_TEXTS} are taken", param="input")
         return texts
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedTexts:
-    """Texts as vectors, and how many tokens they have together."""
-
-    vectors: Vectors
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +83,14 @@ class Embeddings:
         if asked.dimensions is not None:
             raise refuse_field("dimensions", f"dimensions cannot be chosen: a vector has {embedder.size} numbers")
         job = self.queue.submit(lambda observer: embed_texts(texts, embedder, observer.token), request.state.user)
-        embedded = await wait_for_result(request, job)
-        return JSONResponse(_describe(embedded, embedder.name, asked.encoding_format), 200, name_ignored(ignored))
+        vectors, tokens = await wait_for_result(request, job)
+        rows = vectors.astype("<f4")
+        is_base64 = asked.encoding_format == "base64"
+        encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if is_base64 else rows.tolist()
+        data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        reply = {"object": "list", "data": data, "model": embedder.name, "usage": usage}
+        return JSONResponse(reply, 200, name_ignored(ignored))
 
     def _find_embedder(self, name: str) -> Embedder:
         if self.embedder is None:
@@ -104,8 +101,8 @@ class Embeddings:
         return self.embedder
 
 
-def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> EmbeddedTexts:
-    """Vectors, without a look into any cache.
+def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> tuple[Vectors, int]:
+    """Vectors, without a look into any cache, and how many tokens the texts have together.
 
     Raises `RequestError` for a text of which the end would be cut off, and `AnswerCancelledError` between two texts.
     """
@@ -118,18 +115,7 @@ def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationTok
     for text in texts:
         token.raise_if_cancelled()
         rows.append(leave_cache_out(embedder).embed([text]))
-    return EmbeddedTexts(np.concatenate(rows), sum(counts))
-
-
-def _describe(embedded: EmbeddedTexts, model: str, encoding: Encoding | None) -> dict[str, Any]:
-    rows = embedded.vectors.astype("<f4")
-    encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if encoding == "base64" else rows.tolist()
-    return {
-        "object": "list",
-        "data": [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)],
-        "model": model,
-        "usage": {"prompt_tokens": embedded.tokens, "total_tokens": embedded.tokens},
-    }
+    return np.concatenate(rows), sum(counts)
 
 
 def _describe_model(name: str) -> dict[str, Any]:
