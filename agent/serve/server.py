@@ -6,13 +6,16 @@ import math
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,7 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.chat.background_vectors import make_vectors_meanwhile
 from agent.chat.opening import begin_to_open_models
@@ -31,7 +34,6 @@ from agent.chat.store import open_store
 from agent.chat.watching import watch_documents
 from agent.models.destinations import describe_destination
 from agent.models.registry import is_server_address
-from agent.serve.access_log import AccessLog, check_log
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
 from agent.serve.documents import (
     UPLOAD_PATH,
@@ -41,8 +43,7 @@ from agent.serve.documents import (
     find_upload_folder,
 )
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
-from agent.serve.model_choice import ModelChoice
-from agent.serve.pages import Pages
+from agent.serve.pages import ModelChoice, Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
@@ -54,10 +55,12 @@ from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.requests import RequestError, error_response
 from indexes.storage.directories import find_data_directory
 from schemas.addresses import is_loopback
-from schemas.errors import ConvagentError, UsageError
+from schemas.errors import ConvagentError, RunError, UsageError
 
 SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
 BACKLOG = 512  # connections that wait to be taken
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+LEFT = 499  # the client went away before there was an answer
 log = logging.getLogger("convagent")
 
 
@@ -238,3 +241,61 @@ def _leave_at_once(what: str) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+@dataclass(slots=True)
+class AccessLog:
+    """Writes a line for each request that the application inside has answered. Where it cannot, answers matter more.
+
+    One JSON object, such as {"time": "2026-01-02T03:04:05.678Z", "user": "ana", "method": "GET", "path":
+    "/chats/{chat}", "status": 200, "ms": 12}. No contents: paths are those of the routes, without numbers, names and
+    queries, and what has no route is "-".
+    """
+
+    app: ASGIApp
+    path: Path
+    problem: str = field(default="", init=False)  # that was told last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, begin = LEFT, time.perf_counter()
+
+        async def note_status(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note_status)
+        finally:
+            self._write_line(scope, status, time.perf_counter() - begin)
+
+    def _write_line(self, scope: Scope, status: int, seconds: float) -> None:
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "user": scope.get("state", {}).get("user") or "-",
+            "method": scope["method"] if scope["method"] in METHODS else "-",
+            "path": getattr(scope.get("route"), "path", "-"),
+            "status": status,
+            "ms": round(seconds * 1000),
+        }
+        try:
+            _append(self.path, msgspec.json.encode(line) + b"\n")
+        except OSError as error:
+            if self.problem != str(error):
+                log.warning("the access log cannot be written: %s", error)
+            self.problem = str(error)
+
+
+def check_log(path: Path) -> None:
+    """Raises `RunError` for a log that cannot be written."""
+    try:
+        _append(path, b"")
+    except OSError as error:
+        raise RunError(f"the access log cannot be written ({error.strerror})", where=str(path)) from error
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Append to a file for its owner alone, opened anew so that it may be moved away."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "ab") as file:
+        file.write(line)
