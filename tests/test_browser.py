@@ -59,15 +59,20 @@ def forget(server: Server) -> None:
 with_embedder = pytest.mark.parametrize("server", ["minilm"], indirect=True)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def start_browser() -> Any:
+    """A browser with cookies of its own, which finds no host but this one."""
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
     options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    return webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    driver = start_browser()
     yield driver
     driver.quit()
 
@@ -167,6 +172,7 @@ def test_a_conversation_with_its_sources(page: Page) -> None:
     assert all(mark.text in page.text("#latest .answer") for mark in marked)
 
 
+@pytest.mark.soak
 @needs_embedder
 @with_embedder
 def test_what_comes_near_is_folded_away(page: Page) -> None:
@@ -181,6 +187,7 @@ def test_what_comes_near_is_folded_away(page: Page) -> None:
     assert page.all("#latest .sources details[open] mark")
 
 
+@pytest.mark.soak
 @needs_embedder
 @with_embedder
 def test_sources_stand_beside_the_answer_where_there_is_room(page: Page, tmp_path: Path) -> None:
@@ -199,6 +206,7 @@ def test_sources_stand_beside_the_answer_where_there_is_room(page: Page, tmp_pat
     page.picture("serve-phone.png", tmp_path)
 
 
+@pytest.mark.soak
 @needs_embedder
 @with_embedder
 def test_a_statement_changes_the_next_answer(page: Page) -> None:
@@ -232,6 +240,7 @@ def test_nothing_is_remembered_unasked(page: Page) -> None:
     assert len(page.all("#about li")) == 1
 
 
+@pytest.mark.soak
 def test_reloading_and_coming_back_show_everything_again(page: Page) -> None:
     page.ask(SHADE)
     permalink, answer = page.driver.current_url, page.text(".answer")
@@ -311,6 +320,7 @@ def test_a_mistake_loses_nothing(page: Page) -> None:
 # Long lists
 
 
+@pytest.mark.soak
 def test_further_conversations_and_sources_come_where_they_are_asked_for(browser: Any, tmp_path: Path) -> None:
     store = Store(tmp_path / "convagent.sqlite")
     for number in range(CHATS_SHOWN + 1):
@@ -340,17 +350,6 @@ def test_further_conversations_and_sources_come_where_they_are_asked_for(browser
 # Signing in
 
 
-def start_browser() -> Any:
-    """Another browser, with cookies of its own."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-
-
 @pytest.fixture
 def newcomer() -> Iterator[Any]:
     driver = start_browser()
@@ -377,14 +376,6 @@ def test_the_token_leaves_the_address_and_goes_into_no_referer(newcomer: Any, se
     assert server.token not in newcomer.page_source
 
 
-def test_a_token_typed_into_the_page_signs_in(newcomer: Any, server: Server) -> None:
-    newcomer.get(f"{server.address}?token=wrong")
-    assert "nobody" in newcomer.find_element(By.CSS_SELECTOR, "[role=alert]").text
-    newcomer.find_element(By.ID, "token").send_keys(server.token, Keys.ENTER)
-    Page(newcomer, server.address).until(lambda: newcomer.find_elements(By.ID, "question"))
-    assert newcomer.current_url == server.address
-
-
 def test_a_file_that_open_gives_to_the_browser_signs_in(newcomer: Any, server: Server) -> None:
     """As `--open` does it: no process has the token among its arguments."""
     newcomer.get(write_redirection(f"{server.address}?token={server.token}"))
@@ -392,6 +383,7 @@ def test_a_file_that_open_gives_to_the_browser_signs_in(newcomer: Any, server: S
     assert newcomer.current_url == server.address
 
 
+@pytest.mark.soak
 def test_two_users_side_by_side(browser: Any, newcomer: Any, tmp_path: Path, example_index: PassageIndex) -> None:
     file = tmp_path / "users.json"
     tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]

@@ -108,6 +108,7 @@ def test_a_source_opens_the_whole_document_at_the_sentence(page: Page) -> None:
     assert page.driver.current_url.startswith(chat.partition("#")[0])
 
 
+@pytest.mark.soak
 @needs_browser
 def test_a_row_of_a_long_table_is_found_among_its_pages(page: Page) -> None:
     page.ask("What is the price of the zeppelin?")
@@ -279,6 +280,7 @@ def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
 # Models
 
 
+@pytest.mark.soak
 @needs_browser
 def test_another_model_is_chosen_by_mouse_or_keyboard(browser: Any, tmp_path: Path, folder: Path) -> None:
     with (
@@ -405,7 +407,7 @@ def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: Server, o
 
 KILLED_UPLOAD = """
 import os, pathlib, sys
-from agent.serve.uploads import add_document
+from agent.serve.documents import add_document
 os.link = lambda *_names: os.kill(os.getpid(), 9)  # when all is written, and nothing has its name
 add_document(pathlib.Path(sys.argv[1]), "new.md", b"Rye.")
 """

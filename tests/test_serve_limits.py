@@ -38,12 +38,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex
         yield running
 
 
-@pytest.fixture
-def client(server: Server) -> Iterator[httpx.Client]:
-    with server.open_client() as opened:
-        yield opened
-
-
 def connect(server: Server) -> socket.socket:
     url = httpx.URL(server.address)
     return socket.create_connection((url.host, url.port or 80), timeout=PATIENCE)
@@ -93,31 +87,12 @@ BODIES = [
 ]
 
 
-@pytest.mark.parametrize(("body", "status"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
-def test_a_body_that_cannot_be_read_is_an_error_of_the_protocol(body: bytes, status: int, client: httpx.Client) -> None:
-    refused = client.post("/v1/chat/completions", content=body)
-    assert (refused.status_code, refused.json()["error"]["type"]) == (status, "invalid_request_error")
-    if status == 400:
-        assert client.post("/statements", content=body).status_code < 500
-
-
 DIGITS = "9" * 5000
 PATHS = [f"/chats/{DIGITS}", f"/?from={DIGITS}", f"/?q={'a' * 5000}", "/?from=-1", "/?from=²", f"/asked/{DIGITS}"]
 PATHS += ["/chats/99999999999999999999", "/chats/999999999999999999", "/chats/٣", "/%ff%fe", "/?q=%ff", "/?q=%00"]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:20])
-def test_numbers_and_bytes_of_an_address_are_harmless(path: str, client: httpx.Client) -> None:
-    assert client.get(path).status_code in (200, 404)
-
-
 FORMS = [{"question": "?", "chat": DIGITS}, {"question": "?", "chat": "²"}, {"question": "\x00"}, {"question": "�"}]
-
-
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_numbers_and_bytes_of_a_form_are_harmless(form: dict[str, str], client: httpx.Client) -> None:
-    assert client.post("/ask", data=form).status_code in (200, 400, 404)
-    assert client.post("/statements", data={"text": "x" * 501, "back": f"/chats/{DIGITS}"}).status_code == 400
 
 
 RAW = [
@@ -133,26 +108,23 @@ RAW = [
 ]
 
 
-@pytest.mark.parametrize("data", RAW, ids=lambda data: repr(data[:30]))
-def test_what_is_no_http_is_refused(data: bytes, server: Server) -> None:
-    with closing(connect(server)) as connection:
-        connection.sendall(data)
-        assert read_all(connection).startswith(b"HTTP/1.1 4")
-
-
-def test_all_that_left_no_traceback_and_no_server_error(tmp_path: Path, example_index: PassageIndex) -> None:
+def test_what_nobody_can_read_is_refused_without_a_traceback(tmp_path: Path, example_index: PassageIndex) -> None:
+    """Bodies, numbers and bytes of addresses and forms, and what is no HTTP."""
     with serving(example_index.directory, tmp_path, *ARGUMENTS, "--access-log", str(tmp_path / "log")) as running:
         with running.open_client() as client:
-            for _name, body, status in BODIES:
-                assert client.post("/v1/chat/completions", content=body).status_code == status
-            for path in PATHS:
-                client.get(path)
-            for form in FORMS:
-                client.post("/ask", data=form)
+            for name, body, status in BODIES:
+                refused = client.post("/v1/chat/completions", content=body)
+                assert (name, refused.status_code) == (name, status)
+                assert refused.json()["error"]["type"] == "invalid_request_error"
+                assert client.post("/statements", content=body).status_code < 500
+            assert {client.get(path).status_code for path in PATHS} <= {200, 404}
+            assert {client.post("/ask", data=form).status_code for form in FORMS} <= {200, 400, 404}
+            statement = {"text": "x" * 501, "back": f"/chats/{DIGITS}"}
+            assert client.post("/statements", data=statement).status_code == 400
         for data in RAW:
             with closing(connect(running)) as connection:
                 connection.sendall(data)
-                read_all(connection)
+                assert read_all(connection).startswith(b"HTTP/1.1 4"), data[:30]
         assert running.interrupt() == 0
         assert running.count_tracebacks() == 0
     lines = (tmp_path / "log").read_text().splitlines()

@@ -6,6 +6,7 @@ import socket
 import stat
 import subprocess
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from agent.models.remote.destinations import STAYS, STAYS_WITH_SERVER, describe_destination
 from agent.serve.listening import list_names, list_warnings, read_public_origin
-from agent.serve.tokens import find_own_token, hash_token, is_token_of, make_token
+from agent.serve.users import find_own_token, hash_token, is_token_of, make_token
 from indexes.passage_index import PassageIndex
 from schemas.errors import UsageError
 from tests.conftest import PATIENCE
@@ -50,23 +51,20 @@ SHOWN: list[dict[str, str]] = [{}, {"Authorization": "Bearer x"}, {"Authorizatio
 SHOWN += [{"Authorization": "Basic Om5vbmU="}, {"Cookie": "convagent-{port}=wrong"}, {"Authorization": "Bearer \xff"}]
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=str)
-@pytest.mark.parametrize(("method", "path"), [*PAGES, *API])
-def test_without_the_token_nothing_is_told(
-    method: str, path: str, shown: dict[str, str], stranger: httpx.Client, server: Server
-) -> None:
+def test_without_the_token_nothing_is_told(stranger: httpx.Client, server: Server) -> None:
     port = str(httpx.URL(server.address).port)
-    headers = [(name.encode(), value.replace("{port}", port).encode("latin-1")) for name, value in shown.items()]
-    refused = stranger.request(method, path, headers=headers)
-    assert refused.status_code == 401
-    assert refused.headers["www-authenticate"].startswith("Bearer")
-    if path.startswith("/v1"):
-        error = refused.json()["error"]
-        assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_api_key")
-    elif method != "HEAD":
-        assert "convagent serve" in refused.text
-        assert "serve-token" in refused.text
-        assert server.token not in refused.text
+    for (method, path), shown in product([*PAGES, *API], SHOWN):
+        headers = [(name.encode(), value.replace("{port}", port).encode("latin-1")) for name, value in shown.items()]
+        refused = stranger.request(method, path, headers=headers)
+        assert (method, path, refused.status_code) == (method, path, 401)
+        assert refused.headers["www-authenticate"].startswith("Bearer")
+        if path.startswith("/v1"):
+            error = refused.json()["error"]
+            assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_api_key")
+        elif method != "HEAD":
+            assert "convagent serve" in refused.text
+            assert "serve-token" in refused.text
+            assert server.token not in refused.text
 
 
 def test_a_browser_gets_a_cookie_for_the_token_which_leaves_the_address(server: Server) -> None:
@@ -105,17 +103,17 @@ LEADING_ELSEWHERE = [  # to browsers `//` and `/\` begin a host, and a tab is no
 ]
 
 
-@pytest.mark.parametrize(("path", "target"), LEADING_ELSEWHERE)
-def test_the_token_leads_nowhere_else(path: str, target: str, server: Server) -> None:
+def test_the_token_leads_nowhere_else(server: Server) -> None:
     """Asked for byte by byte: a client of good manners takes `//elsewhere.example` for a host."""
     address = httpx.URL(server.address)
-    lines = [f"GET {path}?token={server.token} HTTP/1.1", "Host: localhost", "Connection: close", "", ""]
-    with socket.create_connection((address.host, address.port or 80), timeout=PATIENCE) as connection:
-        connection.sendall("\r\n".join(lines).encode())
-        reply = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
-    assert reply.startswith("HTTP/1.1 303")
-    assert re.findall("^location: (.*)\r$", reply, re.MULTILINE) == [target]
-    assert "\nSet-Cookie:a=b" not in reply
+    for path, target in LEADING_ELSEWHERE:
+        lines = [f"GET {path}?token={server.token} HTTP/1.1", "Host: localhost", "Connection: close", "", ""]
+        with socket.create_connection((address.host, address.port or 80), timeout=PATIENCE) as connection:
+            connection.sendall("\r\n".join(lines).encode())
+            reply = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        assert reply.startswith("HTTP/1.1 303")
+        assert re.findall("^location: (.*)\r$", reply, re.MULTILINE) == [target]
+        assert "\nSet-Cookie:a=b" not in reply
 
 
 def test_a_link_of_another_site_signs_in_by_a_page_of_our_own(server: Server, stranger: httpx.Client) -> None:
@@ -203,13 +201,11 @@ EXCLUDED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "told"), EXCLUDED, ids=[row[1] for row in EXCLUDED])
-def test_flags_that_cannot_be_meant_are_told(
-    arguments: tuple[str, ...], told: str, tmp_path: Path, example_index: PassageIndex
-) -> None:
-    called = command("--index", example_index.directory, *ARGUMENTS, *arguments)
-    result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE)
-    assert (result.returncode, told in result.stderr) == (2, True), result.stderr
+def test_flags_that_cannot_be_meant_are_told(tmp_path: Path, example_index: PassageIndex) -> None:
+    for arguments, told in EXCLUDED:
+        called = command("--index", example_index.directory, *ARGUMENTS, *arguments)
+        result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE)
+        assert (result.returncode, told in result.stderr) == (2, True), result.stderr
 
 
 # Behind a proxy
@@ -245,17 +241,11 @@ ORIGINS = [
 ]
 
 
-@pytest.mark.parametrize(("url", "origin"), ORIGINS)
-def test_a_public_address_as_browsers_name_its_origin(url: str, origin: str) -> None:
-    assert read_public_origin(url) == origin
-
-
-@pytest.mark.parametrize(
-    "url", ["https://", "ftp://a", "https://u:p@a.b", "https://a.b/?q", "https://[", "https://a:x"]
-)
-def test_what_is_no_public_address(url: str) -> None:
-    with pytest.raises(UsageError):
-        read_public_origin(url)
+def test_a_public_address_as_browsers_name_its_origin() -> None:
+    assert [read_public_origin(url) for url, _ in ORIGINS] == [origin for _, origin in ORIGINS]
+    for url in ("https://", "ftp://a", "https://u:p@a.b", "https://a.b/?q", "https://[", "https://a:x"):
+        with pytest.raises(UsageError):
+            read_public_origin(url)
 
 
 def test_names_and_warnings_of_a_server() -> None:
@@ -295,8 +285,7 @@ GOES: list[tuple[str, Any, bool, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "embedder", "is_shared", "told"), GOES)
-def test_a_server_that_is_asked_is_named(model: str, embedder: str | None, is_shared: bool, told: str) -> None:
-    described = describe_destination(model, embedder, is_shared=is_shared)
-    assert told in described
-    assert "word" not in described.replace("words", "")
+def test_a_server_that_is_asked_is_named() -> None:
+    described = [describe_destination(model, embedder, is_shared=is_shared) for model, embedder, is_shared, _ in GOES]
+    assert [told for told, (*_, expected) in zip(described, GOES, strict=True) if expected not in told] == []
+    assert not [told for told in described if "word" in told.replace("words", "")]

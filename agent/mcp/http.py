@@ -10,8 +10,7 @@ from mcp.server.lowlevel.server import Server
 from agent.serve.listening import open_socket, to_url
 from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.sign_in import SignIn
-from agent.serve.tokens import find_own_token, hash_token, make_token
-from agent.serve.users import TokenAccess
+from agent.serve.users import TokenAccess, find_own_token, hash_token, make_token
 from indexes.storage.directories import find_data_directory
 
 HOST = "127.0.0.1"

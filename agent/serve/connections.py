@@ -1,11 +1,13 @@
-"""A connection as uvicorn handles it, with limits: on time, for a request and for a reader; and on how many there are.
+"""A connection as uvicorn handles it, with limits on time: for a request, and for a reader.
 
 uvicorn ends a connection that is idle after a response, and nothing else: one that never asks, asks a byte at a time
-or never reads stays for ever, until no file can be opened.
+or never reads stays for ever, until no file can be opened. Where there are too many, one that waits for a request
+gives way; where all are at work, uvicorn's `limit_concurrency` turns the new one away.
 """
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import h11
@@ -14,20 +16,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 REQUEST_SECONDS = 20.0  # for a whole request, from its first byte (of the first: from the connection) to its last
 READER_SECONDS = 30.0  # that a client may leave what it was sent unread
 KEEP_ALIVE_SECONDS = 15  # that a connection may be idle after a response
-LINGER_SECONDS = 2.0  # that a refused client has to read why
 GRACE_SECONDS = 1.0  # that a connection has to ask before it may give way to another
 MAX_CONNECTIONS = 1000
-RESERVED_FILES = 128  # of those that the process may open: for index, store and model
-MAX_LINGERING = RESERVED_FILES // 2  # refused connections that may still be read
-_END = "\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
-
-
-def _make_reply(status: str, body: str, more: str = "") -> bytes:
-    return f"HTTP/1.1 {status}{_END}{more}content-length: {len(body)}\r\n\r\n{body}".encode()
-
-
-TOO_SLOW = _make_reply("408 Request Timeout", "convagent: the request took too long\n")
-TOO_MANY = _make_reply("503 Service Unavailable", "convagent: too many connections\n", "retry-after: 5\r\n")
+RESERVED_FILES = 128  # of those that the process may open: for index, store and model, and connections turned away
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 def count_allowed_connections() -> int:
@@ -45,15 +37,10 @@ def count_allowed_connections() -> int:
 
 
 class LimitedConnection(H11Protocol):
-    """A connection with limits. `limit_concurrency` is how many there may be.
-
-    Where there are as many, one that waits longest for a request gives way; where all are at work, the new one is told.
-    """
+    """A connection with limits."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.most, self.limit_concurrency = self.limit_concurrency, None  # uvicorn's own would refuse, too
-        self.is_refused = False
         self.idle_since: float | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
@@ -61,8 +48,8 @@ class LimitedConnection(H11Protocol):
         super().connection_made(transport)
         self.idle_since = time.monotonic()
         self._start_timer("request", REQUEST_SECONDS, self._end_slow_request)
-        if self.most is not None and len(self.connections) > self.most and not self._close_longest_idle():
-            self._refuse()
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            self._make_room(self.limit_concurrency)
 
     def connection_lost(self, exc: Exception | None) -> None:
         for name in tuple(self._timers):
@@ -70,8 +57,6 @@ class LimitedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.is_refused:
-            return
         super().data_received(data)
         self._watch_request()
 
@@ -113,7 +98,7 @@ class LimitedConnection(H11Protocol):
         super().resume_writing()
         self._stop_timer("reader")
 
-    def _start_timer(self, name: str, seconds: float, end: Any) -> None:
+    def _start_timer(self, name: str, seconds: float, end: Callable[[], object]) -> None:
         if name not in self._timers:
             self._timers[name] = self.loop.call_later(seconds, end)
 
@@ -121,23 +106,18 @@ class LimitedConnection(H11Protocol):
         if name in self._timers:
             self._timers.pop(name).cancel()
 
-    def _close_longest_idle(self) -> bool:
-        """Close the connection that has waited longest for a request. Whether there was one."""
-        others = [other for other in self.connections if isinstance(other, LimitedConnection) and other is not self]
-        latest = time.monotonic() - GRACE_SECONDS
-        idle = [other for other in others if other.idle_since is not None and other.idle_since < latest]
-        if idle:
-            longest = min(idle, key=lambda other: other.idle_since or 0.0)
-            longest.transport.close()
-            self.connections.discard(longest)
-        return bool(idle)
-
-    def _refuse(self) -> None:
-        """Say that there are too many, and leave the client time to read it: what is closed at once is lost."""
-        self.is_refused, self.idle_since = True, None
-        self.transport.write(TOO_MANY)
-        if len(self.connections) > (self.most or 0) + MAX_LINGERING:
-            self.transport.close()
-            return
-        self.transport.write_eof()
-        self._start_timer("refused", LINGER_SECONDS, self.transport.abort)
+    def _make_room(self, most: int) -> None:
+        """Close connections that wait for a request, the longest first; this one where files run short and all work."""
+        is_short = len(self.connections) > most + RESERVED_FILES // 2
+        latest = time.monotonic() - (0 if is_short else GRACE_SECONDS)
+        waiting = [
+            (other.idle_since, other)
+            for other in self.connections
+            if isinstance(other, LimitedConnection) and other is not self and other.idle_since is not None
+        ]
+        idle = [other for since, other in sorted(waiting, key=lambda pair: pair[0]) if since <= latest]
+        for other in idle[: len(self.connections) - most + 1]:
+            other.transport.close()
+            self.connections.discard(other)
+        if is_short and not idle:
+            self.transport.abort()

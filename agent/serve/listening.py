@@ -54,17 +54,18 @@ def to_url(host: str, listening: socket.socket) -> str:
 
 def read_public_origin(url: str) -> str:
     """The origin of the address under which a proxy shows the pages. Raises `UsageError` for what is none."""
+    example = "Such as: https://ask.example.org"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         host, port = "", None
-    if parts_are_wrong := not host or parts.scheme not in _PORTS or "@" in parts.netloc:
-        what = "is no address of a server"
-    elif parts_are_wrong := bool(parts.path.strip("/") or parts.query or parts.fragment):
-        what = "has a path: the pages stand at the root of their host"
-    if parts_are_wrong:
-        raise UsageError(f"--public-url {what}", where=url, remedy="Such as: https://ask.example.org")
+    if not host or parts.scheme not in _PORTS or "@" in parts.netloc:
+        raise UsageError("--public-url is no address of a server", where=url, remedy=example)
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise UsageError(
+            "--public-url has a path: the pages stand at the root of their host", where=url, remedy=example
+        )
     name = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, _PORTS[parts.scheme]) else "")
 

@@ -6,6 +6,7 @@ scripts run. Questions, passages and statements are data: the templates escape t
 
 import logging
 import secrets
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,8 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
-from agent.serve.model_choice import ModelChoice
+from agent.models.catalogue import list_models
+from agent.serve.documents import read_turn
 from agent.serve.rendering import (
     choose_headers,
     choose_status,
@@ -82,6 +84,47 @@ class PendingQuestion:
     draft: Draft
     chat: int | None
     job: QueuedQuestion[Session]  # its result is the conversation with the answer
+
+
+@dataclass(slots=True)
+class ModelChoice:
+    """The assistant that answers in the pages, which may be replaced by one with another model.
+
+    Only models of the list may be chosen: a request names no file and no server.
+    """
+
+    assistant: Assistant
+    describe_destination: Callable[[str], str]  # where questions go with a model of that name
+    open: Callable[[str], Assistant] | None = None  # None where the model may not be chosen
+    _first: Assistant = field(init=False)  # that `/v1` answers with, too
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._first = self.assistant
+
+    @property
+    def destination(self) -> str:
+        return self.describe_destination(self.assistant.model)
+
+    def list_names(self) -> tuple[str, ...]:
+        """The models that can be chosen, the first one first. Raises `MissingError` where none may be."""
+        if self.open is None:
+            raise MissingError("the model of this server is chosen by whoever runs it")
+        installed = [model.name for model in list_models() if model.kind == "language" and model.bytes]
+        return tuple(dict.fromkeys((self._first.model, *installed, "none")))
+
+    def choose(self, name: str) -> None:
+        """Let the next question be answered with this model; a question in hand keeps its own.
+
+        Raises `UsageError` for one that is not in the list, and what opening a model raises.
+        """
+        if name not in self.list_names() or self.open is None:
+            raise UsageError(f"{name!r} is not in the list of models", remedy="`convagent model pull` fetches others.")
+        with self._turn:
+            if name == self._first.model:
+                self.assistant = self._first
+            elif name != self.assistant.model:
+                self.assistant = self.open(name)
 
 
 EMPTY = Draft()
@@ -192,8 +235,9 @@ class Pages:
     def _find_pending(self, request: Request) -> PendingQuestion:
         pending = self.pending.get(request.path_params["id"])
         if pending is None or pending.user != request.state.user:
-            what = "this question is no longer waiting; if it was answered, its conversation is in the list"
-            raise MissingError(what)
+            raise MissingError(
+                "this question is no longer waiting; if it was answered, its conversation is in the list"
+            )
         return pending
 
     def _describe_pending(self, pending: PendingQuestion | None) -> dict[str, object]:
@@ -210,14 +254,12 @@ class Pages:
     def show_sources(self, request: Request) -> Response:
         """The sources of an answer from the place `?from=` on, where it has more than are shown at once."""
         chat, number = request.path_params["chat"], request.path_params["turn"]
-        turns = self._store_of(request).read_turns(chat)
-        if not 0 < number <= len(turns):
-            raise MissingError(f"this conversation has no turn {number}")
+        turn = read_turn(self._store_of(request), chat, number)
         values = {
             "chat": chat,
             "number": number,
-            "turn": turns[number - 1],
-            "sources": shown_sources(turns[number - 1].answered),
+            "turn": turn,
+            "sources": shown_sources(turn.answered),
             "first": read_number(request.query_params.get("from", "")) or 0,
             "latest": False,
             "collection": self.assistant.collection,
@@ -225,14 +267,12 @@ class Pages:
         return render_page("sources_page.html", values)
 
     def download_markdown(self, request: Request) -> Response:
-        chat = request.path_params["chat"]
-        store = self._store_of(request)
+        chat, store = request.path_params["chat"], self._store_of(request)
         text = to_markdown(store.read_turns(chat), store.read_source(chat))
         return make_download(text.encode(), "text/markdown", f"conversation-{chat}.md")
 
     def download_topics(self, request: Request) -> Response:
-        chat = request.path_params["chat"]
-        store = self._store_of(request)
+        chat, store = request.path_params["chat"], self._store_of(request)
         content = to_topics(store.read_turns(chat), store.list_statements(), chat)
         return make_download(content, "application/json", f"conversation-{chat}.topics.json")
 

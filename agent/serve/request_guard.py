@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.serve.sign_in import CHALLENGE, SignIn
+from agent.serve.v1.requests import RequestError
 
 BURST = 400  # requests at once
 PER_SECOND = 20.0  # later on
@@ -139,15 +140,16 @@ class RequestGuard:
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The whole body, or the refusal of one that is too large or too slow. Raises `ClientDisconnect`."""
         is_upload = scope["method"] == "POST" and scope["path"] == self.policy.upload_path
-        largest = LARGEST_UPLOAD if is_upload else LARGEST
+        largest, body = LARGEST_UPLOAD if is_upload else LARGEST, bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body = await _collect_body(receive, largest)
+                async for chunk in Request(scope, receive).stream():
+                    body += chunk
+                    if len(body) > largest:
+                        return self._refuse(scope, 413, f"the request is larger than {largest // 1000} kB")
         except TimeoutError:
             return self._refuse(scope, 408, "the request took too long", headers={"Connection": "close"})
-        if body is None:
-            return self._refuse(scope, 413, f"the request is larger than {largest // 1000} kB")
-        return body
+        return bytes(body)
 
     def _is_api(self, scope: Scope) -> bool:
         return any(scope["path"] == path or scope["path"].startswith(f"{path}/") for path in self.policy.api_paths)
@@ -157,35 +159,19 @@ class RequestGuard:
     ) -> Response:
         if not self._is_api(scope):
             return PlainTextResponse(f"convagent: {what}\n", status, headers)
-        problem = {"message": what, "type": "invalid_request_error", "param": None, "code": code}
-        return JSONResponse({"error": problem}, status, headers)
+        return JSONResponse(RequestError(status, what, code=code).body, status, headers)
 
 
 def _is_ours(host: str, names: frozenset[str]) -> bool:
     """Whether a Host header names this server. DNS rebinding needs a name of the attacker's, so addresses may pass."""
     found = _HOST.fullmatch(host.lower())
     name = found[1].strip("[]") if found else ""
-    return name == "localhost" or name in names or _is_address(name)
-
-
-def _is_address(name: str) -> bool:
+    if name == "localhost" or name in names:
+        return True
     try:
         return bool(ip_address(name))
     except ValueError:
         return False
-
-
-async def _collect_body(receive: Receive, largest: int) -> bytes | None:
-    """The whole body; None where it is too large. Raises `ClientDisconnect` where it breaks off."""
-    body = bytearray()
-    while len(body) <= largest:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return bytes(body) if len(body) <= largest else None
-    return None
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

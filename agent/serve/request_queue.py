@@ -1,10 +1,10 @@
 """The queue of questions: one thread answers them one at a time, taking turns between the users who wait."""
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
 from agent.chat.observer import Observer, describe_call
@@ -29,16 +29,12 @@ class BusyError(RunError):
 class QueuedQuestion(Generic[T]):
     """A question that is waiting, being answered, or done; `calls` and `response` grow while it is answered."""
 
-    user: str = ""
+    work: Work[T]
+    user: str
     future: "Future[T]" = field(default_factory=Future)
     calls: list[Call] = field(default_factory=list)
     response: Response = NO_RESPONSE  # what is written of the answer, as far as it was checked
     token: CancellationToken = field(default_factory=CancellationToken)
-
-    @property
-    def observer(self) -> Observer:
-        """What keeps `calls` and `response` up to date."""
-        return Observer(self.calls.append, self._keep_response, self.token)
 
     def _keep_response(self, response: Response) -> None:
         self.response = response
@@ -53,8 +49,14 @@ class QueuedQuestion(Generic[T]):
         self.token.cancel()
         self.future.cancel()
 
-
-_Waiting = deque[tuple[QueuedQuestion[Any], Work[Any]]]
+    def run(self) -> None:
+        """Answer it, unless it was cancelled."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.work(Observer(self.calls.append, self._keep_response, self.token)))
+        except BaseException as error:  # raised again for whoever waits, in the page or through /v1
+            self.future.set_exception(error)
 
 
 class RequestQueue:
@@ -64,7 +66,7 @@ class RequestQueue:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, _Waiting] = {}  # by user; the first one's first question is the next
+        self._waiting: dict[str, list[QueuedQuestion[Any]]] = {}  # by user, in the order of their turns
         self._answering: QueuedQuestion[Any] | None = None
         self._changed = threading.Condition()
         self._ended = False
@@ -77,8 +79,7 @@ class RequestQueue:
     def __exit__(self, *_: object) -> None:
         with self._changed:
             self._ended = True
-            left = [job for waiting in self._waiting.values() for job, _work in waiting]
-            for job in (*left, *filter(None, [self._answering])):
+            for job in (*self._list_waiting(), *filter(None, [self._answering])):
                 job.cancel()
             self._changed.notify()
         self._thread.join(END_SECONDS)
@@ -89,70 +90,43 @@ class RequestQueue:
 
     def submit(self, work: Work[T], user: str = "") -> QueuedQuestion[T]:
         """Put a question at the end of its user's. Raises `BusyError` where too many are waiting."""
-        job: QueuedQuestion[T] = QueuedQuestion(user)
+        job = QueuedQuestion(work, user)
         with self._changed:
-            self._forget_cancelled()
-            counts = {name: len(waiting) for name, waiting in self._waiting.items()}
-            if self._answering is not None:
-                counts[self._answering.user] = counts.get(self._answering.user, 0) + 1
-            own, all_users = counts.get(user, 0), sum(counts.values())
-            if own >= MAX_WAITING_OF_USER or all_users >= MAX_WAITING:
-                many = own if own >= MAX_WAITING_OF_USER else all_users
+            jobs = [*self._list_waiting(), *filter(None, [self._answering])]
+            own = sum(other.user == user for other in jobs)
+            if own >= MAX_WAITING_OF_USER or len(jobs) >= MAX_WAITING:
+                many = own if own >= MAX_WAITING_OF_USER else len(jobs)
                 raise BusyError(f"{many} questions are waiting already", remedy="Ask again in a while.")
-            self._waiting.setdefault(user, deque()).append((job, work))
+            self._waiting.setdefault(user, []).append(job)
             self._changed.notify()
         return job
 
     def count_before(self, job: QueuedQuestion[Any]) -> int:
         """How many questions are answered before this one: 0 for one that does not wait."""
         with self._changed:
-            self._forget_cancelled()
-            users = list(self._waiting)
-            own = [other for other, _work in self._waiting.get(job.user, ())]
-            if job not in own:
-                return 0
-            place, turn = own.index(job), users.index(job.user)
-            # one of each user in each round; those whose turn is earlier are ahead in the last one, too
-            others = (
-                min(len(self._waiting[user]), place + (number < turn))
-                for number, user in enumerate(users)
-                if number != turn
-            )
-            return place + sum(others) + (self._answering is not None)
+            waiting = self._list_waiting()
+            return waiting.index(job) + (self._answering is not None) if job in waiting else 0
+
+    def _list_waiting(self) -> list[QueuedQuestion[Any]]:
+        """Those that wait and are not cancelled, in the order of their answers: one of each user in each round."""
+        left = {user: [job for job in jobs if not job.future.done()] for user, jobs in self._waiting.items()}
+        self._waiting = {user: jobs for user, jobs in left.items() if jobs}
+        return [job for turns in zip_longest(*self._waiting.values()) for job in turns if job]
 
     def _answer_questions(self) -> None:
-        while (taken := self._take_next()) is not None:
-            _run_job(*taken)
+        while (job := self._take_next()) is not None:
+            job.run()
             with self._changed:
                 self._answering = None
 
-    def _take_next(self) -> tuple[QueuedQuestion[Any], Work[Any]] | None:
+    def _take_next(self) -> QueuedQuestion[Any] | None:
         """The next question, as soon as there is one; None at the end. Its user's others go behind everybody's."""
         with self._changed:
-            while not self._ended:
-                self._forget_cancelled()
-                if self._waiting:
-                    user = next(iter(self._waiting))
-                    waiting = self._waiting.pop(user)
-                    job, work = waiting.popleft()
-                    if waiting:
-                        self._waiting[user] = waiting
-                    self._answering = job
-                    return job, work
-                self._changed.wait()
-        return None
-
-    def _forget_cancelled(self) -> None:
-        for user, waiting in list(self._waiting.items()):
-            self._waiting[user] = deque(entry for entry in waiting if not entry[0].future.done())
-            if not self._waiting[user]:
-                del self._waiting[user]
-
-
-def _run_job(job: QueuedQuestion[T], work: Work[T]) -> None:
-    if not job.future.set_running_or_notify_cancel():
-        return
-    try:
-        job.future.set_result(work(job.observer))
-    except BaseException as error:  # raised again for whoever waits, in the page or through /v1
-        job.future.set_exception(error)
+            self._changed.wait_for(lambda: self._ended or self._list_waiting())
+            if self._ended:
+                return None
+            self._answering = job = self._list_waiting()[0]
+            others = self._waiting.pop(job.user)[1:]
+            if others:
+                self._waiting[job.user] = others
+            return job

@@ -6,63 +6,60 @@ import math
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
 from agent.chat.scope import require_scope
-from agent.chat.session import Assistant, open_assistant_over, open_collection
-from agent.chat.store import Store, open_store
+from agent.chat.session import open_assistant_over, open_collection
+from agent.chat.store import open_store
 from agent.models.registry import is_server_address
 from agent.models.remote.destinations import describe_destination
-from agent.serve.access_log import AccessLog, check_log
 from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
-from agent.serve.documents import DocumentPages
+from agent.serve.documents import (
+    UPLOAD_PATH,
+    DocumentPages,
+    UploadPages,
+    clear_left_uploads,
+    find_upload_folder,
+)
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
-from agent.serve.model_choice import ModelChoice
-from agent.serve.pages import Pages
+from agent.serve.pages import ModelChoice, Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
-from agent.serve.sign_in import SignIn, make_cookie_name
-from agent.serve.tokens import find_own_token, hash_token, make_token
-from agent.serve.uploads import UPLOAD_PATH, UploadPages, clear_left_uploads, find_upload_folder
-from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess
+from agent.serve.sign_in import make_sign_in
+from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess, find_own_token, hash_token, make_token
 from agent.serve.v1.answering import Answering
-from agent.serve.v1.completions import Completions
+from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
-from agent.serve.v1.errors import RequestError, error_response
-from agent.serve.v1.models import Models
-from agent.serve.v1.responses import Responses
+from agent.serve.v1.requests import RequestError, error_response
 from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.watching import watch_documents
 from indexes.storage.directories import find_data_directory
 from schemas.addresses import is_loopback
-from schemas.errors import ConvagentError, UsageError
-
-
-def make_routes(assistant: Assistant, store: Store, queue: RequestQueue) -> list[Route]:
-    """Models, chat completions, responses and embeddings."""
-    answering, embedder = Answering(assistant, store, queue), assistant.tools.embedder
-    endpoints = (Models(embedder), Completions(answering), Responses(answering), Embeddings(embedder, queue))
-    return [route for endpoint in endpoints for route in endpoint.routes()]
-
+from schemas.errors import ConvagentError, RunError, UsageError
 
 SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
 BACKLOG = 512  # connections that wait to be taken
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+LEFT = 499  # the client went away before there was an answer
 log = logging.getLogger("convagent")
 
 
@@ -112,14 +109,18 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         store = open_store(incognito=request.incognito)
         opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
         assistant = open_assistant_over(current, request.model, embedder, only, opened)
-        shown = origin or to_url(request.host, listening).rstrip("/")
-        start = _describe_start(request, shown, to_url(request.host, listening), token)
-        choice = _offer_models(request, assistant, lambda name: open_assistant_over(current, name, embedder, only))
-        pages = Pages(choice, store, queue, request.incognito, uploads)
-        policy = GuardPolicy(
-            _make_sign_in(access, shown, listening), names, origin, upload_path=UPLOAD_PATH if uploads else ""
-        )
-        app = _guard_app(pages, request, policy)
+        opener = None if request.users else lambda name: open_assistant_over(current, name, embedder, only)
+        is_shared = bool(request.public_url) or not is_loopback(request.host)
+        describe = partial(describe_destination, embedder=request.embedder, is_shared=is_shared)
+        pages = Pages(ModelChoice(assistant, describe, opener), store, queue, request.incognito, uploads)
+        listens = to_url(request.host, listening)
+        shown = f"{origin}/" if origin else listens
+        warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
+        start = ServerStart(shown, listens, token, describe(request.model), warnings)
+        sign_in = make_sign_in(access, listening.getsockname()[1], is_secure=shown.startswith("https:"))
+        app: ASGIApp = make_app(pages, GuardPolicy(sign_in, names, origin, upload_path=UPLOAD_PATH if uploads else ""))
+        if request.access_log:
+            app = AccessLog(app, request.access_log)
         passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching as watcher, make_vectors_meanwhile(current, embedder), passed_on:
@@ -128,34 +129,6 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         models.find_model()  # raises why
     if queue.is_hanging() or not watcher.has_ended:
         _leave_at_once("an answer in hand" if queue.is_hanging() else "reading")
-
-
-def _offer_models(request: ServerRequest, assistant: Assistant, opener: Callable[[str], Assistant]) -> ModelChoice:
-    """The models of the page: one person may choose, several have the one that they were given."""
-    return ModelChoice(assistant, partial(_describe_destination, request), None if request.users else opener)
-
-
-def _describe_destination(request: ServerRequest, model: str) -> str:
-    is_shared = bool(request.public_url) or not is_loopback(request.host)
-    return describe_destination(model, request.embedder, is_shared=is_shared)
-
-
-def _describe_start(request: ServerRequest, shown: str, listens: str, token: str) -> ServerStart:
-    """What is told of a server that is shown under one address and listens on another."""
-    destination = _describe_destination(request, request.model)
-    warnings = list_warnings(request.host, shown if request.public_url else "", needs_token=request.needs_token)
-    return ServerStart(f"{shown}/", listens, token, destination, warnings)
-
-
-def _make_sign_in(access: Access, shown: str, listening: socket.socket) -> SignIn:
-    is_secure = shown.startswith("https:")
-    return SignIn(access, make_cookie_name(listening.getsockname()[1], is_secure=is_secure), is_secure)
-
-
-def _guard_app(pages: Pages, request: ServerRequest, policy: GuardPolicy) -> ASGIApp:
-    """All that is served, behind the guard, and noted where that is asked for."""
-    app = make_app(pages, policy)
-    return AccessLog(app, request.access_log) if request.access_log else app
 
 
 def open_access(request: ServerRequest) -> tuple[Access, str]:
@@ -179,22 +152,24 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 
 def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
-    documents = DocumentPages(pages.assistant, pages.store)
-    programs = make_routes(pages.assistant, pages.store, pages.queue)
-    uploads = UploadPages(pages.uploads).routes() if pages.uploads else []
-    static = Mount("/static", StaticFiles(directory=HERE / "static"))
-    health = Route("/health", show_health)
+    assistant, queue = pages.assistant, pages.queue
+    routes: list[BaseRoute] = [
+        *pages.routes(),
+        *DocumentPages(assistant, pages.store).routes(),
+        *(UploadPages(pages.uploads).routes() if pages.uploads else []),
+        *Conversations(Answering(assistant, pages.store, queue)).routes(),
+        *Embeddings(assistant.tools.embedder, queue).routes(),
+        *policy.sign_in.routes(),
+        Route("/health", show_health),
+        Mount("/static", StaticFiles(directory=HERE / "static")),
+    ]
 
     def respond_to_error(request: Request, error: Exception) -> Response:
-        if request.url.path.startswith("/v1/"):
-            return error_response(request, error)
-        return pages.show_error(request, error)
+        respond = error_response if request.url.path.startswith("/v1/") else pages.show_error
+        return respond(request, error)
 
     handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
-    app = Starlette(
-        routes=[*pages.routes(), *documents.routes(), *uploads, *programs, *policy.sign_in.routes(), health, static],
-        exception_handlers=dict.fromkeys(handled, respond_to_error),
-    )
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
     return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too
 
 
@@ -210,11 +185,26 @@ def run_server(
 
     All of them end it in good order from `on_start` on.
     """
-    server = _Server(_configure_uvicorn(app), on_start, is_over)
+    config = uvicorn.Config(
+        app,
+        http=LimitedConnection,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # errors are shown by the pages and by /v1
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nothing here depends on what a proxy says
+        backlog=BACKLOG,
+        limit_concurrency=count_allowed_connections(),
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
 
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(_report_loop_error)
-        await server.serve(sockets=[listening])
+        await _Server(config, on_start, is_over).serve(sockets=[listening])
 
     asyncio.run(run())
 
@@ -234,25 +224,6 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter) or self._is_over()
 
 
-def _configure_uvicorn(app: ASGIApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=LimitedConnection,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",  # errors are shown by the pages and by /v1
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # nothing here depends on what a proxy says
-        backlog=BACKLOG,
-        limit_concurrency=count_allowed_connections(),
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
-
-
 def _report_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What no request sees, in a line, such as a connection that could not be taken."""
     error = context.get("exception")
@@ -269,3 +240,61 @@ def _leave_at_once(what: str) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+@dataclass(slots=True)
+class AccessLog:
+    """Writes a line for each request that the application inside has answered. Where it cannot, answers matter more.
+
+    One JSON object, such as {"time": "2026-01-02T03:04:05.678Z", "user": "ana", "method": "GET", "path":
+    "/chats/{chat}", "status": 200, "ms": 12}. No contents: paths are those of the routes, without numbers, names and
+    queries, and what has no route is "-".
+    """
+
+    app: ASGIApp
+    path: Path
+    problem: str = field(default="", init=False)  # that was told last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, begin = LEFT, time.perf_counter()
+
+        async def note_status(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note_status)
+        finally:
+            self._write_line(scope, status, time.perf_counter() - begin)
+
+    def _write_line(self, scope: Scope, status: int, seconds: float) -> None:
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "user": scope.get("state", {}).get("user") or "-",
+            "method": scope["method"] if scope["method"] in METHODS else "-",
+            "path": getattr(scope.get("route"), "path", "-"),
+            "status": status,
+            "ms": round(seconds * 1000),
+        }
+        try:
+            _append(self.path, msgspec.json.encode(line) + b"\n")
+        except OSError as error:
+            if self.problem != str(error):
+                log.warning("the access log cannot be written: %s", error)
+            self.problem = str(error)
+
+
+def check_log(path: Path) -> None:
+    """Raises `RunError` for a log that cannot be written."""
+    try:
+        _append(path, b"")
+    except OSError as error:
+        raise RunError(f"the access log cannot be written ({error.strerror})", where=str(path)) from error
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Append to a file for its owner alone, opened anew so that it may be moved away."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "ab") as file:
+        file.write(line)

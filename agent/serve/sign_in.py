@@ -122,6 +122,6 @@ def _to_own_path(path: str) -> str:
     return "/" + path.lstrip("/\\") if path.isprintable() else "/"
 
 
-def make_cookie_name(port: int, *, is_secure: bool) -> str:
+def make_sign_in(access: Access, port: int, *, is_secure: bool) -> SignIn:
     """Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out."""
-    return "__Host-convagent" if is_secure else f"convagent-{port}"
+    return SignIn(access, "__Host-convagent" if is_secure else f"convagent-{port}", is_secure)

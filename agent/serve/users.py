@@ -1,12 +1,16 @@
-"""Who may ask: whoever has the token of this start, the users of a file, or anybody.
+"""Who may ask: whoever has the token of this machine's person, the users of a file, or anybody.
 
-The file is a JSON object of names and hashed tokens, `{"ana": "sha256:..."}`, as `convagent users add` writes it. It is
-read again when it changes, so that a user who is added or removed needs no new start.
+The file of users is a JSON object of names and hashed tokens, `{"ana": "sha256:..."}`, as `convagent users add` writes
+it; it is read again when it changes. A plain SHA-256 is enough: salt and slow hashes protect what people think of, and
+256 random bits can be neither guessed nor looked up in a table.
 """
 
+import hashlib
+import hmac
 import logging
 import os
 import re
+import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -14,15 +18,68 @@ from typing import Annotated, Protocol
 import msgspec
 
 from agent.chat.store import Store
-from agent.serve.tokens import OTHERS, hash_token, is_token_of, make_token
 from indexes.storage.directories import find_data_directory
 from indexes.storage.files import read_bytes, write_atomically
-from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 
+BYTES = 32  # of a token
+OTHERS = 0o077  # the rights of everybody but the owner
 PERSON = ""  # the user where there is only one: the person whose machine it is
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
 _Hash = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 log = logging.getLogger("convagent")
+
+
+def make_token() -> str:
+    """A new token: 43 characters that may stand in an address."""
+    return secrets.token_urlsafe(BYTES)
+
+
+def hash_token(token: str) -> str:
+    """What may be kept of a token, with the name of the hash."""
+    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def is_token_of(token: str, kept: str) -> bool:
+    """Whether a token has that hash, in a time that says nothing of either."""
+    return hmac.compare_digest(hash_token(token).encode(), kept.encode())
+
+
+def find_own_token(path: Path, *, anew: bool) -> str:
+    """The person's own token: that of the last start, so that bookmarks and programs go on working.
+
+    A new one where there is none yet, `anew` asks for one, or others could have read it. Raises `RunError` where it can
+    be neither read nor kept.
+    """
+    try:
+        kept = None if anew else _read_kept_token(path)
+        return kept or _keep_token(path, make_token())
+    except OSError as error:
+        remedy = "Free the place, or give --incognito for a token that is not kept."
+        raise RunError(f"the token cannot be kept ({error.strerror})", where=str(path), remedy=remedy) from error
+
+
+def _read_kept_token(path: Path) -> str | None:
+    """A kept token that nobody else could read; None where there is none."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            state, token = os.fstat(file.fileno()), file.read(1000).strip()
+    except FileNotFoundError:
+        return None
+    if os.name != "nt" and (state.st_mode & OTHERS or state.st_uid != os.getuid()):
+        log.warning("%s: others could read it, so there is a new token; its old address no longer works", path)
+        return None
+    return token if len(token) >= len(make_token()) and token.isascii() and token.isprintable() else None
+
+
+def _keep_token(path: Path, token: str) -> str:
+    """Keep a token in a new file, for its owner alone from the first byte on."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(f"{token}\n")
+    return token
 
 
 class Access(Protocol):

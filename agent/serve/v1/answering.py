@@ -1,9 +1,8 @@
-"""A conversation that came through `/v1`: asked of the agent, waited for, followed while it is written, counted."""
+"""A conversation that came through `/v1`: asked of the agent, waited for or followed, shortened, counted."""
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,7 +15,7 @@ from agent.chat.session import Assistant
 from agent.chat.small_talk import choose_scope, complete_correction, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from agent.serve.v1.shortening import Shortening
+from agent.serve.v1.requests import RequestError
 from agent.terminal.escaping import unescape_markdown
 from indexes.documents.collection import Collection
 from indexes.text.response_length import response_length
@@ -49,22 +48,76 @@ def _split_reply(text: str) -> Iterator[Sentence]:
 
 
 MODEL = "convagent"
-KEEPALIVE_SECONDS = 10.0  # after which a waiting client is sent a comment, so that it does not give up
+MAX_STOPS = 4  # as OpenAI's
 POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
 Job = QueuedQuestion[ChatTurn]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """That there is no more of an answer yet."""
+class AnswerLimits:
+    """Where an answer ends. `max_tokens` are counted in the text as it is sent, as the tracks count (the stricter)."""
 
-    before: int  # questions that come first
+    stop: tuple[str, ...] = ()
+    max_tokens: int | None = None
+
+    def shorten(self, pieces: Iterable[str]) -> "Shortening":
+        """An answer that is there already."""
+        shortening = Shortening(self)
+        for piece in pieces:
+            shortening.add(piece)
+        shortening.end()
+        return shortening
+
+
+@dataclass(slots=True)
+class Shortening:
+    """An answer that is taken in piece by piece. What may be the beginning of a stop string is held back."""
+
+    limits: AnswerLimits
+    text: str = ""  # all of the answer so far
+    sent: int = 0  # characters of it that were given out
+    is_stopped: bool = False  # by a stop string
+    is_too_long: bool = False  # for the limit of tokens, so that whole pieces were left out
 
     @property
-    def comment(self) -> str:
-        """What keeps a stream open, and is no event."""
-        return f": {self.before} before you\n\n"
+    def is_ended(self) -> bool:
+        return self.is_stopped or self.is_too_long
+
+    def add(self, piece: str) -> str:
+        """Take a piece in; what can be given out now."""
+        if self.is_ended:
+            return ""
+        longer = self.text + piece
+        found = [place for stop in self.limits.stop if (place := longer.find(stop)) >= 0]
+        kept = longer[: min(found)] if found else longer
+        if self.limits.max_tokens is not None and response_length(kept) > self.limits.max_tokens:
+            self.is_too_long = True
+            return self.end()
+        self.text, self.is_stopped = kept, bool(found)
+        return self.end() if found else self._give_out(len(kept) - _count_held_back(kept, self.limits.stop))
+
+    def end(self) -> str:
+        """What was held back."""
+        return self._give_out(len(self.text))
+
+    def _give_out(self, end: int) -> str:
+        given, self.sent = self.text[self.sent : end], max(self.sent, end)
+        return given
+
+
+def _count_held_back(text: str, stops: Sequence[str]) -> int:
+    """How many characters at the end of a text may be the beginning of a stop string."""
+    lengths = (length for stop in stops for length in range(len(stop) - 1, 0, -1) if text.endswith(stop[:length]))
+    return max(lengths, default=0)
+
+
+def read_stop(stop: str | list[str] | None) -> tuple[str, ...]:
+    """The stop strings of a request. Raises `RequestError` for empty or too many ones."""
+    stops = (stop,) if isinstance(stop, str) else tuple(stop or ())
+    if len(stops) > MAX_STOPS or not all(stops):
+        raise RequestError(400, f"stop takes up to {MAX_STOPS} strings, none of them empty", param="stop")
+    return stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +139,23 @@ class Answering:
             lambda observer: self.assistant.respond(turn, turns, statements, observer, scope), user
         )
 
-    async def follow(self, job: Job, shortening: Shortening) -> AsyncIterator[str | Waiting]:
-        """The text of an answer, sentence by sentence, each as soon as it was checked; `Waiting` while there is none.
+    async def follow(self, job: Job, shortening: Shortening) -> AsyncIterator[str]:
+        """The text of an answer, sentence by sentence, each as soon as it was checked.
 
-        All answers that are not written are there at once. Raises what the answer raised.
+        An answer that is not written is there at once. Raises what the answer raised.
         """
-        taken = 0
-        async for pieces in _follow_pieces(job):
-            for piece in pieces[taken:]:
+        answer, taken = asyncio.wrap_future(job.future), 0
+        try:
+            while not (await asyncio.wait([answer], timeout=POLL_SECONDS))[0]:
+                pieces = separate_pieces(mark_in_markdown(job.response))
+                for piece in pieces[taken:]:
+                    yield shortening.add(piece)
+                taken = len(pieces)
+            for piece in to_markdown_pieces(answer.result())[taken:]:
                 yield shortening.add(piece)
-            if not pieces[taken:]:
-                yield Waiting(self.queue.count_before(job))
-            taken = len(pieces)
-        for piece in to_markdown_pieces(job.future.result())[taken:]:
-            yield shortening.add(piece)
-        yield shortening.end()
+            yield shortening.end()
+        finally:
+            answer.cancel()  # nobody hears what it raises from now on
 
 
 async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
@@ -123,24 +178,6 @@ async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
 async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def _follow_pieces(job: Job) -> AsyncIterator[list[str]]:
-    """The pieces of an answer so far, each time that there are more, and every few seconds, until it is done.
-
-    Raises what the answer raised.
-    """
-    waiting = asyncio.wrap_future(job.future)
-    last, since = list[str](), time.monotonic()
-    try:
-        while not (await asyncio.wait([waiting], timeout=POLL_SECONDS))[0]:
-            pieces = separate_pieces(mark_in_markdown(job.response))
-            if pieces != last or time.monotonic() - since >= KEEPALIVE_SECONDS:
-                last, since = pieces, time.monotonic()
-                yield pieces
-        waiting.result()
-    finally:
-        waiting.cancel()  # nobody hears what it raises from now on
 
 
 @dataclass(frozen=True, slots=True)

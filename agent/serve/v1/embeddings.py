@@ -1,4 +1,4 @@
-"""`/v1/embeddings`: vectors of texts by the server's embedding model. They are kept nowhere."""
+"""`/v1/embeddings`: vectors of texts by the server's embedding model, kept nowhere; `/v1/models`: it and the agent."""
 
 import base64
 from collections.abc import Sequence
@@ -13,14 +13,18 @@ from starlette.routing import Route
 
 from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import RequestQueue
-from agent.serve.v1.answering import wait_for_result
-from agent.serve.v1.decoding import decode_request, name_ignored
-from agent.serve.v1.errors import RequestError, refuse_field, refuse_value
-from agent.serve.v1.models import check_embedding_model
+from agent.serve.v1.answering import MODEL, wait_for_result
+from agent.serve.v1.requests import (
+    RequestError,
+    decode_request,
+    name_ignored,
+    refuse_field,
+    refuse_model,
+    refuse_value,
+)
 from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
 
 MAX_TEXTS = 256  # of one request
-Encoding = Literal["float", "base64"]
 
 
 class EmbeddingRequest(msgspec.Struct):
@@ -28,7 +32,7 @@ class EmbeddingRequest(msgspec.Struct):
 
     model: str
     input: str | list[Any]
-    encoding_format: Encoding | None = "float"
+    encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = None
 
     @property
@@ -46,36 +50,59 @@ class EmbeddingRequest(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedTexts:
-    """Texts as vectors, and how many tokens they have together."""
-
-    vectors: Vectors
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Embeddings:
-    """The endpoint. Its requests wait in the same queue as questions."""
+    """The endpoints. Texts wait in the same queue as questions."""
 
     embedder: Embedder | None
     queue: RequestQueue
 
     def routes(self) -> list[Route]:
-        return [Route("/v1/embeddings", self.embed, methods=["POST"])]
+        return [
+            Route("/v1/embeddings", self.embed, methods=["POST"]),
+            Route("/v1/models", self.list_models),
+            Route("/v1/models/{model:path}", self.show_model),
+        ]
+
+    async def list_models(self, _request: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [_describe_model(name) for name in self._names]})
+
+    async def show_model(self, request: Request) -> Response:
+        name = request.path_params["model"]
+        if name not in self._names:
+            raise refuse_model(name, ", ".join(self._names))
+        return JSONResponse(_describe_model(name))
+
+    @property
+    def _names(self) -> list[str]:
+        return [MODEL, self.embedder.name] if self.embedder else [MODEL]
 
     async def embed(self, request: Request) -> Response:
         """One vector of length 1 for each text, in their order."""
         asked, ignored = decode_request(await request.body(), EmbeddingRequest)
-        embedder, texts = check_embedding_model(asked.model, self.embedder), asked.texts
+        embedder, texts = self._find_embedder(asked.model), asked.texts
         if asked.dimensions is not None:
             raise refuse_field("dimensions", f"dimensions cannot be chosen: a vector has {embedder.size} numbers")
         job = self.queue.submit(lambda observer: embed_texts(texts, embedder, observer.token), request.state.user)
-        embedded = await wait_for_result(request, job)
-        return JSONResponse(_describe(embedded, embedder.name, asked.encoding_format), 200, name_ignored(ignored))
+        vectors, tokens = await wait_for_result(request, job)
+        rows = vectors.astype("<f4")
+        is_base64 = asked.encoding_format == "base64"
+        encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if is_base64 else rows.tolist()
+        data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        reply = {"object": "list", "data": data, "model": embedder.name, "usage": usage}
+        return JSONResponse(reply, 200, name_ignored(ignored))
+
+    def _find_embedder(self, name: str) -> Embedder:
+        if self.embedder is None:
+            message = "this server has no embedding model (serve --embedder opens one)"
+            raise RequestError(404, message, param="model", code="model_not_found")
+        if name != self.embedder.name:
+            raise refuse_model(name, self.embedder.name)
+        return self.embedder
 
 
-def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> EmbeddedTexts:
-    """Vectors, without a look into any cache.
+def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> tuple[Vectors, int]:
+    """Vectors, without a look into any cache, and how many tokens the texts have together.
 
     Raises `RequestError` for a text of which the end would be cut off, and `AnswerCancelledError` between two texts.
     """
@@ -88,15 +115,8 @@ def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationTok
     for text in texts:
         token.raise_if_cancelled()
         rows.append(leave_cache_out(embedder).embed([text]))
-    return EmbeddedTexts(np.concatenate(rows), sum(counts))
+    return np.concatenate(rows), sum(counts)
 
 
-def _describe(embedded: EmbeddedTexts, model: str, encoding: Encoding | None) -> dict[str, Any]:
-    rows = embedded.vectors.astype("<f4")
-    encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if encoding == "base64" else rows.tolist()
-    return {
-        "object": "list",
-        "data": [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)],
-        "model": model,
-        "usage": {"prompt_tokens": embedded.tokens, "total_tokens": embedded.tokens},
-    }
+def _describe_model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "local"}
