@@ -24,7 +24,6 @@ from typing import Any
 
 import msgspec
 
-from agent.evaluation.answerability import area_under_curve, score_answerability, share_told
 from agent.evaluation.scores import ranking_measures
 from agent.models.embedding.index_vectors import cache_vectors
 from agent.models.embedding.registry import open_embedder
@@ -35,6 +34,7 @@ from agent.turn.answer_writing import Writer
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
+from benchmarks.answerability import area_under_curve, score_answerability, share_told
 from indexes.ranking.vectors import Embed
 from schemas.records import Message, Passage, Plan, Query
 

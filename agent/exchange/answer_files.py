@@ -28,7 +28,6 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.exchange.registry import EXCHANGE_NAMES
 from agent.tracks import run_files
 from agent.tracks.lenient_reading import IS_ID, absent, decode_leniently
 from agent.tracks.oddities import Oddities
@@ -43,6 +42,7 @@ from schemas.wire import Data, decode
 
 Id = Annotated[str, Meta(extra=IS_ID)]
 Fields = Mapping[str, msgspec.Raw]
+FORMS = ("autojudge", "ragnarok")
 LAYOUTS: tuple[RunLayout, ...] = (JsonLines(), JsonArray())
 LIMITS = EditionLimits(tokens=None, passages=None, statements=False, responses=1, collection="any")
 
@@ -127,7 +127,7 @@ def read_any_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator
 
 def find_limits(form: str) -> EditionLimits:
     """What runs of an edition, or of another tool's form, say and must keep."""
-    return LIMITS if form in EXCHANGE_NAMES else load_edition(form).limits
+    return LIMITS if form in FORMS else load_edition(form).limits
 
 
 def _detect_form(fields: Fields) -> str:
