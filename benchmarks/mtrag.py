@@ -11,13 +11,13 @@ from typing import Literal, get_args
 
 import msgspec
 
-from agent.evaluation.answerability import area_under_curve, score_answerability, share_told
 from agent.evaluation.answers import rouge_f1
 from agent.evaluation.search import measure_search
 from agent.models.embedding.registry import open_embedder
 from agent.turn.clarification import is_clarification
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.interface_sentences import strip_not_found
+from benchmarks.answerability import area_under_curve, score_answerability, share_told
 from benchmarks.bed import (
     DEFAULT,
     NO_MODEL,

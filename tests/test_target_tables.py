@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.evaluation.answerability import area_under_curve, share_told
 from benchmarks import clapnq
+from benchmarks.answerability import area_under_curve, share_told
 from tests.conftest import needs_embedder, shared_file
 
 SENTENCES = ("It is a cat .", "Mr. Smith 's cat , which is black , sleeps .", "Dogs bark at the moon all night .")

@@ -66,25 +66,24 @@ TIES = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("relevant", "place"),
-    [("c", 1), ("b", 2), ("a", 3), ("d", 4)],  # by the order of the file it would be 3, 2, 1, 4
-)
-def test_a_file_with_ties_is_measured_by_its_scores(relevant: str, place: int, tmp_path: Path) -> None:
-    labels = write(tmp_path / "qrels", f"1_1 0 {relevant} 1\n")
-    [found] = evaluate_search([write(tmp_path / "run", TIES)], labels, None)
-    assert found.mean("RR") == pytest.approx(1 / place)
+def test_a_file_with_ties_is_measured_by_its_scores(tmp_path: Path) -> None:
+    """By the order of the file it would be 3, 2, 1, 4."""
+    run = write(tmp_path / "run", TIES)
+    for place, relevant in enumerate("cbad", start=1):
+        [found] = evaluate_search([run], write(tmp_path / "qrels", f"1_1 0 {relevant} 1\n"), None)
+        assert found.mean("RR") == pytest.approx(1 / place)
 
 
-@pytest.mark.parametrize(("written", "level"), [("2", 2), ("4.0", 4), ("-2.0", -2), ("1.7", 1), ("-0.5", 0), ("+1", 1)])
-def test_a_level_is_read_as_trec_eval_reads_it(written: str, level: int, tmp_path: Path) -> None:
-    assert read_qrels(write(tmp_path / "qrels", f"1_1\t0\ta\t{written}\r\n")) == {"1_1": {"a": level}}
+LEVELS = {"2": 2, "4.0": 4, "-2.0": -2, "1.7": 1, "-0.5": 0, "+1": 1}
+NO_LEVELS = ("high", "nan", "inf", "-inf", "1001", "1e3", "0x1", ".", "")
 
 
-@pytest.mark.parametrize("written", ["high", "nan", "inf", "-inf", "1001", "1e3", "0x1", ".", ""])
-def test_a_level_that_is_none_is_refused(written: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="qrels:1: is not `turn 0 id level`"):
-        read_qrels(write(tmp_path / "qrels", f"1_1 0 a {written}\n"))
+def test_levels_are_read_as_trec_eval_reads_them(tmp_path: Path) -> None:
+    labels = "".join(f"1_1\t0\t{written}\t{written}\r\n" for written in LEVELS)
+    assert read_qrels(write(tmp_path / "qrels", labels)) == {"1_1": LEVELS}
+    for written in NO_LEVELS:
+        with pytest.raises(InvalidInputError, match="qrels:1: is not `turn 0 id level`"):
+            read_qrels(write(tmp_path / "qrels", f"1_1 0 a {written}\n"))
 
 
 def test_the_level_that_counts_can_be_chosen(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ conversation up to the last answer before it, and kept in a trace of its own. A 
 be understood; what later ones ask for changes with what stands before them, so that another answer may be right.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from agent.evaluation.significance import bootstrap_interval
 from agent.runs.answer_topics import RunRequest, TurnProgress, plan_workforce
 from agent.runs.backends.registry import LOCAL, open_backend
 from agent.runs.evidence import EvidenceFiles, open_evidence
-from agent.runs.run import PreparedRun, answer_remaining, prepare_run
+from agent.runs.run import answer_remaining, prepare_run
 from agent.runs.trace import RunSettings, Trace, new_trace, read_trace, resume_trace
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
@@ -67,14 +67,13 @@ def ask_again(asked: AskAgain, progress: TurnProgress) -> dict[str, dict[str, fl
     with open_backend(LOCAL, plan_workforce(request, probes, plan, evidence)) as backend:
         job = prepare_run(probes, evidence.ranking, backend.description, "automatic", plan)
         _check_same(before.settings, job.settings)
-        found = _open_trace(asked, job)
+        found = (new_trace if asked.overwrite else resume_trace)(asked.output, job.settings)
         with progress(len(probes.topics), len(found.replies)) as on_turn:
             after = answer_remaining(job, backend, found, on_turn)
-    return compare_answers(dict(_pair_answers(topics, before, after)))
-
-
-def _open_trace(asked: AskAgain, job: PreparedRun) -> Trace:
-    return (new_trace if asked.overwrite else resume_trace)(asked.output, job.settings)
+    firsts = [line.answered for line in before.lines([topic.turns[0].id for topic in topics.topics])]
+    agains = [line.answered for line in after.lines([f"{topic.id}_{AGAIN}" for topic in topics.topics])]
+    names = (f"{topic.id}_" for topic in topics.topics)
+    return compare_answers(dict(zip(names, zip(firsts, agains, strict=True), strict=True)))
 
 
 def add_question(topic: Topic, replies: Mapping[str, str]) -> Topic:
@@ -112,14 +111,6 @@ def _check_same(then: RunSettings, now: RunSettings) -> None:
         raise UsageError(
             "\n".join(["is of a run of another system:", *different]), remedy="Name what the run was made with."
         )
-
-
-def _pair_answers(topics: Topics, before: Trace, after: Trace) -> Iterator[tuple[str, tuple[TurnResult, TurnResult]]]:
-    """The first answer of each conversation, and the one to the same question at its end."""
-    earlier = [line.answered for line in before.lines([topic.turns[0].id for topic in topics.topics])]
-    later = [line.answered for line in after.lines([f"{topic.id}_{AGAIN}" for topic in topics.topics])]
-    for topic, one, other in zip(topics.topics, earlier, later, strict=True):
-        yield f"{topic.id}_", (one, other)
 
 
 def compare_answers(pairs: Mapping[str, tuple[TurnResult, TurnResult]]) -> dict[str, dict[str, float]]:

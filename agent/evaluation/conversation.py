@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean
 
 from agent.evaluation.ptkb import rank_chosen
-from agent.evaluation.scores import Qrels, Scores, read_run_file
+from agent.evaluation.scores import Scores, read_run_file
 from agent.evaluation.search import measure_search, read_judgements, read_scores
 from agent.evaluation.significance import Interval, bootstrap_interval
 from agent.tracks.registry import load_edition
@@ -62,19 +62,18 @@ class ConversationMeasures:
 def evaluate_conversation(runs: Sequence[Path], topics: Path, qrels: Path | None) -> list[ConversationMeasures]:
     """The measures of each run, in the order given, and of the topics' own labels where there are any."""
     known = read_topics(topics)
-    judged = read_judgements(qrels, None if qrels else topics) if qrels or _have_passages(known) else {}
-    measured = [_measure_file(run, known, judged) for run in runs]
-    own = list(_read_canonical(known))
+    has_labels = qrels or any(labels.passage_ids for labels in known.labels.values())
+    judged = read_judgements(qrels, None if qrels else topics) if has_labels else {}
+    measured = []
+    for run in runs:
+        search = measure_search(run.name, read_scores(run), judged) if judged else None
+        measured.append(measure_conversations(run.name, known, list(_read_said(run, known)), search))
+    own = [
+        Said(turn_id, labels.reply, labels.passage_ids, labels.statement_ids)
+        for turn_id, labels in known.labels.items()
+        if labels.reply or labels.statement_ids
+    ]
     return [*measured, measure_conversations(CANONICAL, known, own)] if own else measured
-
-
-def _have_passages(topics: Topics) -> bool:
-    return any(labels.passage_ids for labels in topics.labels.values())
-
-
-def _measure_file(run: Path, topics: Topics, judged: Qrels) -> ConversationMeasures:
-    search = measure_search(run.name, read_scores(run), judged) if judged else None
-    return measure_conversations(run.name, topics, list(_read_said(run, topics)), search)
 
 
 def _read_said(run: Path, topics: Topics) -> Iterator[Said]:
@@ -86,12 +85,6 @@ def _read_said(run: Path, topics: Topics) -> Iterator[Said]:
         sources = tuple(hit.id for hit in first.used) if first else ()
         text = (first.text or "") if first else ""
         yield Said(turn.turn_id, text, sources, tuple(chosen.get(turn.turn_id, ())))
-
-
-def _read_canonical(topics: Topics) -> Iterator[Said]:
-    for turn_id, labels in topics.labels.items():
-        if labels.reply or labels.statement_ids:
-            yield Said(turn_id, labels.reply, labels.passage_ids, labels.statement_ids)
 
 
 def measure_conversations(
@@ -106,22 +99,18 @@ def measure_conversations(
         raise InvalidInputError("has none of the turns of the topics", where=name)
     values: dict[str, dict[str, float]] = {}
     for topic_id, answers in conversations.items():
-        for measure, found in _measure_one(topic_id, answers):
-            values.setdefault(measure, {}).update(found)
+        for place, answer in enumerate(answers[1:], start=1):
+            for measure, value in measure_repeats(answer, answers[:place]).items():
+                values.setdefault(measure, {})[answer.turn_id] = value
+        for measure, value in measure_choices([answer.statements for answer in answers]).items():
+            values.setdefault(measure, {})[f"{topic_id}_"] = value
     found = search.by_turn(SEARCH) if search else {}
     if found:
         values |= {SEARCH: found, LATER: compare_halves(topics, found)}
     means = {measure: _summarise(each) for measure, each in values.items() if each}
-    return ConversationMeasures(name, _measure_depths(topics, found), means, values)
-
-
-def _measure_one(topic_id: str, answers: Sequence[Said]) -> Iterator[tuple[str, dict[str, float]]]:
-    """The measures of one conversation: those of its turns after the first, those of the whole."""
-    for place, answer in enumerate(answers[1:], start=1):
-        for measure, value in measure_repeats(answer, answers[:place]).items():
-            yield measure, {answer.turn_id: value}
-    for measure, value in measure_choices([answer.statements for answer in answers]).items():
-        yield measure, {f"{topic_id}_": value}
+    by_depth = {depth: {id: found[id] for id in ids if id in found} for depth, ids in group_by_depth(topics).items()}
+    depths = {depth: _summarise(each) for depth, each in by_depth.items() if each}
+    return ConversationMeasures(name, depths, means, values)
 
 
 def measure_repeats(answer: Said, earlier: Sequence[Said]) -> dict[str, float]:
@@ -190,11 +179,6 @@ def group_by_depth(topics: Topics) -> dict[str, tuple[str, ...]]:
         if ids := tuple(turn.id for topic in topics.topics for turn in topic.turns[first - 1 : last]):
             groups[name] = ids
     return groups
-
-
-def _measure_depths(topics: Topics, values: Mapping[str, float]) -> dict[str, Measured]:
-    groups = {depth: {id: values[id] for id in ids if id in values} for depth, ids in group_by_depth(topics).items()}
-    return {depth: _summarise(found) for depth, found in groups.items() if found}
 
 
 def _summarise(values: Mapping[str, float]) -> Measured:

@@ -40,6 +40,7 @@ from schemas.progress import StageProgress
 from schemas.wire import decode
 
 log = logging.getLogger("convagent")
+JUDGE_REMEDY = "Give --judge: a model that is asked, minilm for a rough proxy, or a file with verdicts."
 REMEDY = "What was judged is kept. Make room, and the same command goes on."
 
 
@@ -112,7 +113,11 @@ def judge_runs(request: JudgingRequest, criteria: Criteria, progress: StageProgr
     human = _take_verdicts(answers, request.human, criteria) if request.human else None
     output = None
     if request.judge is None:
-        judged = _take_own_verdicts(answers, request.criteria, criteria)
+        try:
+            judged = _take_verdicts(answers, request.criteria, criteria)
+        except InvalidInputError as error:
+            what = f"holds no verdicts on these runs ({error.what})"
+            raise UsageError(what, where=str(request.criteria), remedy=JUDGE_REMEDY) from error
     elif Path(request.judge).is_file() and not request.judge.endswith(".gguf"):
         judged = _take_verdicts(answers, Path(request.judge), criteria)
     else:
@@ -201,15 +206,6 @@ def _read_partial(
         what = f"was begun by another judge, or with another prompt: {before.judge}"
         raise UsageError(what, where=str(path), remedy=remedy)
     return {verdict.without_verdicts(): verdict for verdict in criteria.decode(lines, Oddities())}, len(whole)
-
-
-def _take_own_verdicts(answers: Sequence[JudgedAnswer], path: Path, criteria: Criteria) -> list[JudgedAnswer]:
-    """The verdicts that stand in the file of criteria itself. Raises `UsageError` where there are none."""
-    try:
-        return _take_verdicts(answers, path, criteria)
-    except InvalidInputError as error:
-        remedy = "Give --judge: a model that is asked, minilm for a rough proxy, or a file with verdicts."
-        raise UsageError(f"holds no verdicts on these runs ({error.what})", where=str(path), remedy=remedy) from error
 
 
 def _take_verdicts(answers: Sequence[JudgedAnswer], path: Path, criteria: Criteria) -> list[JudgedAnswer]:

@@ -16,7 +16,7 @@ from agent.evaluation.scores import (
     turns_with_relevant,
 )
 from agent.exchange.answer_files import find_limits
-from agent.tracks.run_records import RunStatement, RunTurn
+from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Topics
@@ -135,24 +135,14 @@ def rank_chosen(turns: Iterable[RunTurn], topics: Topics | None) -> RankedScores
 
     Raises `UsageError` for a run of iKAT 2025, which gives texts, without topics.
     """
-    ids = _statement_ids(topics)
-    return {turn.turn_id: _rank_statements(turn, ids) for turn in turns}
-
-
-def _statement_ids(topics: Topics | None) -> Mapping[str, Mapping[str, str]] | None:
-    if topics is None:
-        return None
-    return {turn.id: {s.text: s.id for s in topic.ptkb} for topic in topics.topics for turn in topic.turns}
-
-
-def _rank_statements(turn: RunTurn, ids: Mapping[str, Mapping[str, str]] | None) -> dict[str, float]:
-    statements = turn.responses[0].statements if turn.responses else ()
-    return {_statement_id(said, turn, ids): 1.0 / place for place, said in enumerate(statements, start=1)}
-
-
-def _statement_id(said: RunStatement, turn: RunTurn, ids: Mapping[str, Mapping[str, str]] | None) -> str:
-    if said.id is not None:
-        return said.id
-    if ids is None:
-        raise UsageError("this run gives statements as texts", remedy="Give --topics too, to know which they are.")
-    return ids.get(turn.turn_id, {}).get(said.text or "", said.text or "")
+    given = topics.topics if topics else ()
+    known = {turn.id: {s.text: s.id for s in topic.ptkb} for topic in given for turn in topic.turns}
+    ranked: dict[str, dict[str, float]] = {}
+    for turn in turns:
+        statements = turn.responses[0].statements if turn.responses else ()
+        if topics is None and any(said.id is None for said in statements):
+            raise UsageError("this run gives statements as texts", remedy="Give --topics too, to know which they are.")
+        ids = known.get(turn.turn_id, {})
+        found = (ids.get(said.text or "", said.text or "") if said.id is None else said.id for said in statements)
+        ranked[turn.turn_id] = {id: 1.0 / place for place, id in enumerate(found, start=1)}
+    return ranked

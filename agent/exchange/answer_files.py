@@ -31,7 +31,7 @@ from msgspec import Meta, Struct
 from agent.tracks import run_files
 from agent.tracks.lenient_reading import IS_ID, absent, decode_leniently
 from agent.tracks.oddities import Oddities
-from agent.tracks.registry import EDITION_NAMES, load_edition
+from agent.tracks.registry import load_edition
 from agent.tracks.rules import EditionLimits
 from agent.tracks.run_layouts import JsonArray, JsonLines, RunLayout
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
@@ -42,6 +42,7 @@ from schemas.wire import Data, decode
 
 Id = Annotated[str, Meta(extra=IS_ID)]
 Fields = Mapping[str, msgspec.Raw]
+FORMS = ("autojudge", "ragnarok")
 LAYOUTS: tuple[RunLayout, ...] = (JsonLines(), JsonArray())
 LIMITS = EditionLimits(tokens=None, passages=None, statements=False, responses=1, collection="any")
 
@@ -126,7 +127,7 @@ def read_any_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator
 
 def find_limits(form: str) -> EditionLimits:
     """What runs of an edition, or of another tool's form, say and must keep."""
-    return load_edition(form).limits if form in EDITION_NAMES else LIMITS
+    return LIMITS if form in FORMS else load_edition(form).limits
 
 
 def _detect_form(fields: Fields) -> str:

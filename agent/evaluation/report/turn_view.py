@@ -10,7 +10,7 @@ from agent.evaluation.ptkb import rank_chosen
 from agent.evaluation.report.reading import RANKING_SHOWN, Material, OpenedRun, answer_of
 from agent.turn.attribution import supporting_ids
 from indexes.text.units import split_units
-from schemas.records import Call, Passage, Sentence, Statement, Topic, Turn
+from schemas.records import Call, Passage, Sentence, Statement, Topic, Topics, Turn
 
 Mark = Literal["right", "wrong", "missed", "chosen", ""]  # "chosen": where nobody judged
 WORD = re.compile(r"\w+|\W+")
@@ -184,7 +184,7 @@ def mark_new_words(rewrite: str, utterance: str) -> tuple[Words, ...]:
 def _compare_statements(material: Material, topic: Topic, turn_id: str) -> Iterator[StatementRow]:
     labels = material.statement_labels.get(turn_id)
     turns = [[turn] if (turn := run.turns.get(turn_id)) else [] for run in material.runs]
-    chosen = [rank_chosen(each, material.topics).get(turn_id, {}) for each in turns]
+    chosen = [rank_chosen(each, Topics("", (topic,), {})).get(turn_id, {}) for each in turns]
     for statement in topic.ptkb:
         matters = bool(labels and labels.get(statement.id, 0) > 0)
         if matters or any(statement.id in found for found in chosen):
