@@ -113,7 +113,7 @@ def test_a_run_in_another_editions_form(place: Path) -> None:
 
 def test_the_help_names_first_what_a_person_starts_with(tmp_path: Path) -> None:
     shown = quick("--help", cwd=tmp_path, COLUMNS="120").stdout
-    places = [shown.index(f" {name} ") for name in ("chat", "serve", "mcp", "answer", "eval", "touche", "doctor")]
+    places = [shown.index(f"│ {name} ") for name in ("chat", "serve", "mcp", "answer", "eval", "touche", "doctor")]
     assert places == sorted(places)
 
 
