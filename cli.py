@@ -469,7 +469,7 @@ def search(
 
     [bold]convagent search index "gluten free bread" -k 5[/]
     """
-    from agent.turn.open_retriever import open_retriever_in
+    from agent.turn.retrieval import open_retriever_in
 
     retriever = open_retriever_in(index, embedder)
     hits = retriever.find([(query, 1.0)], [(query, 1.0)], k)
@@ -932,7 +932,7 @@ def rank(options: RankOptions) -> None:
     """
     from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
     from agent.tasks.rcd.spans import RULES
-    from agent.turn.open_retriever import open_retriever_in
+    from agent.turn.retrieval import open_retriever_in
 
     wanted = SpanSource(RULES[options.model], options.spans, options.reference_spans)
     retriever = open_retriever_in(options.index, options.embedder)

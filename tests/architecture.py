@@ -172,7 +172,9 @@ def silent_modules(modules: Mapping[str, Module]) -> Iterator[str]:
 RULES = {
     "arrows that point the wrong way": wrong_arrows,
     "import cycles": cycles,
+    "folders that import each other": rooms_two_way,
     "modules of a turn that know a track": turns_that_know_tracks,
+    f"folders of more than {MAX_MODULES} modules": crowded_folders,
     "modules loose in agent/": loose_modules,
     "functions outside flow.py that take the whole bag": bag_takers,
     f"functions of more than {MAX_ARGUMENTS} arguments": too_many_arguments,

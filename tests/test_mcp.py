@@ -23,12 +23,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from agent.mcp.calls import CallProgress
-from agent.mcp.conversations import MAX_CONVERSATIONS, MAX_TURNS, Conversations
 from agent.mcp.http import HOST, PATH, configure_uvicorn, make_app
 from agent.mcp.library import Library, LibraryRequest
 from agent.mcp.records import to_document_uri
-from agent.mcp.resources import MAX_TEXT, PAGE
-from agent.mcp.server import PROMPT, make_server
+from agent.mcp.server import MAX_TEXT, PAGE, PROMPT, make_server
+from agent.mcp.tools import MAX_CONVERSATIONS, MAX_TURNS, Conversations
 from agent.models.cancellation import CancellationToken
 from agent.serve.listening import open_socket, to_url
 from agent.terminal.progress import stage_progress

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langsmith import tracing_context
 
-from agent.turn.open_retriever import open_retriever_in
+from agent.turn.retrieval import open_retriever_in
 
 
 class PassageRetriever(BaseRetriever):

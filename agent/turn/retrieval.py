@@ -10,12 +10,24 @@ from langchain_core.tools import BaseTool, InjectedToolArg
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
+from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Listener, ignore_call
-from agent.turn.open_retriever import open_retriever_in
-from indexes.ranking.hybrid import HybridRetriever
+from indexes.index_vectors import cache_vectors
+from indexes.ranking.hybrid import HybridRetriever, open_retriever
+from indexes.sharding.sharded_index import open_index
 from indexes.text.analysis import WeightedText, extract_stems
 from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
+
+
+def open_retriever_in(directory: Path | str, embedder: str | None = None) -> HybridRetriever:
+    """A retriever over an index directory. `embedder` is a name; without one, `minilm` where it is installed.
+
+    Raises `MissingError` where there is no such index or embedding model.
+    """
+    model = open_embedder(embedder)
+    return open_retriever(open_index(Path(directory)), model and cache_vectors(model))
+
 
 SNIPPET_CHARACTERS = 600  # characters of a passage that a model sees in the tool's reply
 

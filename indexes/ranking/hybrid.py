@@ -1,6 +1,6 @@
 """Retrieval as a list of stages: the first finds passages by their words, the others rescore and rerank them.
 
-A stage gets the request and the ranking so far, and returns the next one. `agent/turn/open_retriever.py` has the list;
+A stage gets the request and the ranking so far, and returns the next one. `agent/turn/retrieval.py` has the list;
 a reranker is one more stage in it.
 """
 
