@@ -38,7 +38,6 @@ app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
 
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
-Scorer = Literal["bm25", "dirichlet"]
 OnError = Literal["stop", "skip"]
 Sentences = Literal["auto", "senter", "rule"]
 MODEL = Option(
@@ -273,7 +272,6 @@ class AnswerOptions:
     query: str = Option(
         "context,previous", help="Parts of the query beside the utterance: context, hyde, previous, rewrite."
     )
-    scorer: Scorer = Option("bm25", help="What ranks by words.")
     answers: Literal["auto", "extract", "write"] = Option(
         "auto",
         "--answer",

@@ -173,7 +173,6 @@ def rows() -> list[Row]:
             meaning=True,
             steps=answer,
         ),
-        Row("default, Dirichlet mu 1000", replace(DEFAULT, scorer="dirichlet"), meaning=True),
     ]
 
 

@@ -255,7 +255,6 @@ class Parts:
 
 
 QueryPart = Literal["context", "hyde", "previous", "rewrite"]
-Scorer = Literal["bm25", "dirichlet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +273,6 @@ class Plan:
     hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
     query: tuple[QueryPart, ...] = ("context", "previous")
-    scorer: Scorer = "bm25"
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 90  # of an answer, at most; a human one of the track has 86 on average
     address_person: bool = False  # whether an answer says in words how a statement changed it: not in a run

@@ -35,7 +35,6 @@ class RetrievalTuning:
     cosine_weight: float = 4.0  # beside BM25, whose best passage has 1
     first_stage_depth: int = 1000  # passages that BM25 finds at least where they are reranked
     rerank_depth: int = 100  # passages whose cosine is computed where the index has no vectors
-    dirichlet_mu: float = 1000.0  # of `--scorer dirichlet`
 
 
 @dataclass(frozen=True, slots=True)

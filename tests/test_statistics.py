@@ -4,10 +4,8 @@ import math
 
 import pytest
 
-from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import Bm25Stage, HybridRetriever, RescoringStage
-from indexes.ranking.scorers import CollectionStatistics, Dirichlet
-from indexes.text.analysis import extract_stems, weight_stems
+from agent.tasks.touche.query_likelihood import CollectionStatistics, Dirichlet
+from indexes.text.analysis import extract_stems
 
 TEXTS = [
     "Rice bread is made without wheat. Rice flour holds no gluten at all.",
@@ -40,15 +38,3 @@ def test_a_weight_counts_like_a_word_said_again() -> None:
     assert score({"rice": 2.0}, extract_stems(TEXTS[1])) == pytest.approx(
         2 * score({"rice": 1.0}, extract_stems(TEXTS[1]))
     )
-
-
-def test_a_retriever_ranks_by_what_it_is_given(example_index: PassageIndex) -> None:
-    texts = list(example_index.iterate_texts())
-    score = Dirichlet(CollectionStatistics.count(texts))
-    words = [("rice bread", 1.0)]
-    found = HybridRetriever(example_index, (Bm25Stage(example_index), RescoringStage(example_index, score))).find(
-        words, [], 20
-    )
-    best = max(range(len(texts)), key=lambda number: score(weight_stems(words), extract_stems(texts[number])))
-    assert found[0].id == example_index.get_id(best)
-    assert {hit.id for hit in found} == {hit.id for hit in example_index.search(words, 20)}

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from agent.evaluation.scores import p_value
 from agent.runs.given_ranking import read_ranking
 from agent.tasks.touche.measures import QUALITY, RELEVANCE, evaluate_touche, measure_touche
+from agent.tasks.touche.query_likelihood import CollectionStatistics, Dirichlet, StatisticsCounter
 from agent.tasks.touche.ranking import (
     MU,
     SHORT,
@@ -37,7 +38,6 @@ from cli import app
 from indexes.corpora.args_me import find_arguments
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.ranking.scorers import CollectionStatistics, Dirichlet, StatisticsCounter
 from indexes.text.analysis import extract_stems, weight_stems
 from schemas.errors import InvalidInputError
 from schemas.records import Passage

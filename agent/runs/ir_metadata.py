@@ -21,10 +21,7 @@ from agent.runs.trace import RunSettings, Trace
 from indexes.storage.files import write_atomically
 from schemas.records import RunInfo
 
-SCORERS = {
-    "bm25": "BM25 by Tantivy: k1 1.2, b 0.75",
-    "dirichlet": "query likelihood, Dirichlet: mu 1000",
-}
+BM25 = "BM25 by Tantivy: k1 1.2, b 0.75"
 INDEXING = {"tokenizer": "tantivy simple", "stemmer": "Snowball English", "stopwords": "tantivy English"}
 LIBRARIES = ("llama-cpp-python", "langchain-core", "rank-bm25", "spacy", "numpy", "msgspec")
 
@@ -109,7 +106,7 @@ def _describe_method(trace: Trace, info: RunInfo) -> dict[str, Any]:
     }
     words = {
         "name": "words",
-        "method": SCORERS[plan.scorer],
+        "method": BM25,
         "documents": plan.retrieval_depth,
         "query": list(plan.query),
     }

@@ -13,9 +13,8 @@ import numpy as np
 from indexes.passage_index import Index, build_searchable_text
 from indexes.ranking.compressed_vectors import NearestVectors
 from indexes.ranking.rankings import RankedNumbers, Rows, sort_best_first
-from indexes.ranking.scorers import CollectionStatistics, Dirichlet, ScoreFunction
 from indexes.ranking.vectors import Embed, Embedder, EncodeTurn, Vectors, combine_vectors
-from indexes.text.analysis import WeightedText, extract_stems, weight_stems
+from indexes.text.analysis import WeightedText
 from schemas.records import Hit, Passage, Plan
 
 log = logging.getLogger("convagent")
@@ -69,21 +68,6 @@ class Bm25Stage:
     def __call__(self, request: SearchRequest, _ranked: RankedNumbers) -> RankedNumbers:
         depth = max(request.k, self.min_depth) if request.meaning else request.k
         return self.index.rank(self.index.weigh(request.words), depth, request.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class RescoringStage:
-    """Another score of the words, such as query likelihood, in the place of BM25's."""
-
-    index: Index
-    score: ScoreFunction
-
-    def __call__(self, request: SearchRequest, ranked: RankedNumbers) -> RankedNumbers:
-        weights = weight_stems(request.words)
-        texts = read_texts(self.index, ranked)
-        return sort_best_first(
-            (number, self.score(weights, extract_stems(text))) for (number, _), text in zip(ranked, texts, strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +144,6 @@ def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan())
     """The stages of retrieval over an index, in their order. One more stage is added here."""
     tuning = plan.tuning.retrieval
     stages: list[Stage] = [Bm25Stage(index, tuning.first_stage_depth if embedder else 0)]
-    if plan.scorer == "dirichlet":
-        log.info("Counting the words of %d passages for --scorer %s", len(index), plan.scorer)
-        stages.append(
-            RescoringStage(index, Dirichlet(CollectionStatistics.count(index.iterate_texts()), tuning.dirichlet_mu))
-        )
     if embedder is not None:
         vectors = own_vectors(index, embedder)
         weights = (tuning.cosine_weight, tuning.rerank_depth)

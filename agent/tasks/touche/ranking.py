@@ -13,9 +13,9 @@ from functools import cache
 from statistics import mean
 from typing import Any
 
+from agent.tasks.touche.query_likelihood import CollectionStatistics, Dirichlet
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.rankings import RankedNumbers, sort_best_first
-from indexes.ranking.scorers import CollectionStatistics, Dirichlet
 from indexes.text.analysis import WeightedText, extract_stems, weight_stems
 from indexes.text.response_length import count_whitespace_words
 from indexes.text.sentences import split_sentences

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.exchange.trec import format_trec_lines
+from agent.tasks.touche.query_likelihood import StatisticsCounter
 from agent.tasks.touche.ranking import Ranker, RankingOptions
 from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.ranking.scorers import StatisticsCounter
 from indexes.storage.atomic_files import scratch_directory
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.analysis import WeightedText, weight_stems
