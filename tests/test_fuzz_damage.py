@@ -44,7 +44,7 @@ def test_a_server_that_replies_badly_ends_in_an_error_of_ours_or_an_answer(
             assert (number, try_reply(address, number)) == (number, [])
 
 
-@pytest.mark.parametrize("cases", [60, pytest.param(3000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("cases", [150, pytest.param(3000, marks=pytest.mark.soak)])
 def test_any_request_is_answered_or_refused(cases: int, tmp_path: Path, example_index: PassageIndex) -> None:
     """Each gets a reply that the protocol has a name for, and the server goes on, without a traceback."""
     with serving(example_index.directory, tmp_path, "--model", "none", "--embedder", "none") as server:

@@ -1,7 +1,6 @@
 """Documents are cut as iKAT cuts them: windows of ten sentences, found by spaCy's `senter` or by a rule."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from typer.testing import CliRunner
 from cli import app
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import PassageIndex
-from indexes.storage.manifest import MANIFEST_FILE
 from indexes.text.segmentation import PACKAGE, Segmentation, choose_segmentation, cut_into_windows
 from schemas.errors import MissingError
 from schemas.records import Passage
@@ -155,13 +153,3 @@ def test_a_package_without_a_senter_is_refused(installed: Path) -> None:
     write_package(installed, senter=False)
     with pytest.raises(MissingError, match=rf"{PACKAGE} cannot be loaded .*senter"):
         choose_segmentation("auto")
-
-
-def test_an_index_of_an_earlier_version_is_read(example_index: PassageIndex, tmp_path: Path) -> None:
-    copied = tmp_path / "index"
-    shutil.copytree(example_index.directory, copied)
-    info = json.loads((copied / "convagent-index.json").read_text())
-    del info["segmentation"], info["format"], info["contents"]
-    (copied / "convagent-index.json").write_text(json.dumps(info))
-    (copied / MANIFEST_FILE).unlink()  # such an index has none
-    assert PassageIndex(copied).info.segmentation == ""
