@@ -1,0 +1,201 @@
+"""Teach all-MiniLM-L6-v2 to read: where in a passage the answer to a question begins and ends, or that it is not there.
+
+    python -m training.reader ../shared/data [-o FILE] [--steps N] [--seed N]
+
+Question and passage are one text; two numbers on top of each token say where an answer begins and ends, and the first
+token stands for "not here" (BERT: Devlin et al., NAACL 2019). Where only the sentence is known, the likelihood is
+that of all its tokens together (Clark & Gardner, ACL 2018). Sources are held out by document, each reported alone.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from torch import Tensor, nn
+from transformers import AutoModel, AutoTokenizer
+
+from agent.models.embedding.minilm import NAME, find_bundled_weights
+from agent.models.learned import READER
+from training.loop import Schedule, endless_batches, pad, read_arguments, train
+from training.minilm import WIDTH, mask_of
+from training.reading import ReadingExample, Span, read_examples, split_sentences
+
+TOKENS = 224  # of question and passage
+QUESTION_TOKENS = 40
+BATCH, BATCHES_SORTED = 16, 8  # texts at once; batches that are put together from texts of about one length
+HEAD_GAIN = 5.0  # times as fast as the layers the two numbers are learned
+MAX_ANSWER = 30  # tokens
+HELD_OUT_EACH = 400  # examples of a source that are reported
+NEVER = -1e4
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An example as numbers. Tokens are counted from the opening one, which stands for "not here"."""
+
+    ids: list[int]
+    first: int  # token of the passage
+    starts: list[int]  # tokens at which an answer may begin
+    ends: list[int]
+    offsets: list[Span]  # characters of the passage, of its tokens
+    example: ReadingExample
+
+
+class Reader(nn.Module):
+    """The model and its two numbers. The embeddings of words stay as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        folder = find_bundled_weights().parent
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        self.bert: Any = AutoModel.from_pretrained(folder, add_pooling_layer=False)
+        self.bert.embeddings.requires_grad_(False)
+        self.ends = nn.Linear(WIDTH, 2)
+        nn.init.normal_(self.ends.weight, std=0.02 / HEAD_GAIN)
+        assert len(set(self.tokenizer("mind the tokenizer")["input_ids"])) > 4, "every word is unknown to it"
+
+    def logits(self, items: Sequence[Item]) -> Tensor:
+        """(texts, tokens, 2): `NEVER` where no answer can be."""
+        ids = pad([item.ids for item in items]).long()
+        with torch.autocast("cpu", torch.bfloat16):
+            states = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
+        found: Tensor = self.ends(states.float()) * HEAD_GAIN
+        can_be = torch.zeros_like(ids, dtype=torch.bool)
+        can_be[:, 0] = True
+        for row, item in enumerate(items):
+            can_be[row, item.first : item.first + len(item.offsets)] = True
+        return found.masked_fill(~can_be.unsqueeze(-1), NEVER)
+
+    def loss(self, batch: Sequence[Item]) -> Tensor:
+        chances = self.logits(batch).log_softmax(1)
+        told = [
+            -torch.logsumexp(chances[row, item.starts, 0], 0) - torch.logsumexp(chances[row, item.ends, 1], 0)
+            for row, item in enumerate(batch)
+        ]
+        return torch.stack(told).mean() / 2
+
+
+def make_item(example: ReadingExample, tokenizer: Any) -> Item | None:
+    """An example as numbers; None where its answer is cut off."""
+    question = tokenizer(example.question, add_special_tokens=False)["input_ids"][:QUESTION_TOKENS]
+    read = tokenizer(example.text, add_special_tokens=False, return_offsets_mapping=True)
+    room = TOKENS - len(question) - 3
+    passage, offsets = read["input_ids"][:room], [tuple(span) for span in read["offset_mapping"][:room]]
+    ids = [tokenizer.cls_token_id, *question, tokenizer.sep_token_id, *passage, tokenizer.sep_token_id]
+    first, starts, ends = len(question) + 2, list[int](), list[int]()
+    for a, b in example.answers:
+        inside = [first + n for n, (start, end) in enumerate(offsets) if start < b and end > a]
+        if inside and offsets[-1][1] >= b:
+            starts += inside if not example.exact else inside[:1]
+            ends += inside if not example.exact else inside[-1:]
+    if example.answers and not starts:
+        return None
+    return Item(ids, first, starts or [0], ends or [0], offsets, example)
+
+
+def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]]:
+    """All items once, each batch of about one length."""
+    shuffled = order.sample(items, len(items))
+    size = BATCH * BATCHES_SORTED
+    parts = (shuffled[start : start + size] for start in range(0, len(shuffled), size))
+    flat = list(chain.from_iterable(sorted(part, key=lambda item: len(item.ids)) for part in parts))
+    batches = [flat[start : start + BATCH] for start in range(0, len(flat) - BATCH + 1, BATCH)]
+    order.shuffle(batches)
+    return batches
+
+
+def best_span(logits: Tensor, item: Item) -> tuple[Span, float]:
+    """The best answer of a passage, in its characters, and by how much it is better than "not here"."""
+    last = item.first + len(item.offsets)
+    start, end = logits[item.first : last, 0], logits[item.first : last, 1]
+    sums = (start[:, None] + end[None, :]).triu().tril(MAX_ANSWER - 1)
+    sums = sums.masked_fill(torch.ones_like(sums).triu().tril(MAX_ANSWER - 1) == 0, 2 * NEVER)
+    a, b = divmod(int(sums.argmax()), sums.shape[1])
+    return (item.offsets[a][0], item.offsets[b][1]), float(sums[a, b] - logits[0].sum())
+
+
+@torch.no_grad()
+def report(model: Reader, items: Sequence[Item]) -> None:
+    """Of each source held out: the sentence found, the answer's words (F1), and how well "not here" is told (AUC)."""
+    by_source = defaultdict(list)
+    for item in items:
+        by_source[item.example.source].append(item)
+    print("source      n  sentence   exact      F1     AUC")
+    for source, members in by_source.items():
+        members = members[:HELD_OUT_EACH]
+        found = [best_span(model.logits([item])[0], item) for item in members]
+        asked = [(item.example, span) for item, (span, _) in zip(members, found, strict=True) if item.example.answers]
+        margins = [(margin, bool(item.example.answers)) for item, (_, margin) in zip(members, found, strict=True)]
+        sentence = np.mean([_same_sentence(example, span) for example, span in asked])
+        exact = np.mean([_overlap(example, span) == 1 for example, span in asked])
+        overlap = np.mean([_overlap(example, span) for example, span in asked])
+        print(f"{source:10} {len(asked):3}  {sentence:.3f}     {exact:.3f}   {overlap:.3f}   {_auc(margins):.3f}", flush=True)
+
+
+def _same_sentence(example: ReadingExample, found: Span) -> bool:
+    """Whether the sentence in which the found answer begins has one of the answers, or its beginning."""
+    sentence = next(span for span in split_sentences(example.text) if span[0] <= found[0] < span[1])
+    return any(a < sentence[1] and b > sentence[0] for a, b in example.answers)
+
+
+def _overlap(example: ReadingExample, found: Span) -> float:
+    """The F1 of the words, of the answer that fits best."""
+    said = example.text[found[0] : found[1]].lower().split()
+    return max(_f1(said, example.text[a:b].lower().split()) for a, b in example.answers)
+
+
+def _f1(said: list[str], wanted: list[str]) -> float:
+    same = sum(min(said.count(word), wanted.count(word)) for word in set(said))
+    return 2 * same / (len(said) + len(wanted)) if same else 0.0
+
+
+def _auc(margins: Sequence[tuple[float, bool]]) -> float:
+    """How likely a passage with an answer has the larger margin than one without."""
+    yes, no = ([margin for margin, has in margins if has is which] for which in (True, False))
+    return float(np.mean([(a > b) + 0.5 * (a == b) for a in yes for b in no])) if yes and no else float("nan")
+
+
+def save_reader(model: Reader, path: Path) -> None:
+    """Write what was learned: of each weight the change, as 8-bit integers with a scale a row; the two numbers whole."""
+    base = AutoModel.from_pretrained(find_bundled_weights().parent, add_pooling_layer=False).state_dict()
+    tensors: dict[str, np.ndarray] = {}
+    for name, weight in model.bert.named_parameters():
+        if weight.requires_grad:
+            change = (weight.detach() - base[name]).numpy()
+            scale = np.abs(change).max(axis=-1, keepdims=True) / 127 + 1e-12
+            tensors[name] = np.rint(change / scale).astype(np.int8)
+            tensors[f"{name}.scale"] = scale.astype(np.float32)
+    head = torch.cat([model.ends.weight, model.ends.bias[:, None]], 1).detach() * HEAD_GAIN
+    tensors["ends"] = head.numpy().astype(np.float32)
+    save_file(tensors, path, metadata={"base": NAME})
+
+
+def main() -> None:
+    asked = read_arguments(__doc__ or "", READER, Schedule(2000, 2e-4))
+    model = Reader()
+    learned, held_out = (
+        [
+            item
+            for example in read_examples(asked.data, random.Random(asked.seed), held_out=apart)
+            if (item := make_item(example, model.tokenizer))
+        ]
+        for apart in (False, True)
+    )
+    print(f"{len(learned)} examples, {len(held_out)} held out", flush=True)
+    batches = endless_batches(lambda order: make_batches(learned, order), asked.seed)
+    checkpoint = asked.output.with_suffix(".checkpoint")
+    train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)
+    save_reader(model, asked.output)
+    report(model, held_out)
+    checkpoint.unlink()
+
+
+if __name__ == "__main__":
+    main()

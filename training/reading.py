@@ -1,0 +1,225 @@
+"""Questions with marked answers, as passages to read: what is held out is held out by document.
+
+Sources and licences are in the card of what was learned (`agent/models/learned/reader.md`).
+"""
+
+import json
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+Span = tuple[int, int]  # characters of a text
+HELD_OUT = 0.1  # share of the documents of each source; of SelQA and QED, which are most like what people ask, half
+HALF = {"selqa", "qed"}
+LEAST_WORDS, MOST_WORDS = 30, 150  # of a passage
+UNANSWERED = 0.3  # as many examples again are without an answer
+RIVALS = 6  # passages that the one without an answer is chosen from: the one most like the question
+TITLED = 0.5  # of the passages begin with the title of their document
+QUESTIONS_EACH = 2  # of a sentence in QAMR, which has seven
+LEAST_QUESTION = 4  # words; shorter ones of QAMR are asked of their sentence alone
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
+_WORD = re.compile(r"\w{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingExample:
+    """A question and a passage."""
+
+    source: str
+    document: str
+    question: str
+    text: str
+    answers: tuple[Span, ...] = ()  # none: the passage has no answer
+    exact: bool = True  # False: these are the sentences that have the answer, not the answer itself
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A question over a whole document, before a passage is cut from it."""
+
+    source: str
+    document: str
+    title: str
+    question: str
+    text: str
+    answers: tuple[Span, ...]
+    others: tuple[str, ...] = ()  # texts of the same document without the answer
+    exact: bool = True
+
+
+def read_examples(data: Path, order: random.Random, *, held_out: bool) -> list[ReadingExample]:
+    """All examples that are learned from, or those that are held out, answerable and not."""
+    examples = []
+    for read in (read_qamr, read_fairy_tales, read_marked_texts, read_selqa, read_qed):
+        for marked in read(data / "reading", order):
+            if is_held_out(marked) == held_out:
+                examples += _cut(marked, order)
+    return examples
+
+
+def is_held_out(marked: Marked) -> bool:
+    """Whether nothing is learned from a document, told by its name."""
+    number = int(sha256(marked.document.encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
+    return number < (0.5 if marked.source in HALF else HELD_OUT)
+
+
+def read_qamr(folder: Path, order: random.Random) -> Iterator[Marked]:
+    """QAMR asks of single sentences: a passage is one among others of its article, or of any."""
+    sentences = {each["id"]: each for each in _read_lines(folder / "qamr_sentences.jsonl")}
+    by_article, by_sentence = defaultdict(list), defaultdict(list)
+    for each in sentences.values():
+        by_article[each["article"]].append(each["text"])
+    for asked in _read_lines(folder / "qamr_questions.jsonl"):
+        by_sentence[asked["sentence"]].append(asked)
+    everything = [each["text"] for each in sentences.values()]
+    for id, asked_all in by_sentence.items():
+        own = sentences[id]["text"]
+        for asked in order.sample(asked_all, min(QUESTIONS_EACH, len(asked_all))):
+            count = order.randint(1, 5) if len(asked["question"].split()) >= LEAST_QUESTION else 0
+            near = [text for text in by_article[sentences[id]["article"]] if text != own]
+            rest = [*order.sample(near, min(len(near), count)), *order.sample(everything, count)][:count]
+            place = order.randint(0, len(rest))
+            before = "".join(f"{text} " for text in rest[:place])
+            text = " ".join([*rest[:place], own, *rest[place:]])
+            answer = (len(before) + asked["start"], len(before) + asked["end"])
+            yield Marked("qamr", sentences[id]["article"], "", asked["question"], text, (answer,), tuple(near))
+
+
+def read_fairy_tales(folder: Path, _order: random.Random) -> Iterator[Marked]:
+    """FairytaleQA: questions whose answer stands in a section in words."""
+    stories = {each["story"]: each["sections"] for each in _read_lines(folder / "fairytale_stories.jsonl")}
+    for asked in _read_lines(folder / "fairytale_questions.jsonl"):
+        sections = stories[asked["story"]]
+        text = _fold(" ".join(sections[number] for number in asked["sections"]))
+        answers = tuple(span for answer in asked["answers"] if (span := _find(answer, text)))
+        others = tuple(_fold(each) for number, each in enumerate(sections) if number not in asked["sections"])
+        if asked["explicit"] and answers:
+            yield Marked("fairytale", asked["story"], asked["story"], asked["question"], text, answers, others)
+
+
+def read_marked_texts(folder: Path, _order: random.Random) -> Iterator[Marked]:
+    """PolicyQA and COVID-QA, of which one has short texts of a site and the other whole papers."""
+    for source in ("policyqa", "covidqa"):
+        texts = _read_lines(folder / f"{source}.jsonl")
+        by_title = defaultdict(list)
+        for each in texts:
+            by_title[each["title"]].append(_fold(each["text"]))
+        for number, each in enumerate(texts):
+            text, document = _fold(each["text"]), each["title"] or f"{source}{number}"
+            others = tuple(other for other in by_title[each["title"]] if other != text) if each["title"] else ()
+            for asked in each["questions"]:
+                answers = tuple(_fold_span(each["text"], answer) for answer in asked["answers"])
+                yield Marked(source, document, each["title"], asked["question"], text, answers, others)
+
+
+def read_selqa(folder: Path, _order: random.Random) -> Iterator[Marked]:
+    """SelQA marks sentences, not words."""
+    for asked in _read_lines(folder / "selqa.jsonl"):
+        sentences = [_fold(each) for each in asked["sentences"]]
+        starts = [sum(len(each) + 1 for each in sentences[:number]) for number in range(len(sentences))]
+        answers = tuple((starts[number], starts[number] + len(sentences[number])) for number in asked["selected"])
+        others = (" ".join(each for number, each in enumerate(sentences) if number not in asked["selected"]),)
+        title, text = f"{asked['article']}: {asked['section']}", " ".join(sentences)
+        if answers:
+            yield Marked("selqa", asked["article"], title, asked["question"], text, answers, others, exact=False)
+
+
+def read_qed(folder: Path, _order: random.Random) -> Iterator[Marked]:
+    """QED: what people asked a search engine."""
+    for asked in _read_lines(folder / "qed.jsonl"):
+        answers = tuple(_fold_span(asked["text"], part) for parts in asked["answers"] for part in parts)
+        if answers:
+            yield Marked("qed", asked["title"], asked["title"], asked["question"], _fold(asked["text"]), answers)
+
+
+def split_sentences(text: str) -> list[Span]:
+    """Where the sentences of a text stand, the white space after each included."""
+    ends = [*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]
+    starts = [0, *ends[:-1]]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if end > start]
+
+
+def _cut(marked: Marked, order: random.Random) -> Iterator[ReadingExample]:
+    """A passage around the first answer, and for some questions another one without any."""
+    start, end = _choose_window(marked.text, marked.answers[0], order)
+    inside = tuple((a - start, b - start) for a, b in marked.answers if start <= a and b <= end)
+    example = ReadingExample(
+        marked.source, marked.document, marked.question, marked.text[start:end], inside, marked.exact
+    )
+    yield _add_title(example, marked.title, order)
+    texts = [text for text in marked.others if text] or _rest_of(marked)
+    if texts and order.random() < UNANSWERED:
+        rivals = [_cut_anywhere(order.choice(texts), order) for _ in range(RIVALS)]
+        wanted = _words(marked.question)
+        nearest = max(rivals, key=lambda text: len(wanted & _words(text)))
+        empty = replace(example, text=nearest, answers=())
+        yield _add_title(empty, marked.title, order)
+
+
+def _rest_of(marked: Marked) -> list[str]:
+    """What stands well before and after the answers of a long text."""
+    first, last = min(a for a, _ in marked.answers), max(b for _, b in marked.answers)
+    parts = (marked.text[: max(0, first - 200)], marked.text[last + 200 :])
+    return [part for part in parts if len(part) > 300]
+
+
+def _choose_window(text: str, answer: Span, order: random.Random) -> Span:
+    """Some sentences with an answer in them."""
+    sentences, most = split_sentences(text), order.randint(LEAST_WORDS, MOST_WORDS)
+    first = max((n for n, (start, _) in enumerate(sentences) if start <= answer[0]), default=0)
+    last = max(first, min((n for n, (_, end) in enumerate(sentences) if end >= answer[1]), default=len(sentences) - 1))
+    while first > 0 or last < len(sentences) - 1:
+        before = first > 0 and (last == len(sentences) - 1 or order.random() < 0.5)
+        grown = (first - 1, last) if before else (first, last + 1)
+        if len(text[sentences[grown[0]][0] : sentences[grown[1]][1]].split()) > most:
+            break
+        first, last = grown
+    return sentences[first][0], sentences[last][1]
+
+
+def _cut_anywhere(text: str, order: random.Random) -> str:
+    start = order.choice(split_sentences(text))[0]
+    a, b = _choose_window(text, (start, start), order)
+    return text[a:b]
+
+
+def _add_title(example: ReadingExample, title: str, order: random.Random) -> ReadingExample:
+    if not title or order.random() > TITLED:
+        return example
+    moved = tuple((a + len(title) + 2, b + len(title) + 2) for a, b in example.answers)
+    return replace(example, text=f"{title}. {example.text}", answers=moved)
+
+
+def _find(answer: str, text: str) -> Span | None:
+    start = text.lower().find(answer.lower().strip().rstrip("."))
+    return (start, start + len(answer.strip().rstrip("."))) if start >= 0 else None
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fold_span(text: str, answer: dict[str, Any]) -> Span:
+    """Where an answer stands once white space is folded; some have their end, others their text."""
+    end = answer["end"] if "end" in answer else answer["start"] + len(answer["text"])
+    return _fold_offset(text, answer["start"]), _fold_offset(text, end)
+
+
+def _fold_offset(text: str, offset: int) -> int:
+    before = text[:offset]
+    folded = _fold(before)
+    return len(folded) + (bool(folded) and before[-1].isspace())
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
