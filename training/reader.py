@@ -22,15 +22,16 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_bundled_weights
-from agent.models.learned import READER
+from agent.models.learned import QUERY_ENCODER
 from training.loop import Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, mask_of
 from training.reading import ReadingExample, Span, read_examples, split_sentences
 
+READER = QUERY_ENCODER.with_name("reader.safetensors")  # over the same weights
 TOKENS = 224  # of question and passage
 QUESTION_TOKENS = 40
 BATCH, BATCHES_SORTED = 16, 8  # texts at once; batches that are put together from texts of about one length
-HEAD_GAIN = 5.0  # times as fast as the layers the two numbers are learned
+HEAD_GAIN = 5.0  # the two numbers are learned so many times as fast as the layers
 MAX_ANSWER = 30  # tokens
 HELD_OUT_EACH = 400  # examples of a source that are reported
 NEVER = -1e4
@@ -136,7 +137,10 @@ def report(model: Reader, items: Sequence[Item]) -> None:
         sentence = np.mean([_same_sentence(example, span) for example, span in asked])
         exact = np.mean([_overlap(example, span) == 1 for example, span in asked])
         overlap = np.mean([_overlap(example, span) for example, span in asked])
-        print(f"{source:10} {len(asked):3}  {sentence:.3f}     {exact:.3f}   {overlap:.3f}   {_auc(margins):.3f}", flush=True)
+        print(
+            f"{source:10} {len(asked):3}  {sentence:.3f}     {exact:.3f}   {overlap:.3f}   {_auc(margins):.3f}",
+            flush=True,
+        )
 
 
 def _same_sentence(example: ReadingExample, found: Span) -> bool:
@@ -163,7 +167,7 @@ def _auc(margins: Sequence[tuple[float, bool]]) -> float:
 
 
 def save_reader(model: Reader, path: Path) -> None:
-    """Write what was learned: of each weight the change, as 8-bit integers with a scale a row; the two numbers whole."""
+    """Write what was learned: of each weight the change, as 8-bit integers with a scale a row."""
     base = AutoModel.from_pretrained(find_bundled_weights().parent, add_pooling_layer=False).state_dict()
     tensors: dict[str, np.ndarray] = {}
     for name, weight in model.bert.named_parameters():

@@ -54,7 +54,7 @@ class Marked:
 
 def read_examples(data: Path, order: random.Random, *, held_out: bool) -> list[ReadingExample]:
     """All examples that are learned from, or those that are held out, answerable and not."""
-    examples = []
+    examples: list[ReadingExample] = []
     for read in (read_qamr, read_fairy_tales, read_marked_texts, read_selqa, read_qed):
         for marked in read(data / "reading", order):
             if is_held_out(marked) == held_out:
