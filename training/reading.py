@@ -20,7 +20,7 @@ LEAST_WORDS, MOST_WORDS = 30, 150  # of a passage
 UNANSWERED = 0.3  # as many examples again are without an answer
 RIVALS = 6  # passages that the one without an answer is chosen from: the one most like the question
 TITLED = 0.5  # of the passages begin with the title of their document
-QUESTIONS_EACH = 2  # of a sentence in QAMR, which has seven
+QUESTIONS_EACH = 8  # of a sentence in QAMR, which has some 35
 LEAST_QUESTION = 4  # words; shorter ones of QAMR are asked of their sentence alone
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 _WORD = re.compile(r"\w{3,}")
