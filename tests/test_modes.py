@@ -11,7 +11,7 @@ import yaml
 
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.oracle_labels import provide_labels
+from agent.runs.run import provide_labels
 from agent.runs.trace import read_trace
 from agent.runs.validation import CheckRequest, check_run
 from agent.terminal.progress import turn_progress

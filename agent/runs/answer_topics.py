@@ -13,8 +13,7 @@ from agent.runs.backends.registry import LOCAL, open_backend
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.ir_metadata import metadata_path, write_metadata
 from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
-from agent.runs.server_usage import ServerUsage, sum_server_usage
-from agent.runs.trace import new_trace, resume_trace
+from agent.runs.trace import ServerUsage, new_trace, resume_trace, sum_server_usage
 from agent.runs.worker import WorkerSpecification
 from agent.tracks.registry import load_edition
 from agent.tracks.run_files import check_expressible

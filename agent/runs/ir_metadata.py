@@ -16,8 +16,7 @@ from typing import Any
 import prompts
 from agent.models.registry import is_server_address
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.server_usage import sum_server_usage
-from agent.runs.trace import RunSettings, Trace
+from agent.runs.trace import RunSettings, Trace, sum_server_usage
 from indexes.storage.files import write_atomically
 from schemas.records import RunInfo
 

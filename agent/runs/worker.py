@@ -1,9 +1,12 @@
 """A worker answers one topic at a time. It is made from a specification that another process can make it from, too."""
 
+import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 import prompts
 from agent.flow import Tools, answer_topic
@@ -14,7 +17,6 @@ from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.models.remote.resending import ConcurrencyLimit
 from agent.runs.evidence import Evidence, EvidenceFiles
-from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
@@ -123,3 +125,24 @@ def _describe_processor(worker: Worker) -> str:
     from agent.models.local.weights import describe_processor
 
     return describe_processor()
+
+
+PACKAGES = ("agent", "indexes", "prompts", "schemas")
+SUFFIXES = (".py", ".toml", ".txt", ".safetensors", ".gguf")  # code, words, prompts, and what was taught
+HOME = Path(__file__).parents[2]
+SHOWN_DIGITS = 16
+
+
+@cache
+def hash_sources(home: Path = HOME) -> dict[str, str]:
+    """For each package the first digits of a BLAKE2 of its files, their names included."""
+    return {package: _hash_folder(home / package) for package in PACKAGES}
+
+
+def _hash_folder(folder: Path) -> str:
+    hashed = hashlib.blake2b(digest_size=SHOWN_DIGITS // 2)
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "blake2b").hexdigest()
+        hashed.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+    return hashed.hexdigest()

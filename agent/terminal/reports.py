@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
-    from agent.runs.server_usage import ServerUsage
+    from agent.runs.trace import ServerUsage
     from agent.runs.validation import Verdict
     from agent.serve.listening import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask

@@ -2,7 +2,7 @@
 
 They are stricter than the organisers' validators, whose gaps `docs/data-model.md` lists: a rule that the official
 validator of the edition does not refuse is a warning of `convagent validate`, and an error only where it is asked to be
-strict, as for all that we write. A rule gets a turn and what it is checked against, and yields problems. How a
+strict, as for all that we write. A rule gets a response and what it is checked against, and yields problems. How a
 response's length is counted is in `response_length.py`, how long it may be is part of an edition's limits.
 """
 
@@ -86,171 +86,143 @@ def says_something(text: str | None) -> bool:
     return any(unicodedata.category(character)[0] not in "ZC" for character in rest)
 
 
-def check_response_ranks(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
-    """Responses are ranked 1, 2, 3 (2023 and 2024: `check_response`)."""
+def check_whole_turn(turn: RunTurn, limits: EditionLimits) -> Iterator[str]:
+    """What holds of a turn's responses together.
+
+    They are ranked 1, 2, 3 (2023 and 2024: `check_response`) and at most 1,000 (2024, guidelines). The 2025 validator
+    deletes responses from the last one on until all together have 250 words, if need be all.
+    """
     ranks = [response.rank for response in turn.responses]
     if ranks != list(range(1, len(ranks) + 1)):
-        yield Problem(f"turn {turn.turn_id} {turn.where}", f"ranks are {ranks}, expected 1 to {len(ranks)}")
+        yield f"ranks are {ranks}, expected 1 to {len(ranks)}"
+    if limits.responses and len(ranks) > limits.responses:
+        yield f"has {len(ranks)} responses, at most {limits.responses} are allowed"
+    counts = [count_whitespace_words(response.text or "") for response in turn.responses]
+    kept = len(counts)
+    while limits.together and sum(counts[:kept]) > MAX_TOKENS:
+        kept -= 1
+    if kept < len(counts):
+        deleted = len(counts) - kept
+        yield f"the responses have {sum(counts)} words together: the official fixer deletes {deleted} of {len(counts)}"
 
 
-def check_response_count(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
-    """At most 1,000 responses a turn (2024, guidelines)."""
-    if asked.limits.responses and len(turn.responses) > asked.limits.responses:
-        what = f"has {len(turn.responses)} responses, at most {asked.limits.responses} are allowed"
-        yield Problem(f"turn {turn.turn_id} {turn.where}", what)
-
-
-def check_text_not_empty(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_text_not_empty(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """A response says something, except in a run whose responses are not judged."""
-    for response in turn.responses:
-        if asked.limits.cites and asked.judged and not says_something(response.text):
-            yield _response_problem(turn, response, "text", "is empty")
+    if asked.limits.cites and asked.judged and not says_something(response.text):
+        yield "text is empty"
 
 
-def check_text_length(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_text_length(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025)."""
     if (most := asked.limits.tokens) is None:
         return
-    for response in turn.responses:
-        tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
-        if tokens > most:
-            yield _response_problem(turn, response, "text", f"has {tokens} tokens by spaCy, at most {most} are allowed")
-        if words > most:
-            yield _response_problem(turn, response, "text", f"has {words} words, at most {most} are allowed")
+    tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
+    if tokens > most:
+        yield f"text has {tokens} tokens by spaCy, at most {most} are allowed"
+    if words > most:
+        yield f"text has {words} words, at most {most} are allowed"
 
 
-def check_total_length(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
-    """The 2025 validator deletes responses from the last one on until all together have 250 words, if need be all."""
-    counts = [count_whitespace_words(response.text or "") for response in turn.responses]
-    kept = len(counts)
-    while asked.limits.together and sum(counts[:kept]) > MAX_TOKENS:
-        kept -= 1
-    if kept < len(counts):
-        what = f"the responses have {sum(counts)} words together: the official fixer deletes {len(counts) - kept} of "
-        yield Problem(f"turn {turn.turn_id} {turn.where}", f"{what}{len(counts)}")
-
-
-def check_passage_count(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_passage_count(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """At most 1,000 passages, none twice, at least one."""
-    most = asked.limits.passages
-    for response in turn.responses:
-        passages = response.passages or ()
-        if most and len(passages) > most:
-            yield _response_problem(turn, response, "passages", f"are {len(passages)}, at most {most} are allowed")
-        if most and not passages:
-            yield _response_problem(turn, response, "passages", "are none")
-        for id, times in Counter(passage.id for passage in passages).items():
-            if times > 1:
-                yield _response_problem(turn, response, "passages", f"list {id} {times} times")
+    most, passages = asked.limits.passages, response.passages or ()
+    if most and len(passages) > most:
+        yield f"passages are {len(passages)}, at most {most} are allowed"
+    if most and not passages:
+        yield "passages are none"
+    for id, times in Counter(passage.id for passage in passages).items():
+        if times > 1:
+            yield f"passages list {id} {times} times"
 
 
-def check_passage_ids(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_passage_ids(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """Ids have the form of the collection's (`--collection`)."""
     form = COLLECTIONS[asked.checks.collection]
-    for response in turn.responses:
-        if odd := [passage.id for passage in response.passages or () if not form.fullmatch(passage.id)]:
-            yield _response_problem(turn, response, "passages", _name_ids(odd, "is no id of the collection"))
+    if odd := [passage.id for passage in response.passages or () if not form.fullmatch(passage.id)]:
+        yield _name_ids(odd, "is no id of the collection")
 
 
-def check_scores_decrease(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
+def check_scores_decrease(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
     """TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking."""
-    for response in turn.responses:
-        for before, after in pairwise(response.passages or ()):
-            if not as_32_bits(after.score) < as_32_bits(before.score):
-                what = f"{after.id} scores {after.score}, not below {before.id} with {before.score}"
-                yield _response_problem(turn, response, "passages", what)
-                break
+    for before, after in pairwise(response.passages or ()):
+        if not as_32_bits(after.score) < as_32_bits(before.score):
+            yield f"passages {after.id} scores {after.score}, not below {before.id} with {before.score}"
+            return
 
 
-def check_some_passage_used(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_some_passage_used(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """A response that says something names where it is from (2024 only warns, and then takes the first five)."""
-    for response in turn.responses:
-        if asked.limits.cites and says_something(response.text) and not response.used:
-            yield _response_problem(turn, response, "passages", "has no passage marked used, or cited")
+    if asked.limits.cites and says_something(response.text) and not response.used:
+        yield "passages has no passage marked used, or cited"
 
 
-def check_citations_listed(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
+def check_citations_listed(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
     """Citations are among the references (2025: `validate_entry`)."""
-    for response in turn.responses:
-        listed = {passage.id for passage in response.passages or ()}
-        for hit in response.used:
-            if hit.id not in listed:
-                yield _response_problem(turn, response, "citations", f"{hit.id} is not among the references")
+    listed = {passage.id for passage in response.passages or ()}
+    for hit in response.used:
+        if hit.id not in listed:
+            yield f"citations {hit.id} is not among the references"
 
 
-def check_statements_known(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_statements_known(turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """Statement ids and texts are those of the topic's PTKB, each at most once (the 2024 validator accepts id 0)."""
-    texts = {known.id: known.text for known in asked.ptkb.get(turn.turn_id, ())}
-    for response in turn.responses:
-        for statement in response.statements:
-            if statement.id is not None and statement.id not in texts:
-                yield _response_problem(
-                    turn, response, "ptkb_provenance", f"id {statement.id} is not in the topic's PTKB"
-                )
-            elif statement.text is not None and statement.text not in (
-                [texts[statement.id]] if statement.id else texts.values()
-            ):
-                yield _response_problem(
-                    turn, response, "ptkb_provenance", f"{statement.text!r} is no statement of the topic's PTKB"
-                )
-        if len({(statement.id, statement.text) for statement in response.statements}) < len(response.statements):
-            yield _response_problem(turn, response, "ptkb_provenance", "lists a statement twice")
+    texts = {known.id: known.text for known in asked.ptkb.get(turn_id, ())}
+    for statement in response.statements:
+        if statement.id is not None and statement.id not in texts:
+            yield f"ptkb_provenance id {statement.id} is not in the topic's PTKB"
+        elif statement.text is not None and statement.text not in (
+            [texts[statement.id]] if statement.id else texts.values()
+        ):
+            yield f"ptkb_provenance {statement.text!r} is no statement of the topic's PTKB"
+    if len({(statement.id, statement.text) for statement in response.statements}) < len(response.statements):
+        yield "ptkb_provenance lists a statement twice"
 
 
-def check_statement_order(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
+def check_statement_order(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
     """Statements are listed best first (2023: `check_ptkb_provenance`)."""
-    for response in turn.responses:
-        scores = [statement.score for statement in response.statements if statement.score is not None]
-        if any(after > before for before, after in pairwise(scores)):
-            yield _response_problem(turn, response, "ptkb_provenance", "is not ordered by score")
+    scores = [statement.score for statement in response.statements if statement.score is not None]
+    if any(after > before for before, after in pairwise(scores)):
+        yield "ptkb_provenance is not ordered by score"
 
 
-def check_passages_exist(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_passages_exist(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """The passages are in the index (`--index`)."""
-    if (exists := asked.checks.exists) is None:
-        return
-    for response in turn.responses:
-        if odd := [passage.id for passage in response.passages or () if not exists(passage.id)]:
-            yield _response_problem(turn, response, "passages", _name_ids(odd, "is not in the index"))
+    exists = asked.checks.exists
+    if exists and (odd := [passage.id for passage in response.passages or () if not exists(passage.id)]):
+        yield _name_ids(odd, "is not in the index")
 
 
-def check_given_ranking(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_given_ranking(turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """The passages are those of the given ranking, in its order (`--ranking`)."""
     if asked.checks.ranking is None:
         return
-    places = {id: place for place, id in enumerate(asked.checks.ranking.get(turn.turn_id, ()))}
-    for response in turn.responses:
-        listed = list(dict.fromkeys([p.id for p in response.passages or ()] + [hit.id for hit in response.used]))
-        if odd := [id for id in listed if id not in places]:
-            yield _response_problem(turn, response, "passages", _name_ids(odd, "is not in the given ranking"))
-        found = [places[passage.id] for passage in response.passages or () if passage.id in places]
-        if found != sorted(found):
-            yield _response_problem(turn, response, "passages", "are not in the order of the given ranking")
+    places = {id: place for place, id in enumerate(asked.checks.ranking.get(turn_id, ()))}
+    listed = list(dict.fromkeys([p.id for p in response.passages or ()] + [hit.id for hit in response.used]))
+    if odd := [id for id in listed if id not in places]:
+        yield _name_ids(odd, "is not in the given ranking")
+    found = [places[passage.id] for passage in response.passages or () if passage.id in places]
+    if found != sorted(found):
+        yield "passages are not in the order of the given ranking"
 
 
-def check_not_all_used(turn: RunTurn, _asked: CheckContext) -> Iterator[Problem]:
+def check_not_all_used(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
     """A text is drawn from some of the passages: all of them are hardly meant."""
-    for response in turn.responses:
-        count = len(response.passages or ())
-        if 1 < count == len({hit.id for hit in response.used}):
-            yield _response_problem(turn, response, "passages", f"are all used ({count})")
+    count = len(response.passages or ())
+    if 1 < count == len({hit.id for hit in response.used}):
+        yield f"passages are all used ({count})"
 
 
-def check_not_all_chosen(turn: RunTurn, asked: CheckContext) -> Iterator[Problem]:
+def check_not_all_chosen(turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
     """Some personal statements matter to a turn: all of them are hardly meant."""
-    count = len(asked.ptkb.get(turn.turn_id, ()))
-    for response in turn.responses:
-        if 1 < count == len({(statement.id, statement.text) for statement in response.statements}):
-            yield _response_problem(turn, response, "ptkb_provenance", f"lists the whole PTKB ({count} statements)")
+    count = len(asked.ptkb.get(turn_id, ()))
+    if 1 < count == len({(statement.id, statement.text) for statement in response.statements}):
+        yield f"ptkb_provenance lists the whole PTKB ({count} statements)"
 
 
-Rule = Callable[[RunTurn, CheckContext], Iterator[Problem]]
+Rule = Callable[[str, RunResponse, CheckContext], Iterator[str]]  # gets the turn id, too
 RULES: tuple[Rule, ...] = (
-    check_response_ranks,
-    check_response_count,
     check_text_not_empty,
     check_text_length,
-    check_total_length,
     check_passage_count,
     check_passage_ids,
     check_scores_decrease,
@@ -290,9 +262,12 @@ class RunChecker:
             repeated = Problem(place, "is there already")
             yield repeated if self._asked.official.repeated_turns else self._judge(repeated)
         self.mark_seen(turn.turn_id)
+        for what in check_whole_turn(turn, self._asked.limits):
+            yield self._judge(Problem(place, what))
         for rule in (*RULES, *ON_REQUEST, *ADVICE):
-            for problem in rule(turn, self._asked):
-                yield self._judge(problem, rule)
+            for response in turn.responses:
+                for what in rule(turn.turn_id, response, self._asked):
+                    yield self._judge(Problem(f"turn {turn.turn_id} {response.where}", what), rule)
 
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
@@ -315,9 +290,5 @@ class RunChecker:
 
 
 def _name_ids(ids: list[str], what: str) -> str:
-    """What holds of the first id, and of how many others."""
-    return f"{ids[0]} {what}" + (f", nor are {len(ids) - 1} others" if len(ids) > 1 else "")
-
-
-def _response_problem(turn: RunTurn, response: RunResponse, field: str, what: str) -> Problem:
-    return Problem(f"turn {turn.turn_id} {response.where}", f"{field} {what}")
+    """What holds of the first id of a passage, and of how many others."""
+    return f"passages {ids[0]} {what}" + (f", nor are {len(ids) - 1} others" if len(ids) > 1 else "")

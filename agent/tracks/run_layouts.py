@@ -25,36 +25,6 @@ class Entry:
     data: Data | msgspec.Raw
 
 
-class RunLayout(Protocol):
-    """Where the head and the turns of a run file stand."""
-
-    @property
-    def suffix(self) -> str:
-        """The ending of a run file's name."""
-        ...
-
-    @property
-    def document(self) -> str:
-        """What the published schema describes, as the subject of its description."""
-        ...
-
-    def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
-        """What stands before, between and after the turns of a file."""
-        ...
-
-    def json_path(self, number: int) -> str:
-        """Where the turn with this number (from 0) stands in a file."""
-        ...
-
-    def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
-        """What the head of a file says, and its turns. Raises `msgspec.DecodeError` for a file of another layout."""
-        ...
-
-    def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
-        """The head's fields, or the first turn's where there is no head; none for another layout."""
-        ...
-
-
 class HeadAndTurns(Protocol):
     """The wire type of a run file whose turns are not decoded yet."""
 
@@ -66,21 +36,24 @@ H = TypeVar("H", bound=HeadAndTurns)
 
 @dataclass(frozen=True, slots=True)
 class JsonObject(Generic[H]):
-    """An object: the fields of the head, then the list of turns as the last field."""
+    """An object: the fields of the head, then the list of turns as the last field. All layouts have these methods."""
 
     shape: type[H]
     make_head: Callable[[RunInfo], Any]
     read_head: Callable[[H], RunInfo]
-    suffix: str = ".json"
-    document: str = "A run file"
+    suffix: str = ".json"  # the ending of a run file's name
+    document: str = "A run file"  # what the published schema describes, as the subject of its description
 
     def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
+        """What stands before, between and after the turns of a file."""
         return msgspec.json.encode(self.make_head(info))[:-1] + b',"turns":[', b",", b"]}"
 
     def json_path(self, number: int) -> str:
+        """Where the turn with this number (from 0) stands in a file."""
         return f"$.turns[{number}]"
 
     def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
+        """What the head of a file says, and its turns. Raises `msgspec.DecodeError` for a file of another layout."""
         head = self._decode_head(data, oddities)
         return self.read_head(head), (Entry(self.json_path(n), raw) for n, raw in enumerate(head.turns))
 
@@ -94,6 +67,7 @@ class JsonObject(Generic[H]):
             return msgspec.convert(fit_to_shape(raw, self.shape, "$", oddities), self.shape)
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
+        """The head's fields, or the first turn's where there is no head; none for another layout."""
         return decode_fields(data, dict[str, msgspec.Raw])
 
 
@@ -138,6 +112,9 @@ class JsonLines:
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
         first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
         return decode_fields(first_line, dict[str, msgspec.Raw])
+
+
+RunLayout = JsonObject[Any] | JsonArray | JsonLines
 
 
 def decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:

@@ -18,9 +18,8 @@ from agent.runs.backends.protocol import TopicTask, Workforce
 from agent.runs.backends.ray_cluster import Cluster, find_cause, open_cluster, parse_cluster_address, summarise_loss
 from agent.runs.backends.ray_shards import start_shards
 from agent.runs.backends.ray_worker import RayWorker, Recipe
-from agent.runs.source_digests import hash_sources
 from agent.runs.trace import TraceLine
-from agent.runs.worker import Worker, WorkerDescription
+from agent.runs.worker import Worker, WorkerDescription, hash_sources
 from schemas.errors import RunError, UsageError, format_count
 from schemas.records import Turn
 
