@@ -53,6 +53,8 @@ from agent.serve.v1.requests import RequestError, error_response
 from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.watching import watch_documents
 from indexes.storage.directories import find_data_directory
+from indexes.text.languages import find_question_language
+from indexes.text.sentences import load_tokenizer
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, RunError, UsageError
 
@@ -109,6 +111,7 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         store = open_store(incognito=request.incognito)
         opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
         assistant = open_assistant_over(current, request.model, embedder, only, opened)
+        _load_what_reads()
         opener = None if request.users else lambda name: open_assistant_over(current, name, embedder, only)
         is_shared = bool(request.public_url) or not is_loopback(request.host)
         describe = partial(describe_destination, embedder=request.embedder, is_shared=is_shared)
@@ -129,6 +132,12 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         models.find_model()  # raises why
     if queue.is_hanging() or not watcher.has_ended:
         _leave_at_once("an answer in hand" if queue.is_hanging() else "reading")
+
+
+def _load_what_reads() -> None:
+    """Before the first question: no library can be imported once a crowd of connections has taken all open files."""
+    load_tokenizer()
+    find_question_language("Welche Pflanzen wachsen gut in Töpfen?")  # loads the model as well
 
 
 def open_access(request: ServerRequest) -> tuple[Access, str]:

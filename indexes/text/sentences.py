@@ -1,6 +1,7 @@
 """Splitting text into sentences, passages and phrases with spaCy."""
 
 import re
+import threading
 from functools import cache, lru_cache
 from typing import Any
 
@@ -10,9 +11,17 @@ LONG_WORD = re.compile(
 SPACY_BLOCK = re.compile(r"\S.{0,1000000}(?=\s|$)")  # a part of a text for spaCy, which refuses ten million characters
 
 
-@cache
+_LOADING = threading.Lock()  # spaCy cannot be imported by two threads at once
+
+
 def load_tokenizer() -> Any:
     """spaCy's English tokenizer, with rules that find the ends of sentences."""
+    with _LOADING:
+        return _load_once()
+
+
+@cache
+def _load_once() -> Any:
     import spacy
 
     nlp = spacy.blank("en")
