@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 Span = tuple[int, int]  # characters of a text
-HELD_OUT = 0.1  # share of the documents of each source; of SelQA and QED, which are most like what people ask, half
-HALF = {"selqa", "qed"}
+HELD_OUT = 0.1  # share of the documents of each source; of what is most like what people ask, half
+HALF = {"selqa", "qed", "clapnq"}
 LEAST_WORDS, MOST_WORDS = 30, 150  # of a passage
 UNANSWERED = 0.3  # as many examples again are without an answer
 RIVALS = 6  # passages that the one without an answer is chosen from: the one most like the question
@@ -59,6 +59,9 @@ def read_examples(data: Path, order: random.Random, *, held_out: bool) -> list[R
         for marked in read(data / "reading", order):
             if is_held_out(marked) == held_out:
                 examples += _cut(marked, order)
+    for marked in read_clapnq(data / "clapnq"):
+        if is_held_out(marked) == held_out:
+            examples += _cut(marked, order) if marked.answers else [_cut_empty(marked, order)]
     return examples
 
 
@@ -137,6 +140,20 @@ def read_qed(folder: Path, _order: random.Random) -> Iterator[Marked]:
             yield Marked("qed", asked["title"], asked["title"], asked["question"], _fold(asked["text"]), answers)
 
 
+def read_clapnq(folder: Path) -> Iterator[Marked]:
+    """ClapNQ: what people asked a search engine, half of it over passages that do not answer it."""
+    for asked in _read_lines(folder / "questions.jsonl"):
+        sentences = [_fold(each) for each in asked["sentences"]]
+        starts = [sum(len(each) + 1 for each in sentences[:number]) for number in range(len(sentences))]
+        chosen = {_fold(each) for selected in asked["selected"] for each in selected}
+        answers = tuple(
+            (start, start + len(each)) for start, each in zip(starts, sentences, strict=True) if each in chosen
+        )
+        if bool(answers) == asked["answerable"]:
+            text = " ".join(sentences)
+            yield Marked("clapnq", asked["id"], asked["title"], asked["question"], text, answers, exact=False)
+
+
 def split_sentences(text: str) -> list[Span]:
     """Where the sentences of a text stand, the white space after each included."""
     ends = [*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]
@@ -159,6 +176,12 @@ def _cut(marked: Marked, order: random.Random) -> Iterator[ReadingExample]:
         nearest = max(rivals, key=lambda text: len(wanted & _words(text)))
         empty = replace(example, text=nearest, answers=())
         yield _add_title(empty, marked.title, order)
+
+
+def _cut_empty(marked: Marked, order: random.Random) -> ReadingExample:
+    """A passage of a text that does not answer."""
+    empty = ReadingExample(marked.source, marked.document, marked.question, _cut_anywhere(marked.text, order))
+    return _add_title(empty, marked.title, order)
 
 
 def _rest_of(marked: Marked) -> list[str]:
