@@ -182,7 +182,7 @@ def save_reader(model: Reader, path: Path) -> None:
 
 
 def main() -> None:
-    asked = read_arguments(__doc__ or "", READER, Schedule(2000, 2e-4))
+    asked = read_arguments(__doc__ or "", READER, Schedule(2600, 2e-4))
     model = Reader()
     learned, held_out = (
         [
