@@ -739,7 +739,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 class Counted:
     """An embedder that remembers what it was asked."""
 
-    name, digest, size, max_tokens, encode_turn = "counted", "1" * 64, 2, 99, None
+    name, digest, size, max_tokens, encode_turn, read = "counted", "1" * 64, 2, 99, None, None
 
     def __init__(self) -> None:
         self.asked: list[str] = []

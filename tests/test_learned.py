@@ -146,6 +146,52 @@ def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: py
         open_query_encoder(weights, hash_file(weights), 1)
 
 
+PASSAGE = (
+    "Rye bread is baked from rye flour, water and salt. In a cloth it keeps for nine days. The shop opens at eight."
+)
+
+
+@needs_embedder
+def test_the_reader_finds_the_answer_and_tells_where_there_is_none(minilm: Embedder) -> None:
+    assert minilm.read is not None
+    [found] = minilm.read("How long does rye bread keep?", PASSAGE)
+    first, last = (found.pieces[int(side.argmax())] for side in (found.starts, found.ends))
+    assert PASSAGE[first[0] : last[1]] == "nine days"
+    assert found.starts.max() + found.ends.max() > found.nothing + 5
+    [other] = minilm.read("Who wrote Faust?", PASSAGE)
+    assert other.starts.max() + other.ends.max() < other.nothing
+
+
+@needs_embedder
+def test_the_reader_reads_a_long_passage_to_its_end_and_an_empty_one_not_at_all(minilm: Embedder) -> None:
+    assert minilm.read is not None
+    long = "The shop sells flour, yeast and cheese. " * 60 + PASSAGE
+    windows = minilm.read("How long does rye bread keep?", long)
+    best = max(windows, key=lambda window: float(window.starts.max()) - window.nothing)
+    a, b = best.pieces[int(best.starts.argmax())]
+    assert len(windows) > 2
+    assert long[a:b] == "nine"
+    assert windows[-1].pieces[-1][1] == len(long)
+    assert tuple(minilm.read("How long?", "")) == ()
+
+
+@needs_embedder
+def test_a_reader_that_cannot_be_opened_is_said_once_and_finds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged = tmp_path / "reader.safetensors"
+    damaged.write_bytes(learned.READER.read_bytes()[:5000])
+    for path in (damaged, tmp_path / "absent.safetensors"):
+        caplog.clear()
+        monkeypatch.setattr("agent.models.embedding.reader.READER", path)
+        embedder = open_embedder("minilm")
+        assert embedder is not None
+        assert embedder.read is not None
+        assert [tuple(embedder.read(asked, PASSAGE)) for asked in ("What?", "Who?")] == [(), ()]
+        [said] = [record.message for record in caplog.records if "reader" in record.message]
+        assert str(path) in said
+
+
 @needs_model
 def test_a_damaged_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damaged = tmp_path / "rewriter.gguf"

@@ -136,7 +136,7 @@ def test_vectors_have_their_places(single: Index, index: Path) -> None:
 class LengthEmbedder:
     """A vector says how long a text is."""
 
-    name, digest, size, max_tokens, encode_turn = "lengths", "1", 2, 512, None
+    name, digest, size, max_tokens, encode_turn, read = "lengths", "1", 2, 512, None, None
 
     def count_tokens(self, text: str) -> int:
         return len(text)

@@ -42,7 +42,8 @@ class CountingEmbedder:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.name, self.size, self.encode_turn = embedder.name, embedder.size, embedder.encode_turn
+        self.name, self.size = embedder.name, embedder.size
+        self.encode_turn, self.read = embedder.encode_turn, embedder.read
         self.digest, self.max_tokens = embedder.digest, embedder.max_tokens
         self.count_tokens = embedder.count_tokens
         self.texts: list[str] = []

@@ -22,12 +22,11 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_bundled_weights
-from agent.models.learned import QUERY_ENCODER
+from agent.models.learned import READER
 from training.loop import Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, mask_of
 from training.reading import ReadingExample, Span, read_examples, split_sentences
 
-READER = QUERY_ENCODER.with_name("reader.safetensors")  # over the same weights
 TOKENS = 224  # of question and passage
 QUESTION_TOKENS = 40
 BATCH, BATCHES_SORTED = 16, 8  # texts at once; batches that are put together from texts of about one length

@@ -11,7 +11,7 @@ from pathlib import Path
 import prompts
 from agent.flow import Tools, answer_topic
 from agent.models.embedding.registry import open_embedder
-from agent.models.learned import QUERY_ENCODER, hash_learned
+from agent.models.learned import QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
@@ -111,12 +111,19 @@ def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
         model_settings=llm.settings,
         embedder=embedder.name if embedder else "",
         embedder_digest=embedder.digest if embedder else "",
-        encoder_digest=hash_learned(QUERY_ENCODER) if embedder and embedder.encode_turn else "",
+        encoder_digest=_hash_taught(embedder) if embedder else "",
         prompts=prompts.digest(),
         convagent=version("convagent"),
         sources=hash_sources(),
         processor=_describe_processor(worker),
     )
+
+
+def _hash_taught(embedder: Embedder) -> str:
+    """One digest of what the embedding model was taught beside; empty of a model that was taught nothing."""
+    reads = embedder.read and READER.is_file()  # without the file its answers are chosen without it
+    taught = [*([QUERY_ENCODER] if embedder.encode_turn else []), *([READER] if reads else [])]
+    return hashlib.sha256("".join(map(hash_learned, taught)).encode()).hexdigest() if taught else ""
 
 
 def _describe_processor(worker: Worker) -> str:

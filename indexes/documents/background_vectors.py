@@ -11,7 +11,7 @@ from indexes.documents.collection import Collection
 from indexes.documents.current_collection import CurrentCollection
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.ranking.vectors import Embedder, EncodeTurn, Vectors
+from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Vectors
 from schemas.errors import ConvagentError
 
 TEXTS_AT_ONCE = 8  # embedded before it is looked whether somebody asks: a few tenths of a second
@@ -48,6 +48,10 @@ class _PausingEmbedder:
     @property
     def encode_turn(self) -> EncodeTurn | None:
         return self.embedder.encode_turn
+
+    @property
+    def read(self) -> Read | None:
+        return self.embedder.read
 
     def count_tokens(self, text: str) -> int:
         return self.embedder.count_tokens(text)

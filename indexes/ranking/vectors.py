@@ -44,6 +44,19 @@ class TurnEncoding:
 EncodeTurn = Callable[[str], TurnEncoding]
 
 
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """What a model that was taught to read makes of a passage, or of a window of it; all numbers are logits."""
+
+    pieces: tuple[tuple[int, int], ...]  # the characters of each word and sign
+    starts: Vectors  # (pieces,): an answer begins here
+    ends: Vectors  # (pieces,): it ends here
+    nothing: float  # there is no answer; to be held against a beginning and an end together
+
+
+Read = Callable[[str, str], Sequence[Readout]]  # of a question and a passage
+
+
 class Embedder(Protocol):
     """An embedding model. The cosine of two texts is the product of their vectors."""
 
@@ -66,6 +79,10 @@ class Embedder(Protocol):
     @property
     def encode_turn(self) -> EncodeTurn | None:
         """What reads a turn in its conversation, where there is one for this model."""
+
+    @property
+    def read(self) -> Read | None:
+        """What finds an answer in a passage, where this model was taught that."""
 
     def count_tokens(self, text: str) -> int:
         """How many tokens a text has, with the model's own at its ends, and without any cut."""
@@ -177,7 +194,7 @@ class VectorCache:
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder, self._cache = embedder, cache
         self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
-        self.encode_turn, self.max_tokens = embedder.encode_turn, embedder.max_tokens
+        self.encode_turn, self.read, self.max_tokens = embedder.encode_turn, embedder.read, embedder.max_tokens
 
     @property
     def uncached(self) -> Embedder:

@@ -11,7 +11,7 @@ import numpy as np
 from llama_cpp._internals import LlamaModel
 
 from agent.models.local.weights import load_weights
-from indexes.ranking.vectors import EncodeTurn, Vectors
+from indexes.ranking.vectors import EncodeTurn, Read, Vectors
 from schemas.errors import InvalidInputError
 
 MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
@@ -75,6 +75,7 @@ class LlamaCppEmbedder:
     size: int  # numbers in a vector
     _encoder: LlamaCppEncoder
     encode_turn: EncodeTurn | None = None
+    read: Read | None = None
 
     @property
     def max_tokens(self) -> int:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.models.hub import PREFIX, fetch
-from indexes.ranking.vectors import Embedder, EncodeTurn
-from schemas.errors import MissingError, UsageError
+from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Readout
+from schemas.errors import ConvagentError, MissingError, UsageError
 
+PASSAGES_KEPT = 64  # a passage is read once for a question
 TURNS_KEPT = 8  # a turn is read once for its words and its vector
 EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
             lambda anew: convert_to_gguf(source, digest, anew=anew),
             lambda path: _open_gguf(path, "minilm", digest, threads),
         )
-        return replace(embedder, encode_turn=_prepare_query_encoder(source, digest, threads))
+        encode_turn, read = _prepare_query_encoder(source, digest, threads), _prepare_reader(source, digest, threads)
+        return replace(embedder, encode_turn=encode_turn, read=read)
     if name.startswith(PREFIX):
         path = fetch(name)
         digest = hash_file(path)
@@ -66,6 +68,28 @@ def _prepare_query_encoder(source: Path, digest: str, threads: int | None) -> En
 
     open_once = cache(lambda: open_query_encoder(source, digest, threads or threads_to_use()))
     return lru_cache(maxsize=TURNS_KEPT)(lambda text: open_once().encode(text))
+
+
+def _prepare_reader(source: Path, digest: str, threads: int | None) -> Read:
+    """The reader over these weights, opened with the first passage; where it cannot be, that is said, and it finds
+    nothing."""
+    from agent.models.embedding.reader import open_reader
+    from agent.models.local.hardware import threads_to_use
+
+    @cache
+    def open_once() -> Read | None:
+        try:
+            return open_reader(source, digest, threads or threads_to_use()).read
+        except ConvagentError as error:
+            log.warning("Answers are chosen without the reader: %s", error)
+            return None
+
+    @lru_cache(maxsize=PASSAGES_KEPT)
+    def read_once(question: str, passage: str) -> tuple[Readout, ...]:
+        read = open_once()
+        return tuple(read(question, passage)) if read else ()
+
+    return read_once
 
 
 def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> "LlamaCppEmbedder":
