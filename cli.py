@@ -379,15 +379,15 @@ def index_build(options: IndexBuildOptions) -> None:
     """
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
+    from indexes.index_builder import build_index, choose_parts
     from indexes.index_vectors import MAX_UNASKED, embed_index
-    from indexes.sharding.shard_builder import build_in_parts, choose_parts
     from indexes.text.segmentation import choose_segmentation
 
     parts, skip_problems = choose_parts(options.shards, options.shard), options.on_error == "skip"
     corpus = find_corpus(options.passages, choose_segmentation(options.sentences, segment=options.segment))
     model = open_embedder(options.embedder)
     with progress.byte_progress(corpus) as tick:
-        built = build_in_parts(
+        built = build_index(
             corpus, options.output, parts, skip_problems=skip_problems, overwrite=options.overwrite, progress=tick
         )
     reports.show_index_built(built, corpus, options.output)
@@ -450,7 +450,7 @@ def index_verify(index: Path = Argument(metavar="DIR")) -> None:
 
     [bold]convagent index verify index[/]
     """
-    from indexes.index_verification import verify_index
+    from indexes.sharding.sharded_index import verify_index
 
     reports.show_verification(verify_index(index), index)
 

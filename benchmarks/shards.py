@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.index import MadeUp, sum_resident
 from indexes.corpora.corpus import find_corpus
-from indexes.sharding.shard_builder import build_in_parts
+from indexes.index_builder import build_index
 from indexes.sharding.sharded_index import open_index
 from schemas.errors import format_count
 
@@ -48,7 +48,7 @@ class Asked:
 def build(passages: Path, out: Path, shards: int) -> float:
     """Seconds of building an index; 0 shards: a single one."""
     started = time.perf_counter()
-    build_in_parts(find_corpus([passages]), out, shards or None, skip_problems=False, progress=lambda: None)
+    build_index(find_corpus([passages]), out, shards or None, skip_problems=False, progress=lambda: None)
     return time.perf_counter() - started
 
 

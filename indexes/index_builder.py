@@ -1,111 +1,51 @@
-"""Building a passage index from a corpus in one pass and in bounded memory."""
+"""Building a passage index from a corpus in one pass, whole or in shards.
+
+Passages are dealt out to shards in turn. Who builds one shard reads the whole corpus all the same: a passage's place
+follows from those before it, and an id that was seen before is found wherever it was.
+"""
 
 import hashlib
+import re
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import tantivy
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.passage_index import FORMAT
-from indexes.passage_writer import PassageWriter, encode_passage, seal_index
-from indexes.sharding.shard_files import holds_index
+from indexes.passage_index import (
+    DATES_FILE,
+    FORMAT,
+    INFO_FILE,
+    build_schema,
+    build_searchable_text,
+    is_english,
+    register_analyzer,
+)
+from indexes.processors import logical_cores
+from indexes.sharding.sharded_index import find_counts, holds_index, name_shard, read_joined_info
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
-from indexes.text.analysis import describe_analyzer
-from schemas.errors import InvalidInputError, RunError, UsageError
-from schemas.records import IndexInfo, Passage, Problem
+from indexes.storage.manifest import write_manifest
+from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
+from schemas.errors import InvalidInputError, RunError, UsageError, format_count
+from schemas.records import IndexInfo, Passage, Problem, Shard
 
 Digests = npt.NDArray[np.uint64]
-FILTER_BITS = 29  # the filter has 2**29 bits: 64 MiB
-RUN_DIGESTS = 1 << 20  # in a run of the file: 8 MiB
-
-
-class SeenIds:
-    """The ids recorded so far. Uses a file at `path` while it is open, and deletes it at the end."""
-
-    def __init__(self, path: Path, run: int = RUN_DIGESTS, filter_bits: int = FILTER_BITS) -> None:
-        self._path, self._run, self._shift = path, run, np.uint64(64 - filter_bits)
-        self._filter = np.zeros(1 << (filter_bits - 3), dtype=np.uint8)
-        self._latest: list[Digests] = []  # the runs in memory
-        self._ends = [0]  # of the runs in the file
-        self._file = path.open("wb")
-
-    def __enter__(self) -> "SeenIds":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._path.unlink()
-
-    def record_ids(self, ids: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Record a block of ids. For each, whether it was there before: in an earlier block, or earlier in this one."""
-        digests, first = np.unique(_hash_ids(ids), return_index=True)
-        is_duplicate = np.ones(len(ids), dtype=np.bool_)
-        is_duplicate[first] = self._find_recorded(digests)
-        self._record_digests(digests[~is_duplicate[first]])
-        return is_duplicate
-
-    def _find_recorded(self, digests: Digests) -> npt.NDArray[np.bool_]:
-        recorded = self._match_filter(digests)
-        unsure = digests[recorded]
-        if unsure.size:
-            found = np.zeros(len(unsure), dtype=np.bool_)
-            for run in self._read_runs():
-                found |= run[np.minimum(run.searchsorted(unsure), len(run) - 1)] == unsure
-            recorded[recorded] = found
-        return recorded
-
-    def _match_filter(self, digests: Digests) -> npt.NDArray[np.bool_]:
-        """False for digests that are certainly new."""
-        matches = np.ones(len(digests), dtype=np.bool_)
-        for places in self._locate_bits(digests):
-            matches &= (self._filter[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8)) & 1 == 1
-        return matches
-
-    def _locate_bits(self, digests: Digests) -> tuple[Digests, Digests]:
-        """The two bits of each digest in the filter."""
-        return digests >> self._shift, (digests << self._shift) >> self._shift
-
-    def _read_runs(self) -> Iterator[Digests]:
-        """All runs. Those of the file are mapped one at a time, so that they do not stay in memory."""
-        yield from self._latest
-        for start, end in pairwise(self._ends):
-            yield np.memmap(self._path, dtype=np.uint64, mode="r", offset=8 * start, shape=(end - start,))
-
-    def _record_digests(self, digests: Digests) -> None:
-        for places in self._locate_bits(digests):
-            bits = np.left_shift(np.uint8(1), (places & np.uint64(7)).astype(np.uint8))
-            np.bitwise_or.at(self._filter, places >> np.uint64(3), bits)
-        if digests.size:
-            self._latest.append(digests)
-        if sum(map(len, self._latest)) >= self._run:
-            run = np.sort(np.concatenate(self._latest))
-            run.tofile(self._file)
-            self._file.flush()
-            self._ends.append(self._ends[-1] + len(run))
-            self._latest.clear()
-
-
-def _hash_ids(ids: Sequence[str]) -> Digests:
-    blake = hashlib.blake2b
-    return np.frombuffer(b"".join([blake(id.encode("utf-8", "replace"), digest_size=8).digest() for id in ids]), ">u8")
-
-
-SEEN_IDS_FILE = "ids.seen"  # there only while the index is built
+Parts = int | tuple[int, int] | None  # so many shards, or one of how many; None: no shards
+THREAD_BYTES = 64_000_000  # of the buffer that a thread of Tantivy fills before it writes a segment
+LEAST_THREAD_BYTES = 16_000_000  # Tantivy asks for 15
+MAX_SHARDS = 1000
 MAX_PROBLEMS_KEPT = 1000
 BLOCK_PASSAGES, BLOCK_CHARACTERS = 4096, 8_000_000  # that are in memory at once, at most
 MAX_ID_CHARACTERS = 1000  # Tantivy silently leaves out a term of more than 64 KB
 FULL_DISK_SIGNS = "os error", "writer was killed"  # in Tantivy's ValueError, which it raises for everything
-
-
-def ignore_passage(_passage: Passage) -> None:
-    """Do nothing with a passage: the default of `build_index`."""
 
 
 @dataclass(slots=True)
@@ -116,35 +56,80 @@ class BuildReport:
     problems: list[Problem] = field(default_factory=list)
 
 
+def choose_parts(shards: int | None, shard: str | None) -> Parts:
+    """How a collection is divided, by `--shards` and `--shard`. Raises `UsageError`."""
+    if shards is not None and shard is not None:
+        remedy = "Give --shards 8 to build all of them here, or --shard 3/8 to build one."
+        raise UsageError("--shards and --shard exclude each other", remedy=remedy)
+    if shard is None:
+        return shards
+    found = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if not found or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
+        remedy = f"Give which of how many, as in --shard 3/8; at most {MAX_SHARDS}."
+        raise UsageError(f"{shard!r} is no shard", remedy=remedy)
+    return int(found[1]), int(found[2])
+
+
 def build_index(
     corpus: Corpus,
     out: Path,
+    parts: Parts = None,
     *,
-    skip_problems: bool,
+    skip_problems: bool = False,
     overwrite: bool = False,
-    progress: Callable[[], None],
-    on_passage: Callable[[Passage], None] = ignore_passage,
+    progress: Callable[[], None] = lambda: None,
+    on_passage: Callable[[Passage], object] = lambda _passage: None,
 ) -> BuildReport:
-    """Index a corpus into the directory `out`, which appears whole or not at all.
+    """Index a corpus into the directory `out`, in parts, which appear whole or not at all.
 
-    Bad lines, empty texts and duplicate ids stop the build (`InvalidInputError`), or are counted and skipped.
-    `progress` is called now and then, and `on_passage` with each passage that is indexed. Memory: a block of the
-    corpus, the writer's buffers, what `SeenIds` needs to find duplicates, and the segments that Tantivy merges.
+    Of several shards, one is built into its directory there, all of them as `out` itself. Bad lines, empty texts and
+    duplicate ids stop the build (`InvalidInputError`), or are counted and skipped. `progress` is called now and then,
+    and `on_passage` with each passage that is indexed. Memory: a block of the corpus, the writers' buffers, the digests
+    of all ids, and the segments that Tantivy merges.
     """
-    check_replaceable(resolve_replaced(out), overwrite)
-    reading = CorpusReading(corpus, skip_problems=skip_problems, progress=progress)
-    with explain_failed_writing(out), replace_directory(out) as building:
-        with PassageWriter(building, corpus.languages) as writer:
-            for passage, encoded in reading.iterate_passages(building):
-                writer.write(passage, encoded)
-                on_passage(passage)
-        info = reading.describe(writer.count, writer.contents)
-        seal_index(building, info)
+    number, of = parts if isinstance(parts, tuple) else (0, parts or 1)
+    if number:
+        _check_room(out, of)
+    target = out / name_shard(number, of) if number else out
+    _check_replaceable(resolve_replaced(target), overwrite)
+    reading = _CorpusReading(corpus, skip_problems=skip_problems, progress=progress)
+    with _explain_failed_writing(target), replace_directory(target) as building:
+        if parts is None or number:
+            directories = {number: building}
+        else:
+            directories = {each: building / name_shard(each, of) for each in range(1, of + 1)}
+            for directory in directories.values():
+                directory.mkdir()
+        infos = _write_parts(reading, directories, of, on_passage)
+        info = read_joined_info([*directories.values()]) if isinstance(parts, int) else infos[0]
     return BuildReport(info, reading.problems)
 
 
+def _check_room(out: Path, of: int) -> None:
+    """Raise `UsageError` where a directory holds something else than shards of that number."""
+    what = ""
+    if find_counts(out) - {of}:
+        what = f"holds shards of another number than {of}"
+    elif (out / INFO_FILE).exists():
+        what = "is an index of its own"
+    elif out.exists() and not out.is_dir():
+        what = "is no directory"
+    if what:
+        raise UsageError(what, where=str(out), remedy="Give another directory.")
+
+
+def _check_replaceable(out: Path, overwrite: bool) -> None:
+    """Raise `UsageError` unless `out` is missing, or is an index or an empty directory that may be overwritten."""
+    if not out.exists():
+        return
+    if not overwrite:
+        raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
+    if not out.is_dir() or (any(out.iterdir()) and not holds_index(out)):
+        raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
+
+
 @contextmanager
-def explain_failed_writing(out: Path) -> Iterator[None]:
+def _explain_failed_writing(out: Path) -> Iterator[None]:
     """What is raised where an index cannot be written, as a `RunError`."""
     try:
         yield
@@ -156,17 +141,61 @@ def explain_failed_writing(out: Path) -> Iterator[None]:
         raise RunError(f"could not be written ({error})", where=str(out), remedy="Is the disk full?") from error
 
 
-def check_replaceable(out: Path, overwrite: bool) -> None:
-    """Raise `UsageError` unless `out` is missing, or is an index or an empty directory that may be overwritten."""
-    if not out.exists():
-        return
-    if not overwrite:
-        raise UsageError("exists already", where=str(out), remedy="Give --overwrite, or another directory.")
-    if not out.is_dir() or (any(out.iterdir()) and not holds_index(out)):
-        raise UsageError("is no index, so it is not replaced by one", where=str(out), remedy="Give another directory.")
+def _write_parts(
+    reading: "_CorpusReading", directories: Mapping[int, Path], of: int, on_passage: Callable[[Passage], object]
+) -> list[IndexInfo]:
+    """Write an index (number 0), or some of so many shards, each into its directory: what each holds."""
+    corpus = reading.corpus
+    threads = logical_cores() if len(directories) == 1 else 1
+    memory = max(LEAST_THREAD_BYTES, THREAD_BYTES * logical_cores() // (threads * len(directories)))
+    with ExitStack() as stack:
+        writers = {
+            number: stack.enter_context(_PartWriter(directory, corpus.languages, threads, memory))
+            for number, directory in directories.items()
+        }
+        for place, (passage, encoded) in enumerate(reading.iterate_passages()):
+            on_passage(passage)
+            if writer := writers.get(place % of + 1) or writers.get(0):
+                writer.write(passage, encoded)
+        if reading.count < of:
+            what = f"holds {format_count(reading.count, 'passage')}, too few for {of} shards"
+            raise InvalidInputError(what, where=", ".join(map(str, corpus.files)))
+    infos = []
+    for number, writer in writers.items():
+        shard = Shard(number, of, reading.count, reading.contents) if number else None
+        infos.append(replace(reading.describe(writer.count, writer.contents), shard=shard))
+        (writer.directory / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(infos[-1])))
+        write_manifest(writer.directory)
+    return infos
 
 
-class CorpusReading:
+class SeenIds:
+    """The digests of the ids recorded so far, 8 bytes each, in sorted runs of which each is longer than the next."""
+
+    def __init__(self) -> None:
+        self._runs: list[Digests] = []
+
+    def record_ids(self, ids: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Record a block of ids. For each, whether it was there before: in an earlier block, or earlier in this one."""
+        blake = hashlib.blake2b
+        hashed = b"".join([blake(id.encode("utf-8", "replace"), digest_size=8).digest() for id in ids])
+        digests, first = np.unique(np.frombuffer(hashed, dtype=np.uint64), return_index=True)
+        known = np.zeros(len(digests), dtype=np.bool_)
+        for run in self._runs:
+            known |= run[np.minimum(run.searchsorted(digests), len(run) - 1)] == digests
+        self._add_run(digests[~known])
+        is_duplicate = np.ones(len(ids), dtype=np.bool_)
+        is_duplicate[first] = known
+        return is_duplicate
+
+    def _add_run(self, run: Digests) -> None:
+        while run.size and self._runs and len(self._runs[-1]) <= len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")  # which merges what is sorted
+        if run.size:
+            self._runs.append(run)
+
+
+class _CorpusReading:
     """One pass through a corpus, in which what cannot be indexed is found."""
 
     def __init__(self, corpus: Corpus, *, skip_problems: bool, progress: Callable[[], None]) -> None:
@@ -181,22 +210,22 @@ class CorpusReading:
         """`IndexInfo.contents` of all passages so far."""
         return self._hashed.hexdigest()
 
-    def iterate_passages(self, scratch: Path) -> Iterator[tuple[Passage, bytes]]:
-        """The passages that are indexed, with what `encode_passage` makes of them. `scratch` is a directory.
+    def iterate_passages(self) -> Iterator[tuple[Passage, bytes]]:
+        """The passages that are indexed, with what `_encode_passage` makes of them.
 
         Raises `InvalidInputError` for the first problem, unless they are skipped, and where there is no passage.
         """
-        with SeenIds(scratch / SEEN_IDS_FILE) as seen_ids:
-            for block in _split_into_blocks(self.corpus):
-                for path, line, found in _check_block(block, seen_ids):
-                    if isinstance(found, str):
-                        self._note_problem(Problem(f"{path}:{line}", found))
-                        continue
-                    encoded = encode_passage(found)
-                    self._hashed.update(encoded + b"\n")
-                    self.count += 1
-                    yield found, encoded
-                self._progress()
+        seen_ids = SeenIds()
+        for block in _split_into_blocks(self.corpus):
+            for path, line, found in _check_block(block, seen_ids):
+                if isinstance(found, str):
+                    self._note_problem(Problem(f"{path}:{line}", found))
+                    continue
+                encoded = _encode_passage(found)
+                self._hashed.update(encoded + b"\n")
+                self.count += 1
+                yield found, encoded
+            self._progress()
         if not self.count:
             raise InvalidInputError("holds no passage", where=", ".join(map(str, self.corpus.files)))
 
@@ -253,3 +282,76 @@ def _explain_bad_id(id: str, is_duplicate: bool) -> str:
     if len(id) > MAX_ID_CHARACTERS:
         return f"an id of {len(id)} characters, at most {MAX_ID_CHARACTERS} are allowed: {id[:40]!r}..."
     return f"the id {id!r} was seen before" if is_duplicate else ""
+
+
+def _encode_passage(passage: Passage) -> bytes:
+    """As JSON. English, no date and no marks are left out, so that an index of passages is as it always was."""
+    fields = msgspec.to_builtins(passage)
+    if passage.language == ENGLISH:
+        del fields["language"]
+    if not passage.date:
+        del fields["date"]
+    if not passage.marks:
+        del fields["marks"]
+    return msgspec.json.encode(fields)
+
+
+class _PartWriter:
+    """The files of an index in a directory, whole but for its info once the block has ended well."""
+
+    def __init__(self, directory: Path, languages: Sequence[str], threads: int, thread_bytes: int) -> None:
+        self.directory, self._gives_stems = directory, not is_english(languages)
+        index = tantivy.Index(build_schema(), path=str(directory))
+        register_analyzer(index, languages)
+        self._writer = index.writer(thread_bytes * threads, threads)
+        self.count, self._position = 0, 0  # passages so far, and the bytes of their ids
+        self._ids, self._offsets = ((directory / name).open("wb") for name in ("ids.txt", "ids.offsets"))
+        self._offsets.write(bytes(8))
+        self._hashed = hashlib.blake2b(digest_size=16)
+        self._dates: dict[int, str] = {}  # only documents have them
+
+    def __enter__(self) -> "_PartWriter":
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        """Commit, or roll back where the block failed; Tantivy's threads end either way."""
+        try:
+            self._ids.close()
+            self._offsets.close()
+            if error is None:
+                if self._dates:
+                    (self.directory / DATES_FILE).write_bytes(msgspec.json.encode(self._dates))
+                self._writer.commit()
+                self._writer.wait_merging_threads()
+                return
+        except BaseException:
+            self._abandon()
+            raise
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """What failed first is what is told, so what fails here (also as a panic of Tantivy's) is not."""
+        for end in (self._writer.rollback, self._writer.wait_merging_threads):
+            with suppress(BaseException):
+                end()
+
+    @property
+    def contents(self) -> str:
+        """`IndexInfo.contents` so far."""
+        return self._hashed.hexdigest()
+
+    def write(self, passage: Passage, encoded: bytes) -> None:
+        """Add a passage, and what `_encode_passage` makes of it. Tantivy is given its text, or its stems."""
+        self._hashed.update(encoded + b"\n")
+        text = build_searchable_text(passage)
+        document = tantivy.Document()
+        document.add_unsigned("number", self.count)
+        document.add_text("id", passage.id)
+        document.add_text("body", " ".join(extract_stems(text, passage.language)) if self._gives_stems else text)
+        document.add_bytes("passage", encoded)
+        self._writer.add_document(document)
+        if passage.date:
+            self._dates[self.count] = passage.date
+        self._position += self._ids.write(passage.id.encode("utf-8", "replace"))
+        self._offsets.write(self._position.to_bytes(8, sys.byteorder))
+        self.count += 1

@@ -16,14 +16,12 @@ import pytest
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import compress_index, embed_index
-from indexes.index_verification import verify_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
 from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors
 from indexes.ranking.hybrid import open_retriever, own_vectors
 from indexes.ranking.vectors import Vectors
-from indexes.sharding.shard_builder import build_in_parts
-from indexes.sharding.sharded_index import ShardedVectors, open_index
+from indexes.sharding.sharded_index import ShardedVectors, open_index, verify_index
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import ROOT, needs_embedder
 from tests.fuzz.byte_damage import damage_byte
@@ -125,7 +123,7 @@ def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path
 
 def test_those_of_shards_are_searched_as_one(exact: Path, tmp_path: Path) -> None:
     corpus = find_corpus([exact.parent / "passages.jsonl"])
-    build_in_parts(corpus, tmp_path / "index", 3, skip_problems=False, progress=lambda: None)
+    build_index(corpus, tmp_path / "index", 3, skip_problems=False, progress=lambda: None)
     embed_index(tmp_path / "index", WordVectors(), no_progress)
     assert compress_index(tmp_path / "index", no_progress).passages == PASSAGES
     vectors, nearby = PassageIndex(exact).vectors, own_vectors(open_index(tmp_path / "index"), WordVectors())

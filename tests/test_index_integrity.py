@@ -11,10 +11,10 @@ import pytest
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import embed_index
-from indexes.index_verification import verify_index
 from indexes.passage_index import INFO_FILE, PassageIndex
 from indexes.ranking import vectors as vector_files
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
+from indexes.sharding.sharded_index import verify_index
 from indexes.storage import manifest
 from indexes.storage.manifest import MANIFEST_FILE
 from schemas.errors import ConvagentError, InvalidInputError

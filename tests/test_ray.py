@@ -34,8 +34,8 @@ from agent.runs.trace import read_trace
 from agent.runs.worker import WorkerSpecification
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
 from indexes.passage_index import Index, PassageIndex
-from indexes.sharding.shard_builder import build_in_parts
 from indexes.sharding.sharded_index import open_index
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Plan, TurnResult
@@ -177,7 +177,7 @@ def test_shards_are_actors_that_are_started_again(
 ) -> None:
     """Over shards in this process here, as actors there, of which one is killed after the first turn."""
     corpus = find_corpus([EXAMPLES / "passages.jsonl"])
-    build_in_parts(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
+    build_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
     monkeypatch.setattr(ray_shards, "PASSAGES_IN_WORKERS", 0)
     killed: set[int] = set()
 

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from indexes.corpora.corpus import Corpus, find_corpus
+from indexes.index_builder import Parts, build_index
 from indexes.index_vectors import embed_index
-from indexes.index_verification import verify_index
 from indexes.passage_index import Index
 from indexes.ranking.vectors import Vectors
-from indexes.sharding.shard_builder import Parts, build_in_parts
-from indexes.sharding.sharded_index import open_index
+from indexes.sharding.sharded_index import open_index, verify_index
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES
@@ -37,7 +36,7 @@ class ListedCorpus(Corpus):
 
 
 def build(corpus: Corpus, out: Path, parts: Parts, *, skip: bool = False) -> Index:
-    built = build_in_parts(corpus, out, parts, skip_problems=skip, progress=lambda: None)
+    built = build_index(corpus, out, parts, skip_problems=skip, progress=lambda: None)
     index = open_index(out if not isinstance(parts, tuple) else out / "shard-{}-of-{}".format(*parts))
     assert len(index) == built.info.passages
     return index

@@ -28,8 +28,7 @@ from indexes.documents.document_index import open_documents
 from indexes.index_vectors import cache_vectors
 from indexes.passage_index import Index, read_info
 from indexes.ranking.vectors import Embedder
-from indexes.sharding.shard_files import holds_index
-from indexes.sharding.sharded_index import open_index
+from indexes.sharding.sharded_index import holds_index, open_index
 from indexes.storage.directories import find_cache_directory
 from indexes.text.sentences import load_tokenizer
 from schemas.errors import UsageError

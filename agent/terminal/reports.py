@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from indexes.corpora.corpus import Corpus
     from indexes.documents.document_index import ReadingReport
     from indexes.index_builder import BuildReport
-    from indexes.index_verification import Verification
     from indexes.passage_index import Index
     from indexes.ranking.compressed_vectors import CompressedInfo
     from indexes.ranking.vectors import VectorInfo
+    from indexes.sharding.sharded_index import Verification
     from schemas.records import ChatSummary, Hit, Passage, Problem
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page

@@ -1,8 +1,16 @@
-"""An index in shards: each ranks its passages by its own statistics, and what they find is merged by score."""
+"""An index in shards: each ranks its passages by its own statistics, and what they find is merged by score.
 
+Its directory holds that of each shard, `shard-1-of-8` to `shard-8-of-8`, and no other file. Passages are dealt out in
+turn: shard 2 of 8 has the second, the tenth, the eighteenth passage of the corpus. So shards are of one size and hardly
+differ in their statistics, and a passage's number follows from its shard and place there. A shard is a passage index of
+its own, whose info says what it is a part of. `open_index` and `verify_index` take any index.
+"""
+
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from heapq import merge
 from itertools import islice
@@ -12,15 +20,95 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from indexes.passage_index import Index, PassageIndex
-from indexes.ranking.compressed_vectors import CompressedInfo, CompressedVectors
+from indexes.passage_index import INFO_FILE, Index, PassageIndex, check_compatible, check_whole, read_info
+from indexes.ranking.compressed_vectors import CompressedInfo, CompressedVectors, check_compressed_vectors
 from indexes.ranking.rankings import Numbers, RankedNumbers, Rows
-from indexes.ranking.vectors import VectorInfo, Vectors, read_vectors
-from indexes.sharding.shard_files import is_sharded, list_shards, read_joined_info
+from indexes.ranking.vectors import VectorInfo, Vectors, check_vectors, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
+from indexes.storage.manifest import read_manifest
 from indexes.text.analysis import list_languages
-from schemas.errors import InvalidInputError
-from schemas.records import Passage
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import IndexInfo, Passage
+
+_NAME = re.compile(r"shard-\d+-of-(\d+)")
+REMEDY = "Build it with `convagent index build PASSAGES... --shard {number}/{of} -o DIR`, or copy it there."
+
+
+def name_shard(number: int, of: int) -> str:
+    """The name of a shard's directory."""
+    return f"shard-{number}-of-{of}"
+
+
+def find_counts(directory: Path) -> set[int]:
+    """How many shards there are by the names of those in a directory; more than one number if they do not fit."""
+    found = (_NAME.fullmatch(path.name) for path in directory.glob("shard-*-of-*") if path.is_dir())
+    return {int(name[1]) for name in found if name}
+
+
+def is_sharded(directory: Path) -> bool:
+    """Whether a directory holds shards, and is no index itself."""
+    directory = resolve_replaced(directory)
+    return not (directory / INFO_FILE).exists() and bool(find_counts(directory))
+
+
+def holds_index(directory: Path) -> bool:
+    """Whether there is an index in a directory, in one part or in shards."""
+    return (resolve_replaced(directory) / INFO_FILE).is_file() or is_sharded(directory)
+
+
+def list_shards(directory: Path) -> list[Path]:
+    """The directories of a sharded index's shards, in their order.
+
+    Raises `MissingError` for the first that is not there, `InvalidInputError` for shards of several indexes.
+    """
+    counts = sorted(find_counts(directory))
+    if len(counts) > 1:
+        what = f"holds shards of indexes in {' and in '.join(map(str, counts))} parts"
+        raise InvalidInputError(what, where=str(directory), remedy="Move those of the others elsewhere.")
+    paths = [directory / name_shard(number, counts[0]) for number in range(1, counts[0] + 1)]
+    for number, path in enumerate(paths, start=1):
+        if not resolve_replaced(path).is_dir():
+            remedy = REMEDY.format(number=number, of=counts[0])
+            raise MissingError("this shard of the index is not there", where=str(path), remedy=remedy)
+    return paths
+
+
+def read_joined_info(paths: Sequence[Path]) -> IndexInfo:
+    """What all shards hold together. Raises what `read_info` does, and `InvalidInputError` for one of another index."""
+    infos = [read_info(path) for path in paths]
+    first = infos[0]
+    for number, (path, info) in enumerate(zip(paths, infos, strict=True), start=1):
+        check_compatible(info, path)
+        if info.shard is None or (info.shard.number, info.shard.of) != (number, len(paths)):
+            is_what = f"is shard {info.shard.number}/{info.shard.of}" if info.shard else "is no shard"
+            raise InvalidInputError(is_what, where=str(path), remedy=REMEDY.format(number=number, of=len(paths)))
+        for name, expected in _list_common(first).items():
+            if (found := _list_common(info)[name]) != expected:
+                what = f"does not belong to shard 1/{len(paths)}: another {name} ({found!r}, not {expected!r})"
+                remedy = "Build it again from the same passages, with the same options and version."
+                raise InvalidInputError(what, where=str(path), remedy=remedy)
+    assert first.shard
+    return replace(
+        first,
+        passages=first.shard.collection_passages,
+        contents=first.shard.collection_contents,
+        seconds=max(info.seconds for info in infos),
+        shards=len(paths),
+        shard=None,
+    )
+
+
+def _list_common(info: IndexInfo) -> dict[str, str | int]:
+    """What is the same of all shards."""
+    assert info.shard
+    return {
+        "analyzer": info.analyzer,
+        "segmentation": info.segmentation,
+        "version": info.made_by,
+        "number of passages in the collection": info.shard.collection_passages,
+        "digest of the collection": info.shard.collection_contents,
+    }
+
 
 ByShard = Mapping[int, Any]  # something of each of some shards, by their places from 0
 
@@ -114,11 +202,11 @@ class ShardedIndex(Index):
         infos = [info for info in self._vector_infos if info]
         if len(infos) < self._every:
             return None
-        first, blocks = infos[0], tuple(block for info in infos for block in info.blocks)
-        if any(info.digest != first.digest for info in infos):
+        if any(info.digest != infos[0].digest for info in infos):
             remedy = "Make them again with `convagent index embed`."
             raise InvalidInputError("has vectors of several models", where=str(self.directory), remedy=remedy)
-        return VectorInfo(first.model, first.digest, first.size, len(self), self.info.contents, blocks)
+        blocks = tuple(block for info in infos for block in info.blocks)
+        return replace(infos[0], passages=len(self), contents=self.info.contents, blocks=blocks, seal="")
 
     @cached_property
     def vectors(self) -> Vectors | None:
@@ -184,3 +272,36 @@ def open_index(directory: Path, connect: Connect = ShardsHere) -> Index:
     Raises `MissingError` where there is none or a shard is not there, and `InvalidInputError` where it is damaged.
     """
     return ShardedIndex(directory, connect) if is_sharded(directory) else PassageIndex(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was compared, and found to be as it was built."""
+
+    files: int
+    bytes: int
+    passages: int
+    vectors: int  # 0 where the index has none
+    compressed: bool  # whether they are compressed, too
+
+
+def verify_index(directory: Path) -> Verification:
+    """Compare all of an index with what was recorded when it was built.
+
+    Raises `InvalidInputError` with the files that are damaged.
+    """
+    with closing(open_index(directory)) as index:
+        parts = [_verify_passage_index(PassageIndex(part)) for part in index.part_directories]
+    return Verification(*(sum(counts) for counts in zip(*map(astuple, parts), strict=True)))
+
+
+def _verify_passage_index(index: PassageIndex) -> Verification:
+    check_whole(index.directory, thorough=True)
+    if index.vector_info:
+        check_vectors(index.directory, index.vector_info)
+    if index.compressed_info:
+        check_compressed_vectors(index.directory, index.compressed_info)
+    records = read_manifest(index.directory).files.values()
+    vectors = index.vector_info.passages if index.vector_info else 0
+    size = sum(record.bytes for record in records)
+    return Verification(len(records), size, len(index), vectors, bool(index.compressed_info))
