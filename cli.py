@@ -60,7 +60,6 @@ ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, 
 OR_INDEX = Option(None, "--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
-SPAN_MODEL = Option("none", "--model", "-m", help="What finds spans: none, a rule.")
 if TYPE_CHECKING:
     Edition = str
     ExportForm = str
@@ -891,16 +890,15 @@ def prompts(step: str | None = Argument(None, help="A step. Default: list them."
 def spans(
     topics: Path = RCD_TOPICS,
     output: Path = Option(..., "--output", "-o", help="The file of spans: num<TAB>span."),
-    model: Literal["none"] = SPAN_MODEL,
     overwrite: bool = OVERWRITE,
 ) -> None:
     """Find the span of each dialogue that asks for background (RCD-2020); topics that share one get different spans.
 
     [bold]convagent spans topics.xml -o spans.tsv[/]
     """
-    from agent.tasks.rcd.spans import RULES, write_spans
+    from agent.tasks.rcd.spans import write_spans
 
-    reports.show_lines_written(*write_spans(topics, output, RULES[model], overwrite=overwrite), output)
+    reports.show_lines_written(*write_spans(topics, output, overwrite=overwrite), output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -915,7 +913,6 @@ class RankOptions:
     reference_spans: bool = Option(
         False, "--reference-spans", help="Look for the topics' own titles, which are labels."
     )
-    model: Literal["none"] = SPAN_MODEL
     embedder: str | None = EMBEDDER
     overwrite: bool = OVERWRITE
 
@@ -928,11 +925,10 @@ def rank(options: RankOptions) -> None:
     [bold]convagent rank topics.xml --index index -o run.trec[/]
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
-    from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
-    from agent.tasks.rcd.spans import RULES
+    from agent.tasks.rcd.spans import SpanSource, rank_file
     from agent.turn.retrieval import open_retriever_in
 
-    wanted = SpanSource(RULES[options.model], options.spans, options.reference_spans)
+    wanted = SpanSource(options.spans, options.reference_spans)
     retriever = open_retriever_in(options.index, options.embedder)
     reports.show_lines_written(
         *rank_file(options.topics, wanted, retriever, options.output, options.k, overwrite=options.overwrite),
@@ -947,9 +943,6 @@ class ToucheOptions:
     directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
     output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
     k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic.")
-    conclusion: bool = Option(False, "--conclusion", help="Count the conclusion's words twice.")
-    short: bool = Option(False, "--short", help="Push down what is too short for an argument.")
-    quality: bool = Option(False, "--quality", help="Move well-written arguments up.")
     expand: bool = Option(False, "--expand", help="Search with the model's own answer too.")
     model: str = MODEL
     run_name: str = RUN_NAME
@@ -962,18 +955,16 @@ class ToucheOptions:
 def touche(options: ToucheOptions) -> None:
     """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
 
-    The default is the organisers' baseline: query likelihood with Dirichlet smoothing, mu 2000.
+    Query likelihood with Dirichlet smoothing (mu 2000), the organisers' baseline.
 
     [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche --input INPUT -o OUTPUT --short --quality[/] looks at how arguments are written, too.
     [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
     """
-    from agent.tasks.touche.ranking import RankingOptions
     from agent.tasks.touche.run import ToucheTask, write_run
 
-    ways, model = fill(RankingOptions, options), options.model if options.expand else None
+    model = options.model if options.expand else None
     skip = options.on_error == "skip"
-    task = ToucheTask(options.directory, ways, options.k, options.run_name, model, skip_problems=skip)
+    task = ToucheTask(options.directory, options.k, options.run_name, model, skip_problems=skip)
     reports.show_touche_run(
         write_run(task, options.output, progress.byte_progress, overwrite=options.overwrite), task, options.output
     )

@@ -113,7 +113,7 @@ def main() -> None:
     print(f"| {'':36} | {' | '.join(SPAN_MEASURES)} |\n|---|---|---|")
     table(cases, topics)
     if options.fit:
-        print(f"\nRULES = {{'none': {fit_rule(cases, ALL)}}}")
+        print(f"\nRULE = {fit_rule(cases, ALL)}")
 
 
 def table(cases: Sequence[Case], topics: RcdTopics) -> None:

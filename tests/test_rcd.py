@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.tasks.rcd.measures import evaluate_spans
-from agent.tasks.rcd.passage_ranking import SpanSource, rank_file
-from agent.tasks.rcd.spans import RULES, candidate_spans, find_spans, read_spans, write_spans
+from agent.tasks.rcd.spans import SpanSource, candidate_spans, find_spans, rank_file, read_spans, write_spans
 from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
 from cli import app
 from indexes.corpora.corpus import find_corpus
@@ -23,7 +22,6 @@ from tests.conftest import examples, shared_file
 from tests.test_index import PACKERS
 from tests.test_topics import write
 
-RULE = RULES["none"]
 BAKER = """\
 <desc>
 <p>Good morning.</p>
@@ -145,13 +143,13 @@ def test_what_cannot_be_used_is_refused(content: str, message: str, tmp_path: Pa
 def test_spans_are_found_without_the_titles(topics: Path, tmp_path: Path) -> None:
     """Topics 1 and 2 share a dialogue: its two best spans are theirs, in the order in which they are said."""
     out, blind = tmp_path / "spans.tsv", tmp_path / "blind.tsv"
-    assert write_spans(topics, out, RULE, overwrite=False) == (3, ())
+    assert write_spans(topics, out, overwrite=False) == (3, ())
     assert out.read_text() == "1\tMarie Curie\n2\trye bread\n3\tLindenau\n"
     unmarked = "".join(line for line in TOPICS.splitlines(keepends=True) if "<title>" not in line)
-    write_spans(write(tmp_path / "test.xml", unmarked), blind, RULE, overwrite=False)
+    write_spans(write(tmp_path / "test.xml", unmarked), blind, overwrite=False)
     assert blind.read_text() == out.read_text()
     with pytest.raises(UsageError, match="exists already"):
-        write_spans(topics, out, RULE, overwrite=False)
+        write_spans(topics, out, overwrite=False)
 
 
 def test_candidates_are_runs_of_words_without_stop_words_at_the_edges() -> None:
@@ -164,14 +162,14 @@ def test_candidates_are_runs_of_words_without_stop_words_at_the_edges() -> None:
 
 def test_a_group_larger_than_its_dialogue_is_refused() -> None:
     group = tuple(Dialogue(id, "", ("Rye bread.",)) for id in "1234")
-    assert find_spans(RcdTopics(group[:3], {}, ()), RULE) == {"1": "Rye", "2": "Rye bread", "3": "bread"}
+    assert find_spans(RcdTopics(group[:3], {}, ())) == {"1": "Rye", "2": "Rye bread", "3": "bread"}
     with pytest.raises(InvalidInputError, match="topics 1, 2, 3, 4: share a dialogue that has only 3"):
-        find_spans(RcdTopics(group, {}, ()), RULE)
+        find_spans(RcdTopics(group, {}, ()))
 
 
 def check_spans(topics: RcdTopics) -> None:
     """Every span is said by somebody, and those of a group are different and in the order of the dialogue."""
-    spans = find_spans(topics, RULE)
+    spans = find_spans(topics)
     assert list(spans) == [dialogue.id for dialogue in topics.dialogues]
     for group in topics.groups():
         position = 0
@@ -202,7 +200,7 @@ def test_spans_of_the_training_topics(together: int, training: Path) -> None:
 
 def test_the_rule_finds_what_it_is_known_to_find(training: Path, tmp_path: Path) -> None:
     """Learned on these topics, so this is no estimate of quality (docs/tracks.md has one): a change is noticed."""
-    write_spans(training, tmp_path / "spans.tsv", RULE, overwrite=False)
+    write_spans(training, tmp_path / "spans.tsv", overwrite=False)
     [scores] = evaluate_spans([tmp_path / "spans.tsv"], training)
     assert scores.mean("Jaccard") == pytest.approx(0.46, abs=0.005)
 
@@ -233,7 +231,7 @@ def test_titles_are_searched_with_only_if_asked(
     other = write(tmp_path / "other.xml", TOPICS.replace(" Lindenau</title>", " tomatoes</title>"))
     runs = []
     for name, path in (("run", topics), ("other", other)):
-        rank_file(path, SpanSource(RULE, reference=reference), retriever, tmp_path / name, 1000, overwrite=False)
+        rank_file(path, SpanSource(reference=reference), retriever, tmp_path / name, 1000, overwrite=False)
         runs.append((tmp_path / name).read_text())
     assert (runs[0] != runs[1]) is reference
     rows = [line.split() for line in runs[0].splitlines()]
@@ -248,11 +246,11 @@ def test_titles_are_searched_with_only_if_asked(
 def test_given_spans_are_searched_with(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
     retriever, out = open_retriever(example_index, None), tmp_path / "run"
     spans = write(tmp_path / "spans.tsv", "1\ttomatoes\n2\trye bread\n3\tcats\n")
-    assert rank_file(topics, SpanSource(RULE, spans), retriever, out, 1, overwrite=False)[0] == 3
+    assert rank_file(topics, SpanSource(spans), retriever, out, 1, overwrite=False)[0] == 3
     assert [line.split()[2].split("-")[0] for line in out.read_text().splitlines()][:2] == ["garden", "bread"]
     wrong: list[tuple[SpanSource, type[ConvagentError], str]] = [
-        (SpanSource(RULE, spans, reference=True), UsageError, "exclude each other"),
-        (SpanSource(RULE, write(tmp_path / "few", "2\trye\n")), InvalidInputError, "few: no span for topic 1, 3"),
+        (SpanSource(spans, reference=True), UsageError, "exclude each other"),
+        (SpanSource(write(tmp_path / "few", "2\trye\n")), InvalidInputError, "few: no span for topic 1, 3"),
     ]
     for given_spans, error, message in wrong:
         with pytest.raises(error, match=message):

@@ -1,27 +1,31 @@
-"""Finds the span of a dialogue that needs background, by a rule without a model; reads and writes files of spans.
+"""Finds the span of a dialogue that needs background, by a rule without a model, and ranks passages about it.
 
 A candidate is a run of one to four words of one utterance, word for word, whose first and last are no stop words. The
 rule weighs whether its words are names, whether it has two, and how far from the middle of the excerpt it stands: the
 excerpts were cut around the spans, about five utterances on each side. `benchmarks/rcd_spans.py --fit` derives its
-numbers. Any other `Score` can take its place.
+numbers. Passages are searched for by the span, and with little weight by its dialogue.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from agent.exchange.trec import format_trec_lines
 from agent.tasks.rcd.topics import Dialogue, Group, RcdTopics, read_topics
+from indexes.ranking.hybrid import HybridRetriever
 from indexes.storage.files import check_writable, read_utf8, write_atomically
 from indexes.text.analysis import load_stop_words
-from schemas.errors import InvalidInputError
-from schemas.records import Problem
+from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Hit, Problem
 
 Numbers = npt.NDArray[np.float64]
 LONGEST = 4  # words of a candidate
+# What the words and the meaning of the dialogue weigh beside the span's. Not measured: the collection was not at hand.
+WORDS, MEANING = 0.02, 0.2
 LOOK_BACK = 100  # characters before a candidate in which the end of a sentence is looked for
 # Letters and digits, with what joins them: don't, gung-ho, AT&T, N.S.A, 1,000. Another full stop ends a word.
 WORD = re.compile(r"[^\W_]+(?:(?:['’&-]|(?<=\b\w)\.(?=\w\b)|(?<=\d)[.,](?=\d))[^\W_]+)*")
@@ -47,11 +51,11 @@ class Span:
 Score = Callable[[Sequence[Span], Dialogue], Sequence[float]]  # higher is better, comparable within one dialogue only
 
 
-def write_spans(topics: Path, out: Path, score: Score, *, overwrite: bool) -> tuple[int, tuple[Problem, ...]]:
+def write_spans(topics: Path, out: Path, *, overwrite: bool) -> tuple[int, tuple[Problem, ...]]:
     """Write `num<TAB>span` for every topic of a file. Returns how many, and what was odd about the topics."""
     check_writable(out, overwrite)
     known = read_topics(topics)
-    spans = find_spans(known, score)
+    spans = find_spans(known)
     write_atomically(out, (f"{id}\t{span}\n".encode() for id, span in spans.items()))
     return len(spans), known.odd
 
@@ -77,12 +81,12 @@ def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
     return found
 
 
-def find_spans(topics: RcdTopics, score: Score) -> dict[str, str]:
+def find_spans(topics: RcdTopics) -> dict[str, str]:
     """A span for every topic number, in the order of the file. Raises `InvalidInputError` as `choose_spans` does."""
     found = {
         dialogue.id: span.text
         for group in topics.groups()
-        for dialogue, span in zip(group, choose_spans(group, score), strict=True)
+        for dialogue, span in zip(group, choose_spans(group, RULE), strict=True)
     }
     return {dialogue.id: found[dialogue.id] for dialogue in topics.dialogues}
 
@@ -96,25 +100,17 @@ def choose_spans(group: Group, score: Score) -> list[Span]:
     spans = candidate_spans(dialogue)
     scores = score(spans, dialogue)
     ranked = [spans[n] for n in sorted(range(len(spans)), key=lambda n: -scores[n])]
-    chosen = _add_spans(ranked, [], len(group), lambda span, other: span.overlaps(other))
-    chosen = _add_spans(ranked, chosen, len(group), lambda span, other: False)
+    chosen: list[Span] = []
+    for may_overlap in (False, True):
+        for span in ranked:
+            if len(chosen) == len(group):
+                break
+            if not any(span.text.lower() == o.text.lower() or (span.overlaps(o) and not may_overlap) for o in chosen):
+                chosen.append(span)
     if len(chosen) < len(group):
         what = f"share a dialogue that has only {len(chosen)} different phrases"
         raise InvalidInputError(what, where=f"topics {', '.join(topic.id for topic in group)}")
     return sorted(chosen, key=lambda span: (span.utterance, span.start, len(span.text)))
-
-
-def _add_spans(
-    ranked: Iterable[Span], chosen: Sequence[Span], count: int, clash: Callable[[Span, Span], bool]
-) -> list[Span]:
-    """The chosen spans and the best of the ranked ones, up to `count`: no text twice, and none that clashes."""
-    kept = list(chosen)
-    for span in ranked:
-        if len(kept) == count:
-            break
-        if not any(span.text.lower() == other.text.lower() or clash(span, other) for other in kept):
-            kept.append(span)
-    return kept
 
 
 def candidate_spans(dialogue: Dialogue) -> list[Span]:
@@ -155,7 +151,7 @@ class SpanRule:
         return [float(score) for score in span_features(spans, dialogue) @ np.asarray(self.weights)]
 
 
-RULES = {"none": SpanRule((1.44, 0.9, -0.46, 1.65))}  # by `--model`
+RULE = SpanRule((1.44, 0.9, -0.46, 1.65))
 
 
 def span_features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
@@ -185,3 +181,41 @@ def is_stop_word(word: str) -> bool:
     """Whether it is a stop word of spaCy's, alone or before an apostrophe, or a negation such as "don't"."""
     plain = word.lower().replace("’", "'")
     return plain.partition("'")[0] in load_stop_words() or plain.endswith("n't")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSource:
+    """Where the spans to search with come from: a file, the topics' own references (labels), or else the rule."""
+
+    file: Path | None = None
+    reference: bool = False
+
+    def choose_spans(self, topics: RcdTopics) -> Mapping[str, str]:
+        """A span for every topic. Raises `InvalidInputError` naming the topics that have none."""
+        if self.file and self.reference:
+            raise UsageError("--spans and --reference-spans exclude each other", remedy="Give one of them.")
+        if self.file is None and not self.reference:
+            return find_spans(topics)
+        spans = read_spans(self.file, topics) if self.file else topics.references
+        missing = [dialogue.id for dialogue in topics.dialogues if dialogue.id not in spans]
+        if missing:
+            where = str(self.file or "--reference-spans")
+            raise InvalidInputError(f"no span for topic {', '.join(missing)}", where=where)
+        return spans
+
+
+def rank_file(
+    topics: Path, spans: SpanSource, retriever: HybridRetriever, out: Path, k: int, *, overwrite: bool
+) -> tuple[int, tuple[Problem, ...]]:
+    """Write a TREC run, `num Q0 id rank score tag`, scores strictly decreasing. Returns how many, and what was odd."""
+    check_writable(out, overwrite)
+    known = read_topics(topics)
+    wanted = spans.choose_spans(known)
+    tag = "convagent-reference" if spans.reference else "convagent"
+    ranked = ((topic.id, _rank_passages(topic, wanted[topic.id], retriever, k)) for topic in known.dialogues)
+    write_atomically(out, (format_trec_lines(id, hits, tag).encode() for id, hits in ranked))
+    return len(known.dialogues), known.odd
+
+
+def _rank_passages(dialogue: Dialogue, span: str, retriever: HybridRetriever, k: int) -> tuple[Hit, ...]:
+    return retriever.find([(span, 1.0), (dialogue.text, WORDS)], [(span, 1.0), (dialogue.text, MEANING)], k)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import prompts
 from agent.exchange.trec import format_trec_lines
-from agent.tasks.touche.query_likelihood import StatisticsCounter
-from agent.tasks.touche.ranking import Ranker, RankingOptions
+from agent.tasks.touche.ranking import CollectionStatistics, Ranker
 from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index
@@ -21,7 +22,10 @@ from indexes.storage.atomic_files import scratch_directory
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.analysis import WeightedText, weight_stems
 from schemas.errors import RunError, UsageError
-from schemas.records import Hit
+from schemas.records import Hit, Message, Plan
+
+if TYPE_CHECKING:
+    from agent.models.protocol import LanguageModel
 
 log = logging.getLogger("convagent")
 TOPICS_FILE, RUN_FILE = "topics.xml", "run.txt"
@@ -35,7 +39,6 @@ class ToucheTask:
     """What to rank, and how."""
 
     directory: Path  # of the input
-    ways: RankingOptions = RankingOptions()
     k: int = MOST
     name: str = "convagent"
     model: str | None = None  # what expands the questions, if anything
@@ -79,26 +82,39 @@ def rank_topics(
 
     The words of the queries are counted in the whole collection while it is indexed, so no text is read twice.
     """
-    counting = StatisticsCounter({word for query in asked.values() for word in weight_stems(query)})
+    statistics = CollectionStatistics({word for query in asked.values() for word in weight_stems(query)})
     with progress(arguments) as tick:
         built = build_index(
             arguments,
             index,
             skip_problems=task.skip_problems,
             progress=tick,
-            on_passage=lambda passage: counting.add_text(build_searchable_text(passage)),
+            on_passage=lambda passage: statistics.add_text(build_searchable_text(passage)),
         )
     log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(asked))
-    ranker = Ranker(PassageIndex(index), counting.statistics, task.ways)
+    ranker = Ranker(PassageIndex(index), statistics)
     return ToucheReport(arguments, built, {number: ranker.rank(query, task.k) for number, query in asked.items()})
 
 
 def make_queries(questions: Sequence[ControversialQuestion], model: str | None) -> dict[str, Query]:
-    """What to search for, by topic number: the question, and with a model what it would answer out of hand."""
+    """What to search for, by topic number: the question, and with a model what it would answer out of hand, too.
+
+    The best run of 2020 took words from a model that continued the question (Akiki and Potthast 2020).
+    """
     if model is None:
         return {question.number: [(question.title, 1.0)] for question in questions}
     from agent.models.registry import open_model
-    from agent.tasks.touche.query_expansion import expand_query
 
     llm = open_model(model)
-    return {question.number: expand_query(question, llm) for question in questions}
+    return {question.number: _expand_question(question, llm) for question in questions}
+
+
+def _expand_question(question: ControversialQuestion, llm: "LanguageModel") -> Query:
+    from agent.models.protocol import Conversation
+    from agent.turn.query_rewriting import generate_hypothetical_answers
+
+    plan = Plan(query=("hyde",))
+    conversation = Conversation(prompts.render("system").instruction, (Message("user", question.title),))
+    answers = generate_hypothetical_answers(conversation, llm, plan)
+    weight = plan.tuning.retrieval.hyde_weight / max(1, len(answers))
+    return [(question.title, 1.0), *((answer, weight) for answer in answers)]
