@@ -488,9 +488,7 @@ class ValidateOptions:
     index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that the passages must be in.")
     ranking: Path | None = Option(None, help="The ranking that the answers must be built from, and keep the order of.")
     strict: bool = Option(False, "--strict", help="Refuse also what the official validator of the edition takes.")
-    repair: Path | None = Option(None, metavar="FILE", help="Write a copy in which all that is safe to mend is mended.")
     as_json: bool = Option(False, "--json", help="The problems as JSON.")
-    overwrite: bool = OVERWRITE
 
 
 @app.command(rich_help_panel=RUNS_PANEL)
@@ -502,17 +500,11 @@ def validate(options: ValidateOptions) -> None:
 
     [bold]convagent validate topics.run.json --topics topics.json[/]
     [bold]convagent validate run.json --topics topics.json --ranking given.trec --index index --strict[/]
-    [bold]convagent validate theirs.json --topics topics.json --repair mended.json[/] says what it changed.
     """
-    from agent.runs.validation import CheckRequest, check_run, repair_run
+    from agent.runs.validation import CheckRequest, check_run
 
-    if options.repair:
-        reports.show_changes(
-            repair_run(options.run, options.topics, options.edition, options.repair, overwrite=options.overwrite),
-            options.repair,
-        )
     request = fill(CheckRequest, options)
-    reports.show_problems(check_run(options.repair or options.run, options.topics, request), as_json=options.as_json)
+    reports.show_problems(check_run(options.run, options.topics, request), as_json=options.as_json)
 
 
 @eval_app.command("search")
@@ -648,42 +640,23 @@ def eval_rubric(
     measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class EvalConversationOptions:
-    """Of `convagent eval conversation`."""
-
-    runs: list[Path] = Argument(help="Run files.")
-    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer.")
-    qrels: Path | None = QRELS
-    again: bool = Option(False, "--ask-again", help="Ask each first question again at the end.")
-    trace: Path | None = Option(None, help="Of the run, for --ask-again.", show_default="RUN.trace.jsonl")
-    index: Path | None = OR_INDEX
-    model: str = MODEL
-    embedder: str | None = EMBEDDER
-    per_turn: bool = PER_TURN
-    as_json: bool = MEASURES_AS_JSON
-    overwrite: bool = OVERWRITE
-
-
 @eval_app.command("conversation")
-@takes_options
-def eval_conversation(options: EvalConversationOptions) -> None:
+def eval_conversation(
+    runs: list[Path] = Argument(help="Run files."),
+    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer."),
+    qrels: Path | None = QRELS,
+    per_turn: bool = PER_TURN,
+    as_json: bool = MEASURES_AS_JSON,
+) -> None:
     """What changes in the course of a conversation: search by depth, what is said again, statements chosen again.
 
     The topics' own replies and statements stand beside it. Intervals are by conversations.
 
     [bold]convagent eval conversation topics.run.json --topics topics.json[/]
-    [bold]convagent eval conversation topics.run.json -t topics.json --ask-again -i index -m none[/] asks each first
-    question again, as the run was made, and says how much of the answer is the same.
     """
-    from agent.evaluation.asked_again import AskAgain, add_measures, ask_again, find_trace
     from agent.evaluation.conversation import evaluate_conversation
 
-    measured = evaluate_conversation(options.runs, options.topics, options.qrels)
-    if options.again:
-        asked = fill(AskAgain, options, trace=options.trace or find_trace(options.runs))
-        measured[0] = add_measures(measured[0], ask_again(asked, progress.turn_progress))
-    measures.show_conversations(measured, per_turn=options.per_turn, as_json=options.as_json)
+    measures.show_conversations(evaluate_conversation(runs, topics, qrels), per_turn=per_turn, as_json=as_json)
 
 
 @eval_app.command("qrecc")
@@ -769,25 +742,16 @@ def eval_touche(
 
 @app.command(rich_help_panel=RUNS_PANEL)
 def show(
-    traces: list[Path] = Argument(help="A trace file; with --turn, also several, or runs."),
+    trace: Path = Argument(help="A trace file."),
     topic: str | None = Option(None, help="Which conversation. Default: the first."),
-    turn: str | None = Option(None, help="One turn in full, of several runs side by side."),
-    topics: Path | None = Option(None, "--topics", "-t", help="With --turn: topics, to show what was right."),
-    qrels: Path | None = QRELS,
 ) -> None:
     """Show one answered conversation: what was asked, the rewrite, the statements used, the answer and its sources.
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
-    [bold]convagent show ours.trace.jsonl theirs.trace.jsonl --turn 9-1_3[/] shows a turn of both side by side.
-    [bold]convagent show ours.json theirs.json --turn 9-1_3 -t topics.json[/] marks what is right in each.
     """
-    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
-    from agent.terminal.show import choose_trace, show_conversation, show_turn
+    from agent.terminal.show import show_conversation
 
-    if turn is None:
-        show_conversation(choose_trace(traces), topic)
-    else:
-        show_turn(ReportRequest(pair_files(traces), topics, labels=LabelFiles(qrels)), turn)
+    show_conversation(trace, topic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -802,10 +766,6 @@ class ReportOptions:
     )
     ptkb_qrels: Path | None = Option(None, help="Labels of statements.", show_default="the topics' own choice")
     rel_level: int = Option(1, min=1, max=1000, help="The level from which a passage is relevant.")
-    trace: list[Path] | None = Option(
-        None, help="The runs' traces, one each in their order.", show_default="RUN.trace.jsonl beside each run"
-    )
-    nuggets: list[Path] | None = Option(None, help="The runs' nugget assignments, one each in their order.")
     name: list[str] | None = Option(None, help="What the runs are called, one each in their order.")
     passages: list[Path] | None = Option(None, help="Texts of passages; can be repeated.")
     index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that has them.")
@@ -815,22 +775,19 @@ class ReportOptions:
 @app.command(rich_help_panel=RUNS_PANEL)
 @takes_options
 def report(options: ReportOptions) -> None:
-    """Write one page that shows where runs differ, on which turns and why. It needs no network.
+    """Write one page that shows where runs differ, and on which turns. It needs no network.
 
     What there are no labels for is not measured; the runs can be read beside each other all the same.
 
     [bold]convagent report topics.run.json --topics topics.json[/] writes report.html.
     [bold]convagent report ours.json theirs.trec -t topics.json --qrels qrels.txt --index index -o report.html[/]
-    [bold]convagent report a.json b.json -t topics.json --nuggets a.nuggets.jsonl --nuggets b.nuggets.jsonl[/]
     """
     from agent.evaluation.answers import PassageSource
-    from agent.evaluation.report.page import write_report
-    from agent.evaluation.report.reading import LabelFiles, ReportRequest, pair_files
+    from agent.evaluation.report import ReportRequest, write_report
 
-    files = pair_files(options.runs, options.trace or (), options.nuggets or (), options.name or ())
-    labels = fill(LabelFiles, options, passages=options.qrels, statements=options.ptkb_qrels)
     texts = fill(PassageSource, options, passages=tuple(options.passages or ()))
-    path = write_report(fill(ReportRequest, options, runs=files, labels=labels, texts=texts))
+    names = tuple(options.name or ())
+    path = write_report(fill(ReportRequest, options, runs=tuple(options.runs), names=names, texts=texts))
     log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 

@@ -10,8 +10,7 @@ import msgspec
 
 from agent.evaluation.answers import PassageSource, measure_turn
 from agent.evaluation.ptkb import labels_of_topics, measure_ptkb
-from agent.evaluation.report.page import write_report
-from agent.evaluation.report.reading import LabelFiles, ReportRequest, RunFiles
+from agent.evaluation.report import ReportRequest, write_report
 from agent.evaluation.scores import Qrels
 from agent.evaluation.search import measure_search
 from agent.runs.evidence import PassageTexts
@@ -165,9 +164,12 @@ def finish_bed(name: str, benched: BenchedBed, request: BenchRequest) -> Outcome
 def _write_report(benched: BenchedBed) -> Path:
     """The page that shows where the runs differ, turn by turn."""
     folder = benched.bed.folder
-    runs = tuple(RunFiles(run.run, run.trace, name=name) for name, run in _choose_reported(benched).items())
-    labels, texts = LabelFiles(folder / QRELS), PassageSource(index=folder / INDEX)
-    return write_report(ReportRequest(runs, folder / TOPICS, folder / REPORT, labels, texts, overwrite=True))
+    chosen = _choose_reported(benched)
+    runs, texts = tuple(run.trace for run in chosen.values()), PassageSource(index=folder / INDEX)
+    names, labels = tuple(chosen), folder / QRELS
+    return write_report(
+        ReportRequest(runs, folder / TOPICS, folder / REPORT, names, labels, texts=texts, overwrite=True)
+    )
 
 
 def _choose_reported(benched: BenchedBed) -> dict[str, AnsweredBed]:

@@ -1,4 +1,4 @@
-"""`eval conversation`: repeats, choices and depth by hand-computed cases, and a question asked again at the end."""
+"""`eval conversation`: repeats, choices and depth by hand-computed cases."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent.evaluation.asked_again import SAME_SOURCES, SAME_TOP, SAME_WORDS, add_question, compare_answers
 from agent.evaluation.conversation import (
     CHOSEN_OFTEN,
     CONCENTRATION,
@@ -20,8 +19,7 @@ from agent.evaluation.conversation import (
 )
 from agent.evaluation.scores import Scores
 from cli import app
-from indexes.passage_index import PassageIndex
-from schemas.records import Hit, Message, Query, Response, Sentence, Topic, Topics, Turn, TurnResult
+from schemas.records import Topic, Topics, Turn
 from tests.conftest import EXAMPLES
 
 SENTENCES, PHRASES, SOURCES = REPEATS
@@ -79,51 +77,11 @@ def test_search_falls_with_depth() -> None:
     assert measured.means[LATER].count == 2
 
 
-def make_result(text: str, source: str, *hits: str) -> TurnResult:
-    response = Response((Sentence(text, (source,) if source else ()),))
-    return TurnResult("1_1", Query(""), (), tuple(Hit(id, 1.0) for id in hits), (), (response,))
-
-
-def test_two_answers_to_one_question_are_compared() -> None:
-    pair = make_result("It keeps two days.", "a", "a", "b"), make_result("It keeps a week.", "b", "b", "c")
-    silent = make_result("I found no answer.", ""), make_result("I found no answer.", "")
-    found = compare_answers({"1_": pair, "2_": silent})
-    assert found[SAME_SOURCES] == {"1_": 0.0}
-    assert found[SAME_WORDS] == {"1_": 0.5, "2_": 1.0}
-    assert found[SAME_TOP] == {"1_": 0.5}
-
-
-def test_the_question_comes_after_the_whole_conversation() -> None:
-    topic = make_topics(2).topics[0]
-    replies = {"1_1": "First.", "1_2": "Second."}
-    [probe] = add_question(topic, replies).turns
-    assert probe.id == "1_again"
-    assert [message.text for message in probe.history or ()] == ["and?", "First.", "and?", "Second."]
-    given = Turn("1_1", "what?", (Message("user", "a"), Message("assistant", "b")))
-    [probe] = add_question(Topic("1", (), (given,)), replies).turns
-    assert [message.text for message in probe.history or ()] == ["a", "b", "what?", "First."]
-
-
-def test_a_run_is_measured_and_asked_again(example_index: PassageIndex, tmp_path: Path) -> None:
-    """What was asked again is kept, and only the system that made the run is asked."""
-    topics = tmp_path / "topics.json"
-    topics.write_text(json.dumps(json.loads((EXAMPLES / "topics.json").read_text())[:2]))
-    run, index = tmp_path / "run.json", str(example_index.directory)
-    how = ["-i", index, "-m", "none", "--embedder", "none"]
-    assert CliRunner().invoke(app, ["answer", str(topics), *how, "-o", str(run)]).exit_code == 0
-    command = ["eval", "conversation", str(run), "-t", str(topics), "--json"]
-    done = CliRunner().invoke(app, [*command, "--ask-again", *how])
-    assert done.exit_code == 0, done.output
-    ours, canonical = json.loads(done.stdout)
-    assert ours["means"][SAME_SOURCES]["count"] == 2
-    assert ours["depths"]["1"]["count"] == 2
+def test_a_run_is_measured(example_runs: Path) -> None:
+    """Beside the topics' own replies, as JSON and as a table."""
+    command = ["eval", "conversation", str(example_runs / "automatic.json"), "-t", str(EXAMPLES / "topics.json")]
+    ours, canonical = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert ours["depths"]["1"]["count"] == 3
     assert set(REPEATS) <= set(ours["means"])
     assert set(REPEATS) <= set(canonical["means"])
-    kept = (tmp_path / "run.again.trace.jsonl").read_bytes()
-    again = CliRunner().invoke(app, [*command, "--ask-again", *how])
-    assert json.loads(again.stdout) == json.loads(done.stdout)
-    assert (tmp_path / "run.again.trace.jsonl").read_bytes() == kept  # what was asked is not asked once more
-    other = CliRunner().invoke(app, [*command, "--ask-again", "-i", index, "-m", "none"])
-    assert other.exit_code == 2, other.output
-    printed = CliRunner().invoke(app, [*command[:-1]])
-    assert "nDCG@5, turn 1" in printed.stdout
+    assert "nDCG@5, turn 1" in CliRunner().invoke(app, command).stdout

@@ -1,10 +1,8 @@
-"""From what is there already: exports of a trace, TREC files, mended copies, metadata; and however long they are."""
+"""From what is there already: exports of a trace, TREC files, metadata; and however long they are."""
 
-import json
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +12,6 @@ from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import convert_run, export_trace
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
-from agent.runs.validation import CheckRequest, check_run, repair_run
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import encode_run, run_problems
 from agent.tracks.topic_files import read_topics
@@ -22,9 +19,8 @@ from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
-from tests.broken_runs import MANY, changed, decoded, encoded, equal_scores, rank
 from tests.conftest import EXAMPLES
-from tests.test_runs import answered, run_of
+from tests.test_runs import answered
 from tests.test_topics import EDITIONS, write
 
 TOPICS = EXAMPLES / "topics.json"
@@ -98,63 +94,6 @@ def test_the_metadata_say_how_the_run_was_made(finished: Path) -> None:
     assert sum(spent for step, spent in seconds.items() if step != "all turns") == pytest.approx(
         seconds["all turns"], abs=0.05
     )
-
-
-STRICT = CheckRequest(collection="any", strict=True)
-
-# Mending: what is done to a run of 2024, what is changed, and whether it is valid then
-FIRST = "turns/0/responses/0"
-MENDABLE: list[tuple[str, str, Any, str, bool]] = [
-    ("equal scores", f"{FIRST}/passage_provenance", equal_scores, "Equal scores lowered by a step each", True),
-    ("a passage twice", f"{FIRST}/passage_provenance", rank("bread:1"), "Passages listed twice", True),
-    ("ranks from 2", f"{FIRST}/rank", 2, "ranks counted from 1", True),
-    ("a foreign statement", f"{FIRST}/ptkb_provenance", [1, 99], "Statements that are not the person's", True),
-    ("a statement twice", f"{FIRST}/ptkb_provenance", [1, 1], "or there twice, left out", True),
-    ("a text too long", f"{FIRST}/text", f"It keeps well. {MANY}.", "Text cut at the end of the last sentence", True),
-    ("an extra turn", "turns", lambda found: [*found, {**found[0], "turn_id": "7_1"}], "is not a turn of these", True),
-    ("a turn twice", "turns", lambda found: [*found, found[0]], "is there already, word for word", True),
-    ("one long sentence", f"{FIRST}/text", MANY, "", False),
-    ("a rising score", f"{FIRST}/passage_provenance", rank("a:1", score=99.0), "", False),
-    ("an empty text", f"{FIRST}/text", "", "", False),
-]
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "change", "valid"), [row[1:] for row in MENDABLE], ids=[row[0] for row in MENDABLE]
-)
-def test_what_is_safe_to_mend_is_mended_and_told(
-    path: str, value: Any, change: str, valid: bool, tmp_path: Path
-) -> None:
-    file = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
-    run = json.loads(run_of(read_topics(file), "ikat-2024"))
-    broken = write(tmp_path / "broken.json", changed(run, path, value))
-    before = broken.read_bytes()
-    assert check_run(broken, file, STRICT).problems
-    changes = repair_run(broken, file, None, tmp_path / "mended.json", overwrite=False)
-    assert [change in told.what for told in changes] == ([True] if change else [])
-    assert (check_run(tmp_path / "mended.json", file, STRICT).problems == ()) is valid
-    assert broken.read_bytes() == before
-
-
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_a_valid_run_is_mended_to_itself(edition: str, tmp_path: Path) -> None:
-    file = write(tmp_path / "topics.json", EDITIONS[edition])
-    run = tmp_path / "run"
-    run.write_bytes(run_of(read_topics(file), edition))
-    assert repair_run(run, file, None, tmp_path / "mended", overwrite=False) == []
-    assert (tmp_path / "mended").read_bytes() == run.read_bytes()
-
-
-@pytest.mark.parametrize("edition", ["ikat-2025"])
-def test_a_citation_of_nothing_listed_is_left_out_while_one_is_left(edition: str, tmp_path: Path) -> None:
-    file = write(tmp_path / "topics.json", EDITIONS[edition])
-    lines = decoded(edition, run_of(read_topics(file), edition))
-    lines = changed(lines, "0/responses/0/citations", lambda found: {**found, "rock:9": 1.0})
-    run = tmp_path / "run.jsonl"
-    run.write_bytes(encoded(edition, lines))
-    [change] = repair_run(run, file, None, tmp_path / "mended.jsonl", overwrite=False)
-    assert "Citations of passages that are not listed left out" in change.what
-    assert check_run(tmp_path / "mended.jsonl", file, STRICT).problems == ()
 
 
 # A long run

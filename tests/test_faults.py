@@ -46,9 +46,6 @@ COMMANDS = {
     ),
     "export": Command("export {here}/run.trace.jsonl -o {out}/run.json --overwrite", "run.json"),
     "convert": Command("convert {here}/run.json -o {out}/run.trec --overwrite", "run.trec"),
-    "repair": Command(
-        "validate {here}/run.json -t {here}/topics.json --repair {out}/mended.json --overwrite", "mended.json"
-    ),
     "build": Command(
         "index build {here}/birch.jsonl -o {out}/index --embedder none --overwrite", "index/convagent-index.json"
     ),

@@ -144,11 +144,6 @@ def test_an_odd_run_is_read_said_judged_and_mended(
     assert ended.code == code, ended.out + ended.err
     assert said in (ended.out if code else ended.err)
     assert outcome(*check, "--strict").code == 5
-    mended = outcome("validate", run, "-t", topics, "--collection", "any", "--strict", "--repair", tmp_path / "mended")
-    assert mended.code == 0, mended.out
-    assert said in mended.err
-    if not any(name in said for name in ("score", "team_id", "ptkb_provenance` is absent")):  # what cannot come back
-        assert (tmp_path / "mended").read_bytes() == good
 
 
 def test_each_oddity_is_counted_and_placed(tmp_path: Path) -> None:
@@ -182,7 +177,7 @@ def printed(run: Any) -> str:
     return re.sub(r"(?<=[\"\d}\]e])\n(\s*[}\]])", r",\n\1", text)
 
 
-def test_a_printed_run_is_read_and_mended(tmp_path: Path) -> None:
+def test_a_printed_run_is_read(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
     good = run_of(read_topics(topics), "ikat-2024")
     good = good.replace(b"holds no gluten", b'is True, false, or None, ]} \\" [x, ]')
@@ -193,8 +188,6 @@ def test_a_printed_run_is_read_and_mended(tmp_path: Path) -> None:
     assert ended.code == 5
     assert "True, False and None are read as true, false and null (7 times)" in ended.out
     assert "a comma after the last item is left out" in ended.out
-    assert outcome("validate", run, "-t", topics, "--collection", "any", "--repair", tmp_path / "mended").code == 0
-    assert (tmp_path / "mended").read_bytes() == good
     lines = [line for line in outcome("convert", run, "-o", tmp_path / "trec").err.splitlines() if "True" in line]
     assert len(lines) == 1
 
@@ -302,12 +295,8 @@ def test_the_guidelines_own_files(tmp_path: Path) -> None:
         assert outcome("convert", run, "-o", tmp_path / f"{kind}.trec").code == 0
         assert outcome("eval", "ptkb", run, "-t", topics).code == 0
         assert read_run_file(run)[0] == "ikat-2024"
-        mended = tmp_path / f"{kind}.json"
-        ended = outcome("validate", run, "-t", topics, "--repair", mended)
-        assert ended.out.splitlines() == [
-            f"turn {id}: is missing from the run" for id in read_topics(topics).turn_ids()[:5]
-        ]
-        assert json.loads(mended.read_text())["turns"][0]["turn_id"] == "1-2_3"
+        missing = [f"turn {id}: is missing from the run" for id in read_topics(topics).turn_ids()[:5]]
+        assert set(missing) <= set(outcome("validate", run, "-t", topics).out.splitlines())
 
 
 # What validate checks beside
@@ -381,22 +370,10 @@ def test_scores_differ_as_32_bit_floats(scores: list[float]) -> None:
     assert all(after < before for before, after in pairwise(seen))
 
 
-def test_ties_in_32_bits_are_mended(tmp_path: Path) -> None:
-    topics = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
-    path = "turns/0/responses/0/passage_provenance"
-    run = decoded("ikat-2024", run_of(read_topics(topics), "ikat-2024"))
-    run = changed(run, path, lambda found: [{**p, "score": 50000.001 - n / 1000} for n, p in enumerate(found)])
-    check = ("-t", topics, "--collection", "any", "--strict")
-    assert outcome("validate", write(tmp_path / "run.json", run), *check).code == 5
-    assert outcome("validate", tmp_path / "run.json", *check, "--repair", tmp_path / "mended.json").code == 0
-
-
-def test_a_name_with_spaces_is_mended_and_not_written(tmp_path: Path) -> None:
+def test_a_name_with_spaces_is_refused(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
     run = changed(decoded("ikat-2024", run_of(read_topics(topics), "ikat-2024")), "run_name", "our run")
     check = ("-t", topics, "--collection", "any", "--strict")
     assert outcome("validate", write(tmp_path / "run.json", run), *check).code == 5
-    assert outcome("validate", tmp_path / "run.json", *check, "--repair", tmp_path / "mended.json").code == 0
-    assert json.loads((tmp_path / "mended.json").read_text())["run_name"] == "our_run"
     ended = outcome("answer", topics, "-m", "none", "--run-name", "our run", "-o", tmp_path / "new.json")
     assert (ended.code, "a run's name has no spaces" in ended.err) == (2, True)

@@ -4,7 +4,7 @@ A sentence is supported as in `agent/turn/attribution.py`: it must be an excerpt
 in other words is measured as worse than it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,7 @@ from agent.evaluation.judges import judge_support
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.exchange.answer_files import find_limits
 from agent.models.protocol import LanguageModel
-from agent.runs.evidence import PassageTexts, collect_texts
-from agent.runs.given_ranking import GivenRanking
+from agent.runs.evidence import PassageTexts
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
@@ -37,6 +36,9 @@ class PassageSource:
     index: Path | None = None
 
 
+NO_SOURCE = PassageSource()
+
+
 def evaluate_answers(
     runs: Sequence[Path], topics: Path, given: PassageSource, judge: LanguageModel | None = None
 ) -> list[Scores]:
@@ -49,7 +51,14 @@ def evaluate_answers(
 def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, judge: LanguageModel | None) -> Scores:
     edition, found = read_run_file(path)
     turns = {turn.turn_id: turn for turn in found}
-    texts = _read_texts(found, given, path) if find_limits(edition).cites else None
+    texts = None
+    if find_limits(edition).cites:
+        cited = {hit.id for turn in found for response in turn.responses[:1] for hit in response.used}
+        texts = find_texts(cited, found, given)
+        if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
+            what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
+            remedy = "Give the passages with --passages FILE, or an index with --index DIR."
+            raise InvalidInputError(what, where=str(path), remedy=remedy)
     measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
@@ -104,17 +113,11 @@ def _find_support(sentences: Sequence[str], place: int, cited: Sequence[Passage]
     return next(filter(None, tried), ())
 
 
-def _read_texts(turns: Sequence[RunTurn], given: PassageSource, path: Path) -> PassageTexts:
-    """The texts of cited passages: the run's own, those of passage files, those of an index."""
-    responses = {turn.turn_id: turn.responses[0] for turn in turns if turn.responses}
-    cited = {id: response.used for id, response in responses.items()}
-    own = {p.id: Passage(p.id, p.text) for r in responses.values() for p in r.passages or () if p.text.strip()}
-    corpus = find_corpus(given.passages) if given.passages else None
-    index = open_index(given.index) if given.index else None
-    depth = max(map(len, cited.values()), default=0)
-    texts, _ = collect_texts(GivenRanking(cited, own, ""), depth, corpus, index)
-    missing = sorted({hit.id for hits in cited.values() for hit in hits if not texts.read([hit])})
-    if missing:
-        listed = ", ".join(list_with_limit(missing, 10))
-        raise InvalidInputError(f"cites passages without a text: {listed}", where=str(path))
-    return texts
+def find_texts(ids: Container[str], turns: Iterable[RunTurn], source: PassageSource) -> PassageTexts:
+    """The texts of passages: those of the runs' own turns, of passage files, of an index."""
+    listed = (passage for turn in turns for response in turn.responses for passage in response.passages or ())
+    texts = {each.id: Passage(each.id, each.text) for each in listed if each.id in ids and each.text.strip()}
+    for _, _, passage in find_corpus(source.passages) if source.passages else ():
+        if not isinstance(passage, str) and passage.id in ids:
+            texts.setdefault(passage.id, passage)
+    return PassageTexts(texts, open_index(source.index) if source.index else None)

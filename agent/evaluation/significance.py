@@ -6,19 +6,12 @@ lost for the rest, so that single turns would make everything look surer than it
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from agent.evaluation.scores import conversation_of
 
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
 SEED = 0
-RESAMPLES = 5_000
-PERMUTATIONS = 20_000
-MOST_EXACT = 16  # conversations whose 2^n changes of sides are all tried
-TOLERANCE = 1e-9  # by which sums of the same numbers in another order may differ
+RESAMPLES, PERMUTATIONS = 5_000, 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +28,21 @@ def bootstrap_interval(values: Mapping[str, float]) -> Interval:
 
     Raises `ValueError` where there is no value.
     """
-    import numpy
+    from scipy.stats import bootstrap
 
     if not values:
         raise ValueError("no value, so no mean")
     totals, sizes = _sum_by_conversation(values)
-    drawn = numpy.random.default_rng(SEED).integers(len(totals), size=(RESAMPLES, len(totals)))
-    low, high = numpy.quantile(totals[drawn].sum(1) / sizes[drawn].sum(1), (0.025, 0.975))
-    return Interval(sum(values.values()) / len(values), float(low), float(high))
+    mean = sum(values.values()) / len(values)
+    if len(totals) == 1:
+        return Interval(mean, mean, mean)
+
+    def find_mean(totals: Any, sizes: Any, axis: int) -> Any:
+        return totals.sum(axis) / sizes.sum(axis)
+
+    how = {"paired": True, "vectorized": True, "n_resamples": RESAMPLES, "method": "percentile", "rng": SEED}
+    found = bootstrap((totals, sizes), find_mean, **how).confidence_interval
+    return Interval(mean, float(found.low), float(found.high))
 
 
 def paired_differences(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
@@ -53,22 +53,15 @@ def paired_differences(one: Mapping[str, float], other: Mapping[str, float]) -> 
 def randomisation_p(differences: Mapping[str, float]) -> float:
     """The two-sided p-value of a paired randomisation test whose pairs are conversations (Smucker et al., CIKM 2007).
 
-    Exact for up to `MOST_EXACT` conversations that differ at all, else from `PERMUTATIONS` random changes of sides.
+    Exact where there are at most `PERMUTATIONS` changes of sides, else from so many random ones.
     """
-    import numpy
+    from scipy.stats import permutation_test
 
-    totals = _sum_by_conversation(differences)[0] if differences else numpy.zeros(0)
-    totals = totals[numpy.abs(totals) > TOLERANCE]
-    if not len(totals):
+    totals = _sum_by_conversation(differences)[0] if differences else ()
+    if len(totals) < 2 or not any(totals):
         return 1.0
-    least = abs(totals.sum()) - TOLERANCE
-    if len(totals) <= MOST_EXACT:
-        sums = numpy.zeros(1)
-        for total in totals:
-            sums = numpy.concatenate((sums + total, sums - total))
-        return float((numpy.abs(sums) >= least).mean())
-    sides = numpy.random.default_rng(SEED).choice((-1.0, 1.0), size=(PERMUTATIONS, len(totals)))
-    return float(((numpy.abs(sides @ totals) >= least).sum() + 1) / (PERMUTATIONS + 1))
+    how = {"permutation_type": "samples", "vectorized": True, "n_resamples": PERMUTATIONS, "rng": SEED}
+    return float(permutation_test((totals,), lambda totals, axis: totals.sum(axis), **how).pvalue)
 
 
 def correct_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -81,13 +74,11 @@ def correct_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(corrected)
 
 
-def _sum_by_conversation(values: Mapping[str, float]) -> tuple["NDArray[float64]", "NDArray[float64]"]:
-    """The sum of each conversation's values, and how many they are."""
+def _sum_by_conversation(values: Mapping[str, float]) -> tuple[Any, Any]:
+    """The sum of each conversation's values, and how many they are, as arrays."""
     import numpy
 
     found: dict[str, list[float]] = {}
     for turn_id, value in values.items():
         found.setdefault(conversation_of(turn_id), []).append(value)
-    return numpy.array([sum(each) for each in found.values()]), numpy.array(
-        [float(len(each)) for each in found.values()]
-    )
+    return numpy.array([sum(each) for each in found.values()]), numpy.array([float(len(e)) for e in found.values()])

@@ -20,6 +20,7 @@ from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Call, Mode, Plan, Response, TurnResult
 from schemas.wire import decode
 
+FIRST_BYTES = 1 << 16  # the settings, which are the first line, are shorter
 VERSION = 8  # raised whenever a field of a trace changes
 T = TypeVar("T")
 log = logging.getLogger("convagent")
@@ -123,6 +124,12 @@ def read_trace(path: Path) -> Trace:
     except OSError as error:
         raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
     return Trace(path, settings, replies, places, failed, size)
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a file begins as a trace does. Raises `MissingError` where it cannot be read."""
+    with files.open_to_read(path) as file:
+        return b'"trace_version"' in file.readline(FIRST_BYTES)
 
 
 def _decode_settings(line: bytes, path: Path) -> RunSettings:

@@ -218,13 +218,6 @@ def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
         raise InvalidInputError(format_count(len(verdict.problems), "problem"), where=str(verdict.run))
 
 
-def show_changes(changes: "Sequence[Problem]", path: Path) -> None:
-    """What was changed in a mended copy of a run."""
-    for change in changes:
-        log.info("%s", change)
-    log.info("%s: written, %d changes", path, len(changes))
-
-
 def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -> None:
     """What was odd about a topics file, and for how many topics a file was written."""
     for problem in oddities:

@@ -1,0 +1,385 @@
+"""`convagent report`: where runs differ, on which turns and why, as one page that needs no network and allows none.
+
+Questions, passages and answers are data: the template escapes them, nothing on the page runs, and its style alone is
+named to the browser, by its digest.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.evaluation import answers, ptkb, search
+from agent.evaluation.answers import NO_SOURCE, PassageSource, find_texts
+from agent.evaluation.scores import Qrels, Scores, check_turns_shared, read_qrels, read_run_file
+from agent.evaluation.significance import (
+    Interval,
+    bootstrap_interval,
+    correct_by_holm,
+    paired_differences,
+    randomisation_p,
+)
+from agent.exchange.trec import sort_by_score
+from agent.runs.evidence import PassageTexts
+from agent.runs.given_ranking import describe_ranking, read_ranking
+from agent.runs.run import describe_run
+from agent.runs.trace import TraceLine, is_trace, read_trace
+from agent.tracks.json_files import find_duplicates
+from agent.tracks.lenient_reading import list_problems
+from agent.tracks.registry import load_edition
+from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, to_run_turns
+from agent.tracks.topic_files import read_topics
+from indexes.storage.files import check_writable, read_utf8, write_atomically
+from schemas.errors import InvalidInputError, UsageError, format_count
+from schemas.records import Sentence, Topic, Topics
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+TEMPLATES = Path(__file__).parent
+MOST_RUNS = 8  # that fit beside each other
+SHOWN = 10  # passages of a ranking
+CUT = 600  # characters of a passage
+SURE = 0.05  # a difference is printed in bold below this corrected p
+SAME = 1e-9  # values that differ by less are equal
+QUICK_ROUGE = "rouge1", "rouge2"  # ROUGE-L would take half of the time of a report
+WIDTH, HEIGHT, STUB = 1000, 160, 1.5  # of a chart, and of a bar without a difference, so that it can be pointed at
+MINUS = "−"
+Values = Mapping[str, float]  # by turn id
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """Runs to compare; the others are compared with the first."""
+
+    runs: tuple[Path, ...]  # run files of any edition, TREC runs, or traces, which hold their runs
+    topics: Path
+    output: Path = Path("report.html")
+    names: tuple[str, ...] = ()  # as the report calls them; by default as their files are called
+    qrels: Path | None = None
+    ptkb_qrels: Path | None = None
+    rel_level: int = 1  # from which a passage counts as relevant
+    texts: PassageSource = NO_SOURCE
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A run as it was read."""
+
+    name: str
+    edition: str  # "" for a TREC run, which has rankings alone
+    turns: Mapping[str, RunTurn]
+    traced: Mapping[str, TraceLine]  # by turn id; empty without a trace
+    is_manual: bool = False  # it was given the right statements, so that its choice says nothing
+
+    def find_passages(self, turn_id: str) -> dict[str, RunPassage]:
+        """The ranking of a turn's first response, as trec_eval orders it."""
+        response = self.find_response(turn_id)
+        found = {passage.id: passage for passage in (response and response.passages) or ()}
+        return {id: found[id] for id, _ in sort_by_score([(id, passage.score) for id, passage in found.items()])}
+
+    def find_response(self, turn_id: str) -> RunResponse | None:
+        """The first response of a turn."""
+        turn = self.turns.get(turn_id)
+        return turn.responses[0] if turn and turn.responses else None
+
+    def find_text(self, turn_id: str) -> str:
+        """The answer of a turn; empty where it has none."""
+        response = self.find_response(turn_id)
+        return (response.text or "") if response else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that was read, checked."""
+
+    topics: Topics
+    runs: tuple[OpenedRun, ...]
+    passage_labels: Qrels  # empty where nobody gave any
+    statement_labels: Qrels
+    rel_level: int
+    texts: PassageTexts
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """By how much a run is above the first."""
+
+    by: Interval
+    p: float  # corrected for the other runs
+    wins: int  # turns at which it is better
+    losses: int
+
+    @property
+    def is_sure(self) -> bool:
+        return self.p < SURE
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One measure of all runs."""
+
+    measure: str
+    leads: bool  # it stands for others
+    values: tuple[Values, ...]  # of each run; empty for one that has no such part
+    means: tuple[Interval | None, ...]
+    differences: Mapping[int, Difference]  # by the place of the run
+
+
+def write_report(request: ReportRequest) -> Path:
+    """Read everything, measure and compare it, and write the page. Returns where it is."""
+    check_writable(request.output, request.overwrite)
+    page = render_report(open_material(request), request.topics.name)
+    write_atomically(request.output, [page.encode()])
+    return request.output
+
+
+def open_material(request: ReportRequest) -> Material:
+    """Everything that is shown of runs. Raises for a run of other topics, and for a trace of another run."""
+    if not 1 <= len(request.runs) <= MOST_RUNS:
+        raise UsageError(f"a report is of 1 to {MOST_RUNS} runs, not of {len(request.runs)}")
+    if request.names and len(request.names) != len(request.runs):
+        what = f"--name is given {format_count(len(request.names), 'time')} for {len(request.runs)} runs"
+        raise UsageError(what, remedy="Give it once for each run, in the order of the runs, or not at all.")
+    names = request.names or tuple(run.name.removesuffix(".jsonl").removesuffix(".json") for run in request.runs)
+    topics = read_topics(request.topics)
+    known: Qrels = {id: {} for id in topics.turn_ids()}
+    runs = tuple(open_run(path, name) for path, name in zip(request.runs, names, strict=True))
+    for path, run in zip(request.runs, runs, strict=True):
+        check_turns_shared(path, run.turns, known)
+    if request.qrels:
+        passages = read_qrels(request.qrels)
+    else:
+        own = {id: dict.fromkeys(labels.passage_ids, request.rel_level) for id, labels in topics.labels.items()}
+        passages = own if any(own.values()) else {}
+    given = request.ptkb_qrels
+    statements = ptkb.read_statement_labels(given) if given else ptkb.labels_of_topics(topics)
+    for file, labels in ((request.qrels, passages), (request.ptkb_qrels, statements)):
+        if file:
+            check_turns_shared(file, labels, known)
+    used = {hit.id for run in runs for turn in run.turns.values() for each in turn.responses[:1] for hit in each.used}
+    return Material(
+        topics,
+        runs,
+        {id: passages[id] for id in known if id in passages},
+        {id: statements[id] for id in known if id in statements},
+        request.rel_level,
+        find_texts(used, [turn for run in runs for turn in run.turns.values()], request.texts),
+    )
+
+
+def open_run(path: Path, name: str) -> OpenedRun:
+    """A run with the trace that stands beside it, or that it is. Raises for a trace that tells of other answers."""
+    if is_trace(path):
+        return _read_traced_run(path, name)
+    if describe_ranking(read_utf8(path)):
+        ranked = read_ranking(path).hits
+        found = {id: tuple(RunPassage(hit.id, hit.score) for hit in hits) for id, hits in ranked.items()}
+        return OpenedRun(name, "", {id: RunTurn(id, (RunResponse(1, None, hits),)) for id, hits in found.items()}, {})
+    edition, turns = read_run_file(path)
+    if problems := find_duplicates(("turn", turn.turn_id) for turn in turns):
+        raise InvalidInputError(list_problems("has turns twice", problems), where=str(path))
+    run = OpenedRun(name, edition, {turn.turn_id: turn for turn in turns}, {})
+    beside = path.with_name(f"{path.name.removesuffix('.jsonl').removesuffix('.json')}.trace.jsonl")
+    if not beside.is_file():
+        return run
+    traced = _read_traced_run(beside, name)
+    both = run.turns.keys() & traced.turns.keys()
+    if not both or any(run.find_text(id) != traced.find_text(id) for id in both):
+        what = "is of another run: it has other turns or answers"
+        raise InvalidInputError(what, where=str(beside), remedy="Move it away, or report on the trace itself.")
+    return OpenedRun(name, edition, run.turns, traced.traced, traced.is_manual)
+
+
+def _read_traced_run(path: Path, name: str) -> OpenedRun:
+    trace = read_trace(path)
+    lines = {line.answered.turn_id: line for line in trace.lines()}
+    answered = to_run_turns((line.answered for line in lines.values()), describe_run(trace.settings, path.name, ""))
+    turns = {turn.turn_id: turn for turn in answered}
+    return OpenedRun(name, trace.settings.edition, turns, lines, trace.settings.mode == "manual")
+
+
+def compare_runs(material: Material) -> list[Comparison]:
+    """What can be measured of search, statements and answers, each as `convagent eval` has it."""
+    found = []
+    names = search.name_measures(material.rel_level)
+    rouge_l = answers.ROUGE["rougeL"]
+    parts: list[tuple[Callable[[Material, OpenedRun], Scores | None], Sequence[str], set[str]]] = [
+        (_measure_search, names, {"nDCG@5", names[-3]}),
+        (_measure_statements, ptkb.MEASURES, {"F1"}),
+        (_measure_answers, [name for name in answers.MEASURES if name != rouge_l], {"ROUGE-1", "supported"}),
+    ]
+    for measure_run, measures, leading in parts:
+        scores = [measure_run(material, run) for run in material.runs]
+        for measure in measures:
+            values = tuple(each.by_turn(measure) if each else {} for each in scores)
+            if any(values):
+                means = tuple(bootstrap_interval(each) if each else None for each in values)
+                found.append(Comparison(measure, measure in leading, values, means, _find_differences(values)))
+    return found
+
+
+def _measure_search(material: Material, run: OpenedRun) -> Scores | None:
+    ranked = {id: {p.id: p.score for p in run.find_passages(id).values()} for id in run.turns}
+    has_both = material.passage_labels and any(ranked.values())
+    return search.measure_search(run.name, ranked, material.passage_labels, material.rel_level) if has_both else None
+
+
+def _measure_statements(material: Material, run: OpenedRun) -> Scores | None:
+    chooses = run.edition and not run.is_manual and load_edition(run.edition).limits.statements
+    if not chooses or not material.statement_labels:
+        return None
+    return ptkb.measure_ptkb(run.name, ptkb.rank_chosen(run.turns.values(), material.topics), material.statement_labels)
+
+
+def _measure_answers(material: Material, run: OpenedRun) -> Scores | None:
+    replies = {id: known.reply for id, known in material.topics.labels.items() if known.reply.strip()}
+    if not replies or not any(map(run.find_text, run.turns)):
+        return None
+    texts = material.texts
+    found = {}
+    for id, reply in replies.items():
+        response = run.find_response(id)
+        at_hand = bool(response and response.used and all(texts.find(hit.id) for hit in response.used))
+        found[id] = answers.measure_turn(run.turns.get(id), reply, texts if at_hand else None, rouge=QUICK_ROUGE)
+    return Scores(run.name, found, 0)
+
+
+def _find_differences(values: Sequence[Values]) -> dict[int, Difference]:
+    """Of each other run from the first; their p-values are corrected together."""
+    pairs = {place: paired_differences(values[place], values[0]) for place in range(1, len(values))}
+    pairs = {place: found for place, found in pairs.items() if found}
+    corrected = correct_by_holm([randomisation_p(found) for found in pairs.values()])
+    return {
+        place: Difference(
+            bootstrap_interval(found),
+            p,
+            sum(value > SAME for value in found.values()),
+            sum(value < -SAME for value in found.values()),
+        )
+        for (place, found), p in zip(pairs.items(), corrected, strict=True)
+    }
+
+
+def render_report(material: Material, topics_name: str) -> str:
+    """The page of what was read."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    compared = compare_runs(material)
+    anchors = {id: f"turn-{place}" for place, id in enumerate(material.topics.turn_ids(), start=1)}
+    charted = next((each for each in compared if each.leads), None)
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"number": format_number, "change": format_change}
+    return environment.get_template("report.html").render(
+        names=[run.name for run in material.runs],
+        topics=material.topics,
+        topics_name=topics_name,
+        compared=compared,
+        charted=charted,
+        charts=draw_charts(charted, anchors) if charted else {},
+        turns=[
+            view_turn(material, topic, place) for topic in material.topics.topics for place in range(len(topic.turns))
+        ],
+        anchors=anchors,
+        cut=CUT,
+        style=style,
+        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+def view_turn(material: Material, topic: Topic, place: int) -> dict[str, Any]:
+    """All that is shown of one turn: what was asked, and what each run made of it."""
+    turn = topic.turns[place]
+    replies = (message.text for message in reversed(turn.history or ()) if message.role == "assistant")
+    runs = [_view_run(material, run, topic, turn.id) for run in material.runs]
+    cited = dict.fromkeys(id for run in runs for id in run["citations"])
+    passages = [passage for id in cited if (passage := material.texts.find(id)) and passage.text]
+    known = material.topics.labels.get(turn.id)
+    return {"turn": turn, "before": next(replies, ""), "labels": known, "runs": runs, "passages": passages}
+
+
+def _view_run(material: Material, run: OpenedRun, topic: Topic, turn_id: str) -> dict[str, Any]:
+    answered, response, line = run.turns.get(turn_id), run.find_response(turn_id), run.traced.get(turn_id)
+    sentences = line.answered.response.sentences if line else ()
+    sentences = sentences or (Sentence(run.find_text(turn_id), ()),)
+    used = [hit.id for hit in response.used] if response else []
+    cited = dict.fromkeys([id for sentence in sentences for id in sentence.passage_ids] + used)
+    labels = material.passage_labels.get(turn_id, {})
+    relevant = {id for id, level in labels.items() if level >= material.rel_level}
+    ranked = list(run.find_passages(turn_id))
+    ranks = {id: rank for rank, id in enumerate(ranked, start=1)}
+    return {
+        "lacks_turn": answered is None,
+        "rewrite": line.answered.query.standalone if line else (answered and answered.rewrite) or "",
+        "sentences": sentences,
+        "citations": {id: number for number, id in enumerate(cited, start=1)},
+        "without_model": line.answered.without_model if line else "",
+        "seconds": line.seconds if line else None,
+        "statements": list(_mark_statements(material, run, topic, turn_id)),
+        "ranking": [(id, id in relevant) for id in ranked[:SHOWN]],
+        "missed": [(id, ranks.get(id)) for id in labels if id in relevant and ranks.get(id, SHOWN + 1) > SHOWN],
+    }
+
+
+def _mark_statements(material: Material, run: OpenedRun, topic: Topic, turn_id: str) -> Iterator[tuple[str, str]]:
+    """The statements that matter or were chosen, each with a mark: right, wrong, missed; chosen where nobody judged."""
+    labels = material.statement_labels.get(turn_id)
+    turns = [run.turns[turn_id]] if turn_id in run.turns else []
+    chosen = ptkb.rank_chosen(turns, Topics("", (topic,), {})).get(turn_id, {})
+    for statement in topic.ptkb:
+        matters, is_chosen = bool(labels and labels.get(statement.id, 0) > 0), statement.id in chosen
+        if is_chosen:
+            yield statement.text, "chosen" if labels is None else "right" if matters else "wrong"
+        elif matters:
+            yield statement.text, "missed"
+
+
+def draw_charts(compared: Comparison, anchors: Mapping[str, str]) -> "dict[int, Markup]":
+    """Each run against the first by its place; without another run, the first one's own values."""
+    values = compared.values
+    shown: dict[int, Values] = {n: paired_differences(each, values[0]) for n, each in enumerate(values) if n}
+    return {place: draw_bars(found, anchors) for place, found in (shown or {0: values[0]}).items() if found}
+
+
+def draw_bars(values: Values, anchors: Mapping[str, str]) -> "Markup":
+    """A bar for each turn, which leads to it, from the greatest win to the greatest loss, as inline SVG."""
+    from markupsafe import Markup
+
+    top, low = max(SAME, *values.values()), min(0.0, *values.values())
+    room, scale = WIDTH / len(values), (HEIGHT - 2 * STUB) / (top - low)
+    zero = top * scale + STUB
+    bar = Markup('<a href="#{}"><rect class="{}" x="{}" y="{}" width="{}" height="{}"/><title>{} {}</title></a>')
+    bars = [
+        bar.format(
+            anchors[id],
+            "tie" if abs(value) <= SAME else "win" if value > 0 else "loss",
+            round(place * room, 2),
+            round(zero - max(0.0, value) * scale, 1),
+            round(room * 0.85, 2),
+            round(max(STUB, abs(value) * scale), 1),
+            id,
+            format_change(value),
+        )
+        for place, (id, value) in enumerate(sorted(values.items(), key=lambda pair: -pair[1]))
+    ]
+    chart = Markup('<svg viewBox="0 0 {} {}" role="group" aria-label="turn by turn, from {} to {}">{}</svg>')
+    return chart.format(WIDTH, HEIGHT, format_change(top), format_change(low), Markup("").join(bars))
+
+
+def format_number(value: float | None) -> str:
+    """A measure: ".594", "1.00"; numbers that are no shares, such as words, with one digit after the point."""
+    if value is None:
+        return "–"
+    written = f"{value:.1f}" if abs(value) > 1 else "1.00" if value == 1 else re.sub(r"^(-?)0", r"\1", f"{value:.3f}")
+    return written.replace("-.000", ".000").replace("-", MINUS)
+
+
+def format_change(value: float) -> str:
+    """A difference with its sign: "+.109"."""
+    written = format_number(value)
+    return written if written.startswith(MINUS) else f"+{written}"
