@@ -168,7 +168,7 @@ def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Pa
     assert scores.mean("ROUGE-1") > 0.1
     [from_files] = evaluate_answers([run], topics, PassageSource((EXAMPLES / "passages.jsonl",)))
     assert from_files.turns == scores.turns
-    with pytest.raises(MissingError, match="without texts"):
+    with pytest.raises(MissingError, match="without a text"):
         evaluate_answers([run], topics, PassageSource())
     other = tmp_path / "other.jsonl"
     other.write_text('{"id": "x:1", "text": "Nothing of it."}\n')

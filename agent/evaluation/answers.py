@@ -21,7 +21,7 @@ from indexes.corpora.corpus import find_corpus
 from indexes.sharding.sharded_index import open_index
 from indexes.text.response_length import count_whitespace_words
 from indexes.text.units import split_units
-from schemas.errors import InvalidInputError, list_with_limit
+from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.records import Passage
 
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
@@ -58,7 +58,8 @@ def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, j
         if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
             what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
             remedy = "Give the passages with --passages FILE, or an index with --index DIR."
-            raise InvalidInputError(what, where=str(path), remedy=remedy)
+            kind = InvalidInputError if given.passages or given.index else MissingError
+            raise kind(what, where=str(path), remedy=remedy)
     measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
