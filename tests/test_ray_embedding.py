@@ -14,7 +14,7 @@ from agent.runs.backends.ray_cluster import Cluster
 from agent.runs.backends.ray_embedding import BlockEmbedder, open_block_embedders
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
-from indexes.index_vectors import JOURNAL_FILE, PART_FILE, embed_index
+from indexes.index_vectors import PART_FILE, PART_INFO_FILE, embed_index
 from indexes.ranking import vectors as vector_files
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE, Embedder, StoredVectors
 from schemas.errors import RunError, UsageError
@@ -71,7 +71,7 @@ def test_workers_that_are_lost_change_no_byte(
     (index.parent / "lost-40").write_text("x" * MAX_LOSSES)
     with pytest.raises(RunError, match="3 workers were lost at passages 40 to 47"):
         embed(index, minilm, "ray")
-    assert {JOURNAL_FILE, PART_FILE} <= names(index)  # what came before is kept, and gone on with here
+    assert {PART_INFO_FILE, PART_FILE} <= names(index)  # what came before is kept, and gone on with here
     assert embed(index, minilm, "local") == here
 
 

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from agent.chat.store import ChatTurn, Store
-from indexes.index_vectors import JOURNAL_FILE, PART_FILE
+from indexes.index_vectors import PART_FILE, PART_INFO_FILE
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
 from tests.conftest import PATIENCE, ROOT, needs_embedder
@@ -39,15 +39,14 @@ def test_a_killed_embedding_goes_on_to_the_same_bytes(kills: int, tmp_path: Path
     embed = ("index", "embed", place / "index", "--embedder", "minilm", "--overwrite")
     assert run(*embed, script=IN_SMALL_BLOCKS).returncode == 0
     whole, before = contents(place / "index"), names(place / "index")
-    random, journal = Random(kills), place / "index" / JOURNAL_FILE  # noqa: S311
+    random, part = Random(kills), place / "index" / PART_INFO_FILE  # noqa: S311
     for number in range(1, kills + 1):
         with start(*embed, script=IN_SMALL_BLOCKS) as process:
-            wait_for_blocks(journal, max(1, number * (passages // 8 - 2) // kills), process)
+            wait_for_blocks(part, max(1, number * (passages // 8 - 2) // kills), process)
             time.sleep(random.uniform(0, 0.05))
             process.kill()
         assert contents(place / "index") == whole, "the old vectors are not what they were"
-        with journal.open("ab") as torn, (place / "index" / PART_FILE).open("ab") as half:
-            torn.write(b"0123")
+        with (place / "index" / PART_FILE).open("ab") as half:
             half.write(b"half a block")
     done = run(*embed, script=IN_SMALL_BLOCKS)
     assert done.returncode == 0
@@ -61,8 +60,8 @@ def contents(index: Path) -> Sequence[bytes]:
     return [(index / name).read_bytes() for name in (VECTORS_FILE, VECTOR_INFO_FILE)]
 
 
-def wait_for_blocks(journal: Path, blocks: int, process: "subprocess.Popen[str]") -> None:
-    while not journal.exists() or journal.read_bytes().count(b"\n") <= blocks:
+def wait_for_blocks(part: Path, blocks: int, process: "subprocess.Popen[str]") -> None:
+    while not part.exists() or len(msgspec.json.decode(part.read_bytes())["blocks"]) < blocks:
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.001)
 
@@ -75,8 +74,8 @@ def test_an_interrupted_embedding_says_how_to_go_on(tmp_path: Path) -> None:
     assert run("index", "build", corpus, "-o", index, "--embedder", "none").returncode == 0
     embed = ("index", "embed", index, "--embedder", "minilm")
     with start(*embed, script=IN_SMALL_BLOCKS) as process:
-        wait_for_blocks(index / JOURNAL_FILE, 2, process)
-        process.send_signal(signal.SIGSTOP)  # it holds the journal for as long as is needed
+        wait_for_blocks(index / PART_INFO_FILE, 2, process)
+        process.send_signal(signal.SIGSTOP)  # it holds the index for as long as is needed
         other = run(*embed)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGCONT)

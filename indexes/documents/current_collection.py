@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from indexes.documents.collection import Collection
-from indexes.documents.document_index import has_vectors
+from indexes.index_vectors import has_whole_vectors
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.ranking.vectors import Embedder
 from schemas.records import Plan, Problem
@@ -88,7 +88,7 @@ class CurrentCollection:
     def _lacks_vectors(self, collection: Collection) -> bool:
         if not self._words_first or not self._embedder or collection.is_empty or not collection.is_folder:
             return False
-        return not has_vectors(collection.index, self._embedder)
+        return not has_whole_vectors(collection.index, self._embedder)
 
     def _open(self, collection: Collection, lacks_vectors: bool) -> SearchableCollection:
         if collection.is_empty:

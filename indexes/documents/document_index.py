@@ -19,8 +19,8 @@ from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES
 from indexes.documents.reading import read_contents, read_stamp
 from indexes.index_builder import build_index
-from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index
-from indexes.passage_index import Index, PassageIndex
+from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
+from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import make_private_directory, make_private_tree, take_from_others
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
@@ -220,16 +220,8 @@ def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progre
 
 def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: StageProgress) -> PassageIndex:
     """The index with vectors of this model, which are made now if it has none and is small enough."""
-    if embedder is None or has_vectors(index, embedder):
+    if embedder is None or has_whole_vectors(index, embedder):
         return index
     embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
     make_private_tree(index.directory)
     return PassageIndex(index.directory)
-
-
-def has_vectors(index: Index, embedder: Embedder) -> bool:
-    """Whether an index has vectors of this model, undamaged."""
-    try:
-        return bool(index.vector_info and index.vector_info.digest == embedder.digest and index.vectors is not None)
-    except (InvalidInputError, OSError):
-        return False

@@ -81,6 +81,20 @@ def lock_descriptor(descriptor: int, *, wait: bool) -> bool:
     return filelock.lock_descriptor(descriptor, blocking=wait)
 
 
+@contextmanager
+def hold_directory(directory: Path) -> Iterator[bool]:
+    """Whether a directory is ours until the block ends, and nobody else holds it; True where it cannot be locked."""
+    is_ours, descriptor = True, None
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        is_ours = lock_descriptor(descriptor, wait=False)
+    try:
+        yield is_ours
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 def _swap_directory(made: Path, target: Path) -> None:
     """Put a directory where another may be.
 
