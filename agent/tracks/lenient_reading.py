@@ -8,6 +8,7 @@ their type names (`absent`). The types themselves say all that; whatever then st
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,7 +17,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from agent.tracks.oddities import Oddities
-from schemas.errors import InvalidInputError, format_count
+from schemas.errors import InvalidInputError, format_count, list_with_limit
 from schemas.records import Problem
 from schemas.wire import Data, decode
 
@@ -28,11 +29,11 @@ def convert_to_shape(raw: Any, shape: Any, kind: str, oddities: Oddities | None 
 
     Raises `InvalidInputError` with every problem of shape.
     """
+    fitted = raw
     try:
-        return msgspec.convert(raw, shape)
-    except msgspec.ValidationError:
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(raw, shape)
         fitted = raw if oddities is None else fit_to_shape(raw, shape, "$", oddities)
-    try:
         return msgspec.convert(fitted, shape)
     except msgspec.ValidationError as error:
         problems = shape_problems(fitted, shape) or [Problem("$", str(error))]
@@ -45,12 +46,12 @@ def shape_problems(raw: Any, shape: Any, where: str = "$") -> list[Problem]:
     The list is empty where `raw` is nested too deeply to be checked.
     """
     try:
-        return [
-            Problem(where + error.json_path[1:], _explain_schema_error(error))
-            for error in _validator(shape).iter_errors(raw)
-        ]
+        errors = list(_validator(shape).iter_errors(raw))
     except RecursionError:
         return []
+    return [
+        Problem(where + e.json_path[1:], "is empty" if e.validator_value == r"\S" else e.message[:300]) for e in errors
+    ]
 
 
 @cache
@@ -60,18 +61,10 @@ def _validator(shape: Any) -> Any:
     return Draft202012Validator(msgspec.json.schema(shape))
 
 
-def _explain_schema_error(error: Any) -> str:
-    """A schema error in plain words."""
-    if error.validator == "pattern" and error.validator_value == r"\S":
-        return "is empty"
-    return str(error.message)[:300]
-
-
 def list_problems(headline: str, problems: list[Problem]) -> str:
     """A message with the first problems, a line each."""
-    shown = [f"  {problem}" for problem in problems[:MAX_LISTED]]
-    more = [f"  ... and {len(problems) - MAX_LISTED} more"] if len(problems) > MAX_LISTED else []
-    return "\n".join([f"{headline}: {format_count(len(problems), 'problem')}", *shown, *more])
+    listed = list_with_limit(problems, MAX_LISTED)
+    return "\n  ".join([f"{headline}: {format_count(len(problems), 'problem')}", *listed])
 
 
 # Words of Python and commas after a last item, as guidelines print them. Strings are matched so as to be passed over,
@@ -118,23 +111,21 @@ def decode_spelling(data: Data | msgspec.Raw, shape: Any, where: str, oddities: 
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        if (mended := mend_json(data, where, oddities)) is None:
+        if (mended := _mend_json(data, where, oddities)) is None:
             raise
         return decode(mended, shape)
 
 
-def mend_json(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> bytes | None:
+def _mend_json(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> bytes | None:
     """The same with the words of Python in JSON's spelling and without trailing commas; None where there are none."""
-    text = bytes(data)
     found: list[bytes] = []
 
     def mend(match: re.Match[bytes]) -> bytes:
-        if (token := match.group()) not in JSON_WORDS:
-            return token
-        found.append(token)
-        return JSON_WORDS[token]
+        if (token := match.group()) in JSON_WORDS:
+            found.append(token)
+        return JSON_WORDS.get(token, token)
 
-    mended = NO_JSON.sub(mend, text)
+    mended = NO_JSON.sub(mend, bytes(data))
     commas = found.count(b",")
     for what, count in ((WORDS, len(found) - commas), (COMMA, commas)):
         if count:
@@ -169,7 +160,8 @@ class _Fitter:
             case inspect.StructType() if isinstance(raw, dict):
                 return self.fit_fields(raw, kind, where)
             case inspect.ListType() if isinstance(raw, list):
-                items = self.number_items(raw, _without_metadata(kind.item_type), where)
+                item_type = kind.item_type.type if isinstance(kind.item_type, inspect.Metadata) else kind.item_type
+                items = self.number_items(raw, item_type, where)
                 return [self.fit(item, kind.item_type, f"{where}[{n}]", name) for n, item in enumerate(items)]
             case inspect.DictType() if isinstance(raw, dict):
                 return {key: self.fit(raw[key], kind.value_type, f"{where}[{key!r}]", name) for key in raw}
@@ -181,9 +173,7 @@ class _Fitter:
         """An object without the fields that its type does not have, and with those that it may lack."""
         fields = {field.encode_name: field.type for field in kind.fields}
         for name in raw:
-            if name in getattr(kind.cls, "also_read", ()):
-                self.oddities.add("known field", f"the field `{name}` is left out", where)
-            elif name not in fields:
+            if name not in fields:
                 self.oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
         filled = dict(raw)
         for name, rule in _fields_by_rule(kind, ordered=False):
@@ -209,10 +199,6 @@ class _Fitter:
             return raw
         self.oddities.add("number as text", f"`{name}` is a text, read as a number", where)
         return kind(raw)
-
-
-def _without_metadata(kind: inspect.Type) -> inspect.Type:
-    return _without_metadata(kind.type) if isinstance(kind, inspect.Metadata) else kind
 
 
 def _fields_by_rule(kind: inspect.Type, *, ordered: bool) -> Iterator[tuple[str, Absent]]:

@@ -1,7 +1,7 @@
 """What is odd about a file and is read all the same: each kind is kept once, with its count and its first place.
 
 Readers are lenient: other people's files are read wherever it is clear what they mean. What was odd is said by whoever
-reads the file (`report_oddities`), by `convagent validate`, and by `--repair`, which mends it.
+reads the file (`report_oddities`), and by `convagent validate`.
 """
 
 import logging
@@ -15,9 +15,7 @@ from agent.tracks.json_files import locate_errors
 from schemas.records import Problem
 
 log = logging.getLogger("convagent")
-OddityKind = Literal[
-    "unknown field", "known field", "number as text", "id as number", "absent field", "no JSON", "turn id"
-]
+OddityKind = Literal["unknown field", "number as text", "id as number", "absent field", "no JSON", "turn id"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,20 +205,6 @@ def check_given_ranking(turn_id: str, response: RunResponse, asked: CheckContext
         yield "passages are not in the order of the given ranking"
 
 
-def check_not_all_used(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
-    """A text is drawn from some of the passages: all of them are hardly meant."""
-    count = len(response.passages or ())
-    if 1 < count == len({hit.id for hit in response.used}):
-        yield f"passages are all used ({count})"
-
-
-def check_not_all_chosen(turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
-    """Some personal statements matter to a turn: all of them are hardly meant."""
-    count = len(asked.ptkb.get(turn_id, ()))
-    if 1 < count == len({(statement.id, statement.text) for statement in response.statements}):
-        yield f"ptkb_provenance lists the whole PTKB ({count} statements)"
-
-
 Rule = Callable[[str, RunResponse, CheckContext], Iterator[str]]  # gets the turn id, too
 RULES: tuple[Rule, ...] = (
     check_text_not_empty,
@@ -231,10 +217,7 @@ RULES: tuple[Rule, ...] = (
     check_statements_known,
     check_statement_order,
 )
-
-
 ON_REQUEST: tuple[Rule, ...] = (check_passages_exist, check_given_ranking)  # always errors: they were asked for
-ADVICE: tuple[Rule, ...] = (check_not_all_used, check_not_all_chosen)  # always warnings
 
 
 class RunChecker:
@@ -264,7 +247,7 @@ class RunChecker:
         self.mark_seen(turn.turn_id)
         for what in check_whole_turn(turn, self._asked.limits):
             yield self._judge(Problem(place, what))
-        for rule in (*RULES, *ON_REQUEST, *ADVICE):
+        for rule in (*RULES, *ON_REQUEST):
             for response in turn.responses:
                 for what in rule(turn.turn_id, response, self._asked):
                     yield self._judge(Problem(f"turn {turn.turn_id} {response.where}", what), rule)
@@ -272,8 +255,7 @@ class RunChecker:
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
         refused = rule in self._asked.official.rules or rule in ON_REQUEST
-        is_error = refused or (self._asked.checks.strict and rule not in ADVICE)
-        return problem if is_error else replace(problem, severity="warning")
+        return problem if refused or self._asked.checks.strict else replace(problem, severity="warning")
 
     def mark_seen(self, turn_id: str) -> None:
         """The run has this turn, whatever is wrong with it."""

@@ -1,6 +1,6 @@
 """Run files of any edition: written and read turn by turn, and checked. However long, one turn is decoded at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,18 +20,16 @@ from schemas.wire import Data, decode
 OnTurn = Callable[[RunTurn], None]
 
 
-def ignore_turn(_turn: RunTurn) -> None:
-    """Do nothing with a turn that was written."""
-
-
 def encode_run(
-    edition: str, answered: Iterable[TurnResult], info: RunInfo, on_turn: OnTurn = ignore_turn
+    edition: str, answered: Iterable[TurnResult], info: RunInfo, on_turn: OnTurn = lambda _turn: None
 ) -> Iterator[bytes]:
     """The run file of an edition, piece by piece: a pure function of the answered turns."""
     return write_run(edition, to_run_turns(answered, info), info, on_turn)
 
 
-def write_run(edition: str, turns: Iterable[RunTurn], info: RunInfo, on_turn: OnTurn = ignore_turn) -> Iterator[bytes]:
+def write_run(
+    edition: str, turns: Iterable[RunTurn], info: RunInfo, on_turn: OnTurn = lambda _turn: None
+) -> Iterator[bytes]:
     """The run file of some turns, piece by piece; `on_turn` gets each turn as a reader of the file will find it.
 
     Raises `InvalidInputError` for what the edition cannot express.
@@ -100,12 +98,12 @@ def read_detected_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Ite
     edition = detect_run(data)
     with _refuse_broken_run(edition):
         info, turns = read_run(edition, data, oddities)
-    return edition, info, _iterate_turns(turns, edition)
 
+    def iterate() -> Iterator[RunTurn]:
+        with _refuse_broken_run(edition):
+            yield from turns
 
-def _iterate_turns(turns: Iterator[RunTurn], edition: str) -> Iterator[RunTurn]:
-    with _refuse_broken_run(edition):
-        yield from turns
+    return edition, info, iterate()
 
 
 @contextmanager
@@ -152,41 +150,28 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
     try:
         info, entries = form.layout.split_entries(data, oddities)
     except msgspec.DecodeError as error:
-        return _head_problems(form, data) or [Problem("$", f"is not JSON ({error})")]
+        return _find_shape_problems(data, form.run.shape, "$")[1] or [Problem("$", f"is not JSON ({error})")]
     checker = make_checker(form.name, info, topics, checks)
-    problems = [problem for entry in entries for problem in _entry_problems(form, entry, info, checker, oddities)]
+    problems: list[Problem] = []
+    for entry in entries:
+        try:
+            problems += checker.check_turn(_decode_entry(form, entry, info, oddities))
+        except msgspec.DecodeError as error:
+            turn_id, found = _find_shape_problems(entry.data, form.entry_shape, entry.where)
+            checker.mark_seen(turn_id)
+            place = f"turn {turn_id} " if turn_id else ""
+            problems += [Problem(place + p.where, p.what) for p in found] or [Problem(entry.where, str(error))]
     refused = form.official.oddities
     odd = [oddity.to_problem(is_error=checks.strict or oddity.kind in refused) for oddity in oddities]
     return [*problems, *odd, *checker.check_all_seen()]
 
 
-def _entry_problems(
-    form: Edition, entry: Entry, info: RunInfo, checker: RunChecker, oddities: Oddities
-) -> Sequence[Problem]:
+def _find_shape_problems(data: Data | msgspec.Raw, shape: Any, where: str) -> tuple[str, list[Problem]]:
+    """The turn id of a part of a file, if it has one, and how the part differs from its shape."""
     try:
-        turn = _decode_entry(form, entry, info, oddities)
+        raw = decode_spelling(data, Any, where, Oddities())
     except msgspec.DecodeError as error:
-        return _entry_shape_problems(form, entry, checker) or [Problem(entry.where, str(error))]
-    return list(checker.check_turn(turn))
-
-
-def _entry_shape_problems(form: Edition, entry: Entry, checker: RunChecker) -> list[Problem]:
-    try:
-        raw = decode_spelling(entry.data, Any, entry.where, Oddities())
-    except msgspec.DecodeError as error:
-        return [Problem(entry.where, f"is not JSON ({error})")]
+        return "", [Problem(where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None
-    place = ""
-    if isinstance(turn_id, str):
-        checker.mark_seen(turn_id)
-        place = f"turn {turn_id} "
-    fitted = fit_to_shape(raw, form.entry_shape, entry.where, Oddities())
-    return [Problem(place + p.where, p.what) for p in shape_problems(fitted, form.entry_shape, entry.where)]
-
-
-def _head_problems(form: Edition, data: Data) -> list[Problem]:
-    try:
-        raw = decode_spelling(data, Any, "$", Oddities())
-    except msgspec.DecodeError:
-        return []
-    return shape_problems(fit_to_shape(raw, form.run.shape, "$", Oddities()), form.run.shape)
+    fitted = fit_to_shape(raw, shape, where, Oddities())
+    return turn_id if isinstance(turn_id, str) else "", shape_problems(fitted, shape, where)

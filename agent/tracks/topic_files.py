@@ -1,7 +1,5 @@
 """Topics files of any edition: detected, and read leniently."""
 
-from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
@@ -33,7 +31,10 @@ def parse_topics(data: Data, oddities: Oddities, edition: str | None = None) -> 
         raw = decode_spelling(data, Any, "$", oddities)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
-    return _read_topics_of(_choose_edition(raw, edition), raw, oddities)
+    form = _choose_edition(raw, edition)
+    if not raw:
+        raise InvalidInputError("holds no topics")
+    return form.read_topics(convert_to_shape(raw, form.topics.shape, f"{form.name} topics file", oddities))
 
 
 def _choose_edition(raw: Any, name: str | None) -> Edition:
@@ -44,7 +45,8 @@ def _choose_edition(raw: Any, name: str | None) -> Edition:
         )
     if found := name or detected:
         return load_edition(found)
-    remedy = f"Expected a list of objects with {', or '.join(_describe_topics())}."
+    required = {edition.name: _required_fields(edition) for edition in load_editions()}
+    remedy = f"Expected a list of objects with {', or '.join(f'{fields} ({n})' for n, fields in required.items())}."
     raise InvalidInputError("is of no edition that can be recognised", remedy=remedy)
 
 
@@ -54,19 +56,6 @@ def detect_edition(raw: Any) -> str | None:
     return next((edition.name for topic in topics for edition in load_editions() if edition.detects_topic(topic)), None)
 
 
-def _describe_topics() -> Iterator[str]:
-    """The fields that the topics of each edition must have."""
-    required = [(_required_fields(edition), edition.name) for edition in load_editions()]
-    for fields, group in groupby(sorted(required), key=lambda pair: pair[0]):
-        yield f"{fields} ({', '.join(name for _, name in group)})"
-
-
 def _required_fields(edition: Edition) -> str:
     [topic] = get_args(edition.topics.shape)
     return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(topic) if field.required)
-
-
-def _read_topics_of(edition: Edition, raw: Any, oddities: Oddities) -> Topics:
-    if not raw:
-        raise InvalidInputError("holds no topics")
-    return edition.read_topics(convert_to_shape(raw, edition.topics.shape, f"{edition.name} topics file", oddities))

@@ -7,7 +7,7 @@ why ours fall in visible steps.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -84,8 +84,8 @@ class Topic(Struct, forbid_unknown_fields=True):
     title: str = ""
 
 
-class Passage(Struct, forbid_unknown_fields=True):
-    """A passage of the ranking; `text` is given for those that were shown to the answer step."""
+class Passage(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A passage of the ranking; in 2023 `text` is given for those that were shown to the answer step."""
 
     id: Id
     score: Annotated[float, PLACE_DOWN]
@@ -101,39 +101,32 @@ class Statement(Struct, forbid_unknown_fields=True):
     score: Annotated[float, PLACE_DOWN]
 
 
-class Response(Struct, forbid_unknown_fields=True):
-    """One response; several are ranked from 1."""
+S = TypeVar("S")  # a statement as an edition writes it
+T = TypeVar("T")  # a turn of a run, decoded or not
+
+
+class Response(Struct, Generic[S], forbid_unknown_fields=True):
+    """One response; several are ranked from 1. Statements stand most relevant first."""
 
     rank: Annotated[int, Meta(ge=1), PLACE_UP]
     text: Annotated[str, absent("", "the text is empty")]
-    ptkb_provenance: Annotated[list[Statement], absent([], "no statement was chosen")]
+    ptkb_provenance: Annotated[list[S], absent([], "no statement was chosen")]
     passage_provenance: Annotated[list[Passage], Meta(max_length=1000), absent([], "there are no passages")]
 
 
-class RunEntry(Struct, forbid_unknown_fields=True):
+class RunEntry(Struct, Generic[S], forbid_unknown_fields=True):
     """The responses to one turn."""
 
     turn_id: Id
-    responses: Annotated[list[Response], Meta(min_length=1)]
+    responses: Annotated[list[Response[S]], Meta(min_length=1)]
 
 
-class Head(Struct, forbid_unknown_fields=True):
-    """What stands before the turns."""
+class Run(Struct, Generic[T], forbid_unknown_fields=True):
+    """A run file: one JSON object."""
 
     run_name: Id
     run_type: RunType
-
-
-class Run(Head):
-    """A run file: one JSON object."""
-
-    turns: list[RunEntry]
-
-
-class RunHead(Head):
-    """A run file whose turns are decoded one by one."""
-
-    turns: list[msgspec.Raw]
+    turns: list[T]
 
 
 def make_head(info: RunInfo) -> dict[str, Any]:
@@ -142,7 +135,7 @@ def make_head(info: RunInfo) -> dict[str, Any]:
     return {"run_name": info.name, "run_type": given if info.type == "only-response" else info.type}
 
 
-def read_head(head: RunHead) -> RunInfo:
+def read_head(head: Run[msgspec.Raw]) -> RunInfo:
     """What the head of a run says of it."""
     return RunInfo(head.run_name, head.run_type, labels=head.run_type == "manual")
 
@@ -153,13 +146,14 @@ class Ikat2023(IkatEdition):
     name = "ikat-2023"
     title = "TREC iKAT 2023"
     topics = Document(list[Topic], TOPICS_EXAMPLE)
-    run = Document(Run, RUN_EXAMPLE)
-    entry_shape = RunEntry
-    layout = JsonObject(RunHead, make_head, read_head)
+    run = Document(Run[RunEntry[Statement]], RUN_EXAMPLE)
+    entry_shape: Any = RunEntry[Statement]
+    layout = JsonObject(Run[msgspec.Raw], make_head, read_head)
     limits = EditionLimits()
     official = PROTOCOL_BUFFERS
     optional_parts = frozenset({"rewrite"})
     statement_threshold = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
+    has_texts = True  # whether its runs give the texts of passages
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         return "turns" in topic and "number" in topic
@@ -167,30 +161,40 @@ class Ikat2023(IkatEdition):
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
         return "turns" in fields
 
-    def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
-        return RunEntry(turn.turn_id, [_make_response(response) for response in turn.responses])
+    def make_statement(self, statement: RunStatement) -> Any:
+        """A statement as a run says it."""
+        return Statement(statement.id or "", statement.text or "", statement.score or 0.0)
 
-    def read_entry(self, entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
-        responses = [_read_response(given, f"{where}.responses[{n}]") for n, given in enumerate(entry.responses)]
+    def read_statement(self, given: Any) -> RunStatement:
+        """A statement that a run names."""
+        return RunStatement(given.id, given.text, given.score)
+
+    def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry[Any]:
+        return RunEntry(turn.turn_id, [self._make_response(response) for response in turn.responses])
+
+    def _make_response(self, response: RunResponse) -> Response[Any]:
+        used = {hit.id for hit in response.used}
+        return Response(
+            response.rank,
+            response.text or "",
+            [self.make_statement(statement) for statement in response.statements],
+            [Passage(p.id, p.score, p.id in used, p.text if self.has_texts else "") for p in response.passages or ()],
+        )
+
+    def read_entry(self, entry: RunEntry[Any], where: str, info: RunInfo) -> RunTurn:
+        """An empty text of a retrieval-only run is none."""
+        responses = (
+            RunResponse(
+                given.rank,
+                given.text if given.text or info.parts.answer else None,
+                tuple(RunPassage(passage.id, passage.score, passage.text) for passage in given.passage_provenance),
+                tuple(Hit(passage.id, passage.score) for passage in given.passage_provenance if passage.used),
+                tuple(map(self.read_statement, given.ptkb_provenance)),
+                f"{where}.responses[{n}]",
+            )
+            for n, given in enumerate(entry.responses)
+        )
         return RunTurn(entry.turn_id, tuple(responses), where=where)
-
-
-def _make_response(response: RunResponse) -> Response:
-    used = {hit.id for hit in response.used}
-    statements = [Statement(s.id or "", s.text or "", s.score or 0.0) for s in response.statements]
-    passages = [Passage(p.id, p.score, p.id in used, p.text) for p in response.passages or ()]
-    return Response(response.rank, response.text or "", statements, passages)
-
-
-def _read_response(response: Response, where: str) -> RunResponse:
-    return RunResponse(
-        response.rank,
-        response.text,
-        tuple(RunPassage(passage.id, passage.score, passage.text) for passage in response.passage_provenance),
-        tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
-        tuple(RunStatement(s.id, s.text, s.score) for s in response.ptkb_provenance),
-        where,
-    )
 
 
 EDITION: Edition = Ikat2023()

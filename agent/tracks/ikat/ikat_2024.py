@@ -7,21 +7,20 @@ are to be judged (a retrieval-only run says no, and may leave the texts empty); 
 1,000 responses a turn. Sources: the guidelines, and `2024/scripts/run_validation` of the organisers' repository.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Generic, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks.edition import Document, Edition
 from agent.tracks.ikat import ikat_2023
-from agent.tracks.ikat.ikat_2023 import PROTOCOL_BUFFERS, Id, NonEmpty
-from agent.tracks.ikat.ikat_topics import IkatEdition
-from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
+from agent.tracks.ikat.ikat_2023 import PROTOCOL_BUFFERS, Id, Ikat2023, NonEmpty, RunEntry, T
+from agent.tracks.lenient_reading import absent
 from agent.tracks.rules import MAX_RESPONSES, EditionLimits, OfficialValidator, check_statements_known
 from agent.tracks.run_layouts import JsonObject
-from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
-from schemas.records import Hit, Mode, Parts, RunInfo
+from agent.tracks.run_records import RunStatement
+from schemas.records import Mode, Parts, RunInfo
 from schemas.wire import decode
 
 TOPICS_EXAMPLE: Any = [{**ikat_2023.TOPICS_EXAMPLE[0], "number": 0}]
@@ -62,50 +61,23 @@ class Topic(Struct, forbid_unknown_fields=True):
     title: str = ""
 
 
-class Passage(Struct, forbid_unknown_fields=True):
-    """A passage of the ranking, and whether the text is drawn from it."""
-
-    also_read: ClassVar = frozenset({"text"})  # fields that the official validator knows, and we do not write
-
-    id: Id
-    score: Annotated[float, PLACE_DOWN]
-    used: Annotated[bool, absent(False, "the passage counts as not used")]
-
-
-class Response(Struct, forbid_unknown_fields=True):
-    """One response; several are ranked from 1. `ptkb_provenance` holds statement ids, most relevant first."""
-
-    rank: Annotated[int, Meta(ge=1), PLACE_UP]
-    text: Annotated[str, absent("", "the text is empty")]
-    ptkb_provenance: Annotated[list[int], absent([], "no statement was chosen")]
-    passage_provenance: Annotated[list[Passage], Meta(max_length=1000), absent([], "there are no passages")]
-
-
-class RunEntry(Struct, forbid_unknown_fields=True):
-    """The responses to one turn."""
-
-    turn_id: Annotated[str, Meta(pattern=r"^\d+(-\d+)?_\d+$", extra=IS_ID)]
-    responses: Annotated[list[Response], Meta(min_length=1)]
-
-
-class Head(Struct, forbid_unknown_fields=True):
-    """What stands before the turns."""
+class Run(Struct, Generic[T], forbid_unknown_fields=True):
+    """A run file: one JSON object."""
 
     run_name: Id
     run_type: RunType
     eval_response: Annotated[bool, absent(True, "the responses count as to be judged")]
+    turns: list[T]
 
 
-class Run(Head):
-    """A run file: one JSON object."""
+class _Statements(Struct):
+    """What a response says of statements: an id each in 2024, objects in 2023."""
 
-    turns: list[RunEntry]
+    ptkb_provenance: list[Any] | None = None
 
 
-class RunHead(Head):
-    """A run file whose turns are decoded one by one."""
-
-    turns: list[msgspec.Raw]
+class _Responses(Struct):
+    responses: list[_Statements] | None = None
 
 
 def make_head(info: RunInfo) -> dict[str, Any]:
@@ -114,23 +86,25 @@ def make_head(info: RunInfo) -> dict[str, Any]:
     return {"run_name": info.name, "run_type": run_type, "eval_response": info.parts.answer}
 
 
-def read_head(head: RunHead) -> RunInfo:
+def read_head(head: Run[msgspec.Raw]) -> RunInfo:
     """What the head of a run says of it."""
     return RunInfo(head.run_name, MODES[head.run_type], parts=Parts(answer=head.eval_response))
 
 
-class Ikat2024(IkatEdition):
+class Ikat2024(Ikat2023):
     """iKAT 2024."""
 
     name = "ikat-2024"
     title = "TREC iKAT 2024"
     topics = Document(list[Topic], TOPICS_EXAMPLE)
-    run = Document(Run, RUN_EXAMPLE)
-    entry_shape = RunEntry
-    layout = JsonObject(RunHead, make_head, read_head)
+    run = Document(Run[RunEntry[int]], RUN_EXAMPLE)
+    entry_shape = RunEntry[int]
+    layout = JsonObject(Run[msgspec.Raw], make_head, read_head)
     limits = EditionLimits(responses=MAX_RESPONSES)
     official = OfficialValidator(PROTOCOL_BUFFERS.oddities, frozenset({check_statements_known}))
     optional_parts = frozenset({"rewrite", "answer"})
+    statement_threshold = Edition.statement_threshold
+    has_texts = False
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         """Its numbers are integers, or it brings rankings."""
@@ -139,62 +113,23 @@ class Ikat2024(IkatEdition):
         return "turns" in topic and (given or str(topic.get("number", "")).isdigit())
 
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
-        """It says `eval_response`, or where it does not, its run type is 2024's, or its statements are bare ids."""
+        """It says `eval_response`, or where it does not, its run type is 2024's, or its first statement a bare id."""
         if "turns" not in fields or "eval_response" in fields:
             return "turns" in fields
-        statement: Any = next(_iterate_statements(fields["turns"]), {})
-        return "run_type" in fields and (_decode_any(fields["run_type"]) == "only_response" or statement != {})
+        try:
+            if decode(fields.get("run_type", msgspec.Raw(b"null"))) == "only_response":
+                return True
+            turns = decode(fields["turns"], list[_Responses])
+        except msgspec.DecodeError:
+            return False
+        found = (s for turn in turns for given in turn.responses or () for s in given.ptkb_provenance or ())
+        return not isinstance(next(found, {}), dict)
 
-    def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
-        return RunEntry(turn.turn_id, [_make_response(response) for response in turn.responses])
+    def make_statement(self, statement: RunStatement) -> int:
+        return int(statement.id or 0)
 
-    def read_entry(self, entry: RunEntry, where: str, info: RunInfo) -> RunTurn:
-        """An empty text of a retrieval-only run is none."""
-        responses = [
-            _read_response(given, f"{where}.responses[{n}]", judged=info.parts.answer)
-            for n, given in enumerate(entry.responses)
-        ]
-        return RunTurn(entry.turn_id, tuple(responses), where=where)
-
-
-def _iterate_statements(turns: msgspec.Raw) -> Iterator[Any]:
-    """The statements of the turns of a run, from the first on: an id each in 2024, `{}` for the objects of 2023."""
-    try:
-        raws = decode(turns, list[msgspec.Raw])
-    except msgspec.DecodeError:
-        return
-    for raw in raws:
-        turn = _decode_any(raw)
-        responses = turn.get("responses") if isinstance(turn, dict) else None
-        for response in responses if isinstance(responses, list) else ():
-            found = response.get("ptkb_provenance") if isinstance(response, dict) else None
-            for statement in found if isinstance(found, list) else ():
-                yield {} if isinstance(statement, dict) else statement
-
-
-def _decode_any(raw: msgspec.Raw) -> Any:
-    try:
-        return decode(raw)
-    except msgspec.DecodeError:
-        return None
-
-
-def _make_response(response: RunResponse) -> Response:
-    used = {hit.id for hit in response.used}
-    statements = [int(statement.id or 0) for statement in response.statements]
-    passages = [Passage(passage.id, passage.score, passage.id in used) for passage in response.passages or ()]
-    return Response(response.rank, response.text or "", statements, passages)
-
-
-def _read_response(response: Response, where: str, *, judged: bool) -> RunResponse:
-    return RunResponse(
-        response.rank,
-        response.text if response.text or judged else None,
-        tuple(RunPassage(passage.id, passage.score) for passage in response.passage_provenance),
-        tuple(Hit(passage.id, passage.score) for passage in response.passage_provenance if passage.used),
-        tuple(RunStatement(str(id)) for id in response.ptkb_provenance),
-        where,
-    )
+    def read_statement(self, given: int) -> RunStatement:
+        return RunStatement(str(given))
 
 
 EDITION: Edition = Ikat2024()
