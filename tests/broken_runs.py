@@ -24,10 +24,6 @@ def equal_in_32_bits(passages: list[Any]) -> list[Any]:
     return [{**passages[0], "score": 2000.00001}, {**passages[1], "score": 2000.0}, *passages[2:]]
 
 
-def all_used(passages: list[Any]) -> list[Any]:
-    return [{**passage, "used": True} for passage in passages]
-
-
 def none_used(passages: list[Any]) -> list[Any]:
     return [{**passage, "used": False} for passage in passages]
 
@@ -76,19 +72,21 @@ BOTH: list[Change] = [
     ("the text is of no width", f"{RESPONSE}/text", "\u200b \ufeff", "text is empty"),
     ("the text only cites", f"{RESPONSE}/text", "[1] [2, 3]", "text is empty"),
     ("scores that are equal in 32 bits", PASSAGES, equal_in_32_bits, ", not below "),
-    ("everything is used", PASSAGES, all_used, "passages are all used"),
     ("an unknown field", "team", "x", "$: the unknown field `team` is left out"),
+    ("no rank", f"{RESPONSE}/rank", DELETE, "responses[0]: `rank` is absent: the order"),
+    ("a rank as text", f"{RESPONSE}/rank", "1", "`rank` is a text, read as a number"),
+    ("a score of null", f"{PASSAGES}/0/score", None, "passage_provenance[0]: `score` is absent: the order"),
+    ("statements of null", STATEMENTS, None, "`ptkb_provenance` is absent: no statement was chosen"),
+    ("a field of a passage", f"{PASSAGES}/0/note", 1, "the unknown field `note` is left out"),
+    ("a field of a response", f"{RESPONSE}/model", "x", "the unknown field `model` is left out"),
 ]
 OF_2024: list[Change] = [
     *BOTH,
-    ("a turn id is no turn id", "turns/0/turn_id", "first", "$.turns[0].turn_id"),
     ("statement 0", STATEMENTS, [0], "id 0 is not in the topic's PTKB"),
     ("a statement twice", STATEMENTS, lambda ids: [ids[0], ids[0]], "lists a statement twice"),
     ("statements as texts", STATEMENTS, ["x"], "is not of type 'integer'"),
     ("no eval_response", "eval_response", DELETE, "$: `eval_response` is absent"),
     ("a statement id as text", STATEMENTS, ["1"], "ptkb_provenance[0]: `ptkb_provenance` is a text, read as a number"),
-    ("no statements field", STATEMENTS, DELETE, "`ptkb_provenance` is absent: no statement was chosen"),
-    ("the text of a passage", f"{PASSAGES}/0/text", "Bread.", "the field `text` is left out"),
     ("a thousand and one responses", "turns/0/responses", lambda found: found * 1001, "has 1001 responses"),
     ("the run type of 2025", "run_type", "generation-only", "'generation-only' is not one of"),
 ]
@@ -117,12 +115,9 @@ OF_2025: list[Change] = [
     ("no turn id", "0/turn_id", DELETE, "'turn_id' is a required property"),
     ("a turn id that is a number", "0/turn_id", 9, "line 1 $.turn_id: `turn_id` is a number, read as a text"),
     ("no metadata", "0/metadata", DELETE, "'metadata' is a required property"),
-    ("no team", "0/metadata/team_id", DELETE, "'team_id' is a required property"),
     ("an empty run id", "0/metadata/run_id", "", "$.metadata.run_id: is empty"),
-    ("no run type", "0/metadata/run_type", DELETE, "'run_type' is a required property"),
     ("the run type of 2024", "0/metadata/run_type", "only_response", "'only_response' is not one of"),
     ("another run's line", "1/metadata/run_id", "theirs", "metadata differ from those of line 1"),
-    ("a line of another type", "1/metadata/team_id", "them", "metadata differ from those of line 1"),
     ("references as a list", "0/references", ["a:1"], "['a:1'] is not of type 'object'"),
     ("no references", "0/references", {}, "passages are none"),
     ("references are missing", "0/references", DELETE, "'references' is a required property"),
@@ -159,7 +154,10 @@ OF_2025: list[Change] = [
     ("a statement of somebody else", f"{LINE}/ptkb_provenance", ["I am Napoleon."], "is no statement of the topic's"),
     ("a statement twice", f"{LINE}/ptkb_provenance", lambda texts: [texts[0], texts[0]], "lists a statement twice"),
     ("statements as ids", f"{LINE}/ptkb_provenance", [1], "1 is not of type 'string'"),
-    ("an unknown field", f"{LINE}/rank", 1, "line 1 $.responses[0]: the unknown field `rank` is left out"),
+    ("a rank", f"{LINE}/rank", 1, "line 1 $.responses[0]: the unknown field `rank` is left out"),
+    ("a field of a line", "0/model", "x", "line 1 $: the unknown field `model` is left out"),
+    ("of the metadata", "0/metadata/type", "x", "line 1 $.metadata: the unknown field `type` is left out"),
+    ("a run id of a number", "0/metadata/run_id", 7, "`run_id` is a number, read as a text"),
 ]
 OF_QRECC: list[Change] = [
     ("a turn is missing", "1", DELETE, "is missing from the run"),
@@ -169,9 +167,7 @@ OF_QRECC: list[Change] = [
     ("no rows", "", [], "is missing from the run"),
     ("an object instead of rows", "", {"turns": []}, "is not of type 'array'"),
     ("a row that is no object", "0", "row", "$[0]: 'row' is not of type 'object'"),
-    ("a row that is null", "0", None, "$[0]: None is not of type 'object'"),
     ("no conversation", "0/Conversation_no", DELETE, "'Conversation_no' is a required property"),
-    ("no turn", "0/Turn_no", DELETE, "'Turn_no' is a required property"),
     (
         "a conversation as text",
         "0/Conversation_no",
@@ -183,11 +179,10 @@ OF_QRECC: list[Change] = [
     ("turn 0", "0/Turn_no", 0, "$[0].Turn_no: 0 is less than the minimum of 1"),
     ("conversation -1", "0/Conversation_no", -1, "$[0].Conversation_no: -1 is less than the minimum of 0"),
     ("a rewrite that is a number", "0/Model_rewrite", 5, "$[0].Model_rewrite: 5 is not of type 'string'"),
-    ("a rewrite that is null", "0/Model_rewrite", None, "$[0].Model_rewrite: None is not of type 'string'"),
+    ("no turn", "0/Turn_no", DELETE, "'Turn_no' is a required property"),
     ("an answer that is a list", "0/Model_answer", ["a"], "$[0].Model_answer: ['a'] is not of type 'string'"),
     ("an answer that is null", "0/Model_answer", None, "$[0].Model_answer: None is not of type 'string'"),
     ("passages as a list", "0/Model_passages", ["a:1"], "$[0].Model_passages: ['a:1'] is not of type 'object'"),
-    ("passages that are null", "0/Model_passages", None, "$[0].Model_passages: None is not of type 'object'"),
     (
         "a score as text",
         "0/Model_passages",
@@ -233,3 +228,8 @@ def encoded(edition: str, run: Any) -> bytes:
     if edition == "ikat-2025" and isinstance(run, list):
         return "\n".join(map(json.dumps, run)).encode()
     return json.dumps(run).encode()
+
+
+def is_odd(message: str) -> bool:
+    """Whether what is broken so is read all the same."""
+    return any(words in message for words in ("is left out", "read as a", "is absent"))
