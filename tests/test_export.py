@@ -88,12 +88,9 @@ def test_the_metadata_say_how_the_run_was_made(finished: Path) -> None:
         "personal statements",
     ]
     assert told["data"]["test collection"]["turns"] == 15
-    assert set(told["method"]["generation"]["prompts"]) >= {"system", "context", "statements"}
-    assert len(told["data"]["passages"]["sha256"]) == 64
-    seconds = told["resources"]["wall time in seconds"]
-    assert sum(spent for step, spent in seconds.items() if step != "all turns") == pytest.approx(
-        seconds["all turns"], abs=0.05
-    )
+    settings = told["method"]["settings"]
+    assert (settings["mode"], settings["plan"]["k"], len(settings["passages"])) == ("automatic", 50, 64)
+    assert told["resources"]["wall time in seconds"]["all turns"] > 0
 
 
 # A long run

@@ -224,9 +224,8 @@ def test_a_traceback_repeats_no_key(address: str, tmp_path: Path, example_index:
 def test_doctor_repeats_no_key(tmp_path: Path) -> None:
     done = convagent("doctor", "-m", "none", "--json", cwd=tmp_path, CONVAGENT_API_KEY=KEY)
     assert KEY not in done.stdout + done.stderr
-    assert {"name": "CONVAGENT_API_KEY", "value": "[key]", "origin": "environment"} in json.loads(done.stdout)[
-        "settings"
-    ]
+    shown = json.loads(done.stdout)["sections"]["Settings"]
+    assert {"name": "CONVAGENT_API_KEY", "value": "[key]", "about": "environment"} in shown
     assert "CONVAGENT_API_KEY is no setting" not in done.stdout
 
 

@@ -83,7 +83,7 @@ def _to_passage(candidate: _Candidate) -> Passage:
     return Passage(str(candidate.docid), text.strip(), title, url)
 
 
-def encode_turn(turn: TurnResult, _info: RunInfo) -> bytes:
+def encode_candidates(turn: TurnResult, _info: RunInfo) -> bytes:
     """The line of a turn: its passages whose text was read."""
     scores = {hit.id: hit.score for hit in turn.hits}
     candidates = [_Candidate(p.id, scores.get(p.id, 0.0), _to_doc(p)) for p in turn.passages]

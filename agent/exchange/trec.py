@@ -16,7 +16,7 @@ from schemas.wire import Data
 MAX_BEGINNING = 1 << 16  # bytes in which a file shows what it is
 
 
-def encode_turn(turn: TurnResult, info: RunInfo) -> bytes:
+def encode_ranking(turn: TurnResult, info: RunInfo) -> bytes:
     """The lines of a turn's ranking."""
     return format_trec_lines(turn.turn_id, turn.hits, info.name).encode()
 

@@ -3,8 +3,9 @@
 import logging
 from pathlib import Path
 
-from agent.exchange.registry import EXCHANGE_NAMES, encode_turns
-from agent.exchange.trec import format_trec_lines
+from agent.exchange.answer_files import encode_autojudge, encode_ragnarok
+from agent.exchange.candidates import encode_candidates
+from agent.exchange.trec import encode_ranking, format_trec_lines
 from agent.runs.given_ranking import read_ranking
 from agent.runs.run import describe_run
 from agent.runs.trace import read_trace
@@ -14,6 +15,12 @@ from indexes.storage.files import check_writable, write_atomically
 from schemas.records import Hit
 
 log = logging.getLogger("convagent")
+FOR_OTHER_TOOLS = {  # the forms that a trace can be written in beside those of the editions
+    "autojudge": encode_autojudge,
+    "nuggetizer": encode_candidates,
+    "ragnarok": encode_ragnarok,
+    "trec": encode_ranking,
+}
 
 
 def export_trace(path: Path, form: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
@@ -28,8 +35,8 @@ def export_trace(path: Path, form: str | None, out: Path, name: str, team: str, 
         log.warning("%s: %d of %d turns; the run is incomplete", path, len(trace.places), settings.turns)
     answered = (line.answered for line in trace.lines())
     info, form = describe_run(settings, name, team), form or settings.edition
-    encode = encode_turns if form in EXCHANGE_NAMES else encode_run
-    write_atomically(out, encode(form, answered, info))
+    encode = FOR_OTHER_TOOLS.get(form)
+    write_atomically(out, (encode(turn, info) for turn in answered) if encode else encode_run(form, answered, info))
     return len(trace.places)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import msgspec
@@ -62,17 +62,7 @@ def prepare_run(
         ranking=ranking.digest if ranking else "",
         ranking_of_labels=bool(ranking and ranking.labels),
         plan=plan,
-        passages=made_by.passages,
-        model=made_by.model,
-        model_digest=made_by.model_digest,
-        model_settings=made_by.model_settings,
-        embedder=made_by.embedder,
-        embedder_digest=made_by.embedder_digest,
-        encoder_digest=made_by.encoder_digest,
-        prompts=made_by.prompts,
-        convagent=made_by.convagent,
-        sources=made_by.sources,
-        processor=made_by.processor,
+        **{field.name: getattr(made_by, field.name) for field in fields(made_by)},
     )
     return PreparedRun(shown, given, settings)
 

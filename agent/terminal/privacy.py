@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -20,7 +20,7 @@ from agent.terminal.output import print_json, to_one_line
 from indexes.passage_index import INFO_FILE
 from indexes.storage.directories import find_cache_directory, find_data_directory, name_cache_directory
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import RunError, UsageError
+from schemas.errors import RunError, UsageError, format_count
 
 EVERYTHING = "convagent forget --everything"
 TRACES = "*.trace.jsonl"
@@ -67,79 +67,63 @@ class Place:
         """Whether convagent keeps it of the person, and so forgets it."""
         return EVERYTHING in self.delete
 
+    def describe(self) -> str:
+        """Where it is, how large, and what it holds, on one line."""
+        return to_one_line(strip_control_characters(f"{self.path}  {self.bytes / 1e6:.1f} MB: {self.holds}"))
+
 
 def show_privacy(*, as_json: bool) -> None:
     """Every place that keeps something of the person, with size, permissions, and how to delete it."""
-    places = list_kept()
+    places = (*_list_own(), *_list_traces())
     if as_json:
         print_json({"places": places, "beyond_reach": BEYOND_REACH})
         return
     typer.echo(f"data   {find_data_directory()}\ncache  {find_cache_directory()}\n")
-    _list_places(places)
-    if not places:
-        typer.echo("Nothing is kept.")
-    typer.echo(BEYOND_REACH)
+    _show_places(places)
+    typer.echo(BEYOND_REACH if places else f"Nothing is kept.\n{BEYOND_REACH}")
 
 
 def forget_all(*, sure: bool) -> None:
     """Delete all that is kept, once the person has said so, and say what was deleted and what was not.
 
-    Raises `UsageError` where nobody is there to be asked.
+    Raises `UsageError` where nobody is there to be asked, `RunError` where something cannot be deleted.
     """
-    personal = [place for place in list_kept() if place.is_personal]
+    own = tuple(_list_own())
+    personal = [place for place in own if place.is_personal]
     if not personal:
         typer.echo("Nothing is kept.")
     elif not sure:
         if not sys.stdin.isatty():
             raise UsageError("nobody is there to be asked", remedy="Give --yes to delete without a question.")
-        _list_places(personal)
+        _show_places(personal)
         if not typer.confirm("Delete all this for good?"):
             typer.echo("Nothing was deleted.")
             return
-    _forget_everything()
-
-
-def _list_places(places: Sequence[Place]) -> None:
-    for place in places:
-        files = f", {place.files} files" if place.files != 1 else ""
-        warning = "  OTHERS CAN READ IT" if place.open_to_others else ""
-        typer.echo(f"{_show(place.path)}")
-        typer.echo(f"  {place.permissions}  {place.bytes / 1e6:.1f} MB{files}{warning}")
-        typer.echo(f"  {_show(place.holds)}\n  to delete: {_show(place.delete)}\n")
-
-
-def _show(text: str) -> str:
-    return to_one_line(strip_control_characters(text))
-
-
-def list_kept() -> tuple[Place, ...]:
-    """All that is in the data and cache directories, and the traces of runs in the current directory."""
-    return (*_list_own(), *_list_traces())
-
-
-def _list_traces() -> tuple[Place, ...]:
-    """The traces in the current directory. Where else runs were written is not recorded."""
-    holds = "all that a run showed a model: questions, statements and passages"
-    return tuple(_describe(path, holds, f"rm {path}") for path in sorted(Path().glob(TRACES)))
-
-
-def _forget_everything() -> None:
-    """Delete all that is personal in convagent's own directories, and say so. Raises `RunError` where that fails."""
-    own = _list_own()
-    personal = [place for place in own if place.is_personal]
     for place in personal:
         _delete(Path(place.path))
-    for place in personal:
-        typer.echo(f"deleted  {_show(place.path)}  {place.bytes / 1e6:.1f} MB: {_show(place.holds)}")
+        typer.echo(f"deleted  {place.describe()}")
     for place in (*(place for place in own if not place.is_personal), *_list_traces()):
-        shown = f"{_show(place.path)}  {place.bytes / 1e6:.1f} MB: {_show(place.holds)} ({_show(place.delete)})"
-        typer.echo(f"left     {shown}")
+        typer.echo(f"left     {place.describe()} ({to_one_line(place.delete)})")
     typer.echo(BEYOND_REACH)
 
 
-def _list_own() -> tuple[Place, ...]:
-    directories = dict.fromkeys((find_data_directory(), name_cache_directory()))
-    return tuple(place for directory in directories for place in _list_directory(directory))
+def _show_places(places: Iterable[Place]) -> None:
+    for place in places:
+        warning = "  OTHERS CAN READ IT" if place.open_to_others else ""
+        typer.echo(f"{place.describe()}\n  {place.permissions}, {format_count(place.files, 'file')}{warning}")
+        typer.echo(f"  to delete: {to_one_line(strip_control_characters(place.delete))}\n")
+
+
+def _list_traces() -> Iterator[Place]:
+    """The traces in the current directory. Where else runs were written is not recorded."""
+    holds = "all that a run showed a model: questions, statements and passages"
+    return (_describe(path, holds, f"rm {path}") for path in sorted(Path().glob(TRACES)))
+
+
+def _list_own() -> Iterator[Place]:
+    """All that is in the data and cache directories."""
+    for directory in dict.fromkeys((find_data_directory(), name_cache_directory())):
+        yield from _list_directory(directory)
 
 
 def _list_directory(directory: Path) -> Iterator[Place]:
