@@ -171,9 +171,6 @@ class ServeOptions:
     )
     allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
     public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
-    access_log: Path | None = Option(
-        None, metavar="FILE", help="Note time, user, kind of page and status there; no contents."
-    )
     allow_upload: bool = Option(
         False, "--allow-upload", help="Let files be added to the folder of --docs through the page."
     )

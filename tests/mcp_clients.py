@@ -131,6 +131,7 @@ class RawServer:
             stderr=subprocess.PIPE,
         )
         self.output = b""
+        self.replies: dict[int | None, Any] = {}
 
     def __enter__(self) -> "RawServer":
         return self
@@ -153,13 +154,15 @@ class RawServer:
         self.send("tools/call", id, name=tool, arguments=arguments)
 
     def read_reply(self, id: int) -> Any:
-        """The reply to a request; those that come before it are kept in `output`."""
+        """The reply to a request, which may have come already."""
         assert self.process.stdout
-        while line := self.process.stdout.readline():
+        while id not in self.replies:
+            line = self.process.stdout.readline()
+            assert line, f"no reply to {id}: {self.process.communicate()[1]!r}"
             self.output += line
-            if (reply := msgspec.json.decode(line)).get("id") == id:
-                return reply
-        raise AssertionError(f"no reply to {id}: {self.process.communicate()[1]!r}")
+            reply = msgspec.json.decode(line)
+            self.replies[reply.get("id")] = reply
+        return self.replies[id]
 
     def initialize(self) -> None:
         info = {"name": "test", "version": "1"}

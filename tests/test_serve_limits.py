@@ -18,7 +18,6 @@ import pytest
 
 from agent.chat.observer import Observer
 from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
-from agent.serve.request_guard import RequestLimit
 from agent.serve.request_queue import MAX_WAITING, MAX_WAITING_OF_USER, BusyError, RequestQueue
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
@@ -110,7 +109,7 @@ RAW = [
 
 def test_what_nobody_can_read_is_refused_without_a_traceback(tmp_path: Path, example_index: PassageIndex) -> None:
     """Bodies, numbers and bytes of addresses and forms, and what is no HTTP."""
-    with serving(example_index.directory, tmp_path, *ARGUMENTS, "--access-log", str(tmp_path / "log")) as running:
+    with serving(example_index.directory, tmp_path, *ARGUMENTS) as running:
         with running.open_client() as client:
             for name, body, status in BODIES:
                 refused = client.post("/v1/chat/completions", content=body)
@@ -127,8 +126,6 @@ def test_what_nobody_can_read_is_refused_without_a_traceback(tmp_path: Path, exa
                 assert read_all(connection).startswith(b"HTTP/1.1 4"), data[:30]
         assert running.interrupt() == 0
         assert running.count_tracebacks() == 0
-    lines = (tmp_path / "log").read_text().splitlines()
-    assert {json.loads(line)["status"] // 100 for line in lines} <= {2, 3, 4}
 
 
 # Clients that leave, trickle and idle
@@ -269,7 +266,6 @@ def test_requests_that_do_not_come_to_an_end_are_ended(server: Server) -> None:
         "a refused body": [b"401"],
         "idle after a reply": [b"200"],
     }
-    assert b'"invalid_request_error"' in replies["half a body for /v1"]
 
 
 def trickle(connection: socket.socket, ended: threading.Event) -> None:
@@ -293,7 +289,7 @@ def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> Non
         sizes = []
         for _ in range(3):
             statuses = send_at_once(running, 200)
-            assert set(statuses) <= {200, 303, 429, 503}
+            assert set(statuses) <= {200, 303, 503}
             assert statuses.count(200) > 100
             sizes.append(process.memory_info().rss)
         assert sizes[-1] - sizes[1] < 50_000_000, sizes
@@ -310,8 +306,8 @@ def send_at_once(server: Server, count: int) -> list[int]:
             barrier.wait(PATIENCE)
             if number % 5 == 0:
                 return client.post("/v1/chat/completions", json=ASKED).status_code
-            if number % 2:  # is nobody's, so it counts for no user's limit
-                return client.get("/health", headers={"Authorization": ""}).status_code
+            if number % 2:
+                return client.get("/health").status_code
             return client.get("/").status_code
 
     with ThreadPoolExecutor(count) as pool:
@@ -335,37 +331,6 @@ def is_let_in(client: httpx.Client) -> bool:
     status = client.get("/health").status_code
     assert status in (200, 503)
     return status == 200
-
-
-def test_one_who_asks_without_end_is_told_to_wait(server: Server) -> None:
-    """Refused after 400 at once, as a whole burst of pipelined requests is read at once."""
-    head = write_head(server, "GET /v1/models HTTP/1.1")
-    with closing(connect(server)) as connection:
-        connection.sendall(head * 600 + write_head(server, "GET /v1/models HTTP/1.1", "Connection: close"))
-        replies = read_all(connection)
-    assert b"HTTP/1.1 429" in replies
-    assert b"retry-after: " in replies
-    assert b'"rate_limit_exceeded"' in replies
-
-
-def test_tabs_that_wait_leave_room_for_questions(server: Server) -> None:
-    """As many requests of theirs as are refused of others."""
-    poll = write_head(server, "GET /progress HTTP/1.1")
-    with closing(connect(server)) as connection, server.open_client() as client:
-        wait_until(lambda: client.get("/health").status_code == 200)
-        connection.sendall(poll * 600 + write_head(server, "GET /asked/x/steps HTTP/1.1", "Connection: close"))
-        replies = read_all(connection)
-        assert client.get("/").status_code == 200
-    assert (replies.count(b"HTTP/1.1 200"), replies.count(b"HTTP/1.1 404")) == (600, 1)
-
-
-def test_a_user_may_ask_much_at_once_and_so_often_then() -> None:
-    limit = RequestLimit(burst=3, per_second=0.001)
-    assert [limit.count_request("ana") for _ in range(3)] == [0, 0, 0]
-    assert 0 < limit.count_request("ana") <= 1000
-    assert limit.count_request("ben") == 0
-    quick = RequestLimit(burst=1, per_second=1e9)
-    assert [quick.count_request("ana") for _ in range(9)] == [0] * 9
 
 
 # The queue

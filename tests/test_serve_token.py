@@ -44,7 +44,7 @@ def stranger(server: Server) -> Iterator[httpx.Client]:
         yield opened
 
 
-PAGES = [("GET", "/"), ("GET", "/chats/1"), ("GET", "/progress"), ("GET", "/static/page.css"), ("GET", "/nowhere")]
+PAGES = [("GET", "/"), ("GET", "/chats/1"), ("GET", "/progress"), ("GET", "/nowhere")]
 PAGES += [("POST", "/ask"), ("POST", "/statements"), ("POST", "/chats/1/delete"), ("HEAD", "/"), ("POST", "/sign-out")]
 API = [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("GET", "/v1"), ("GET", "/v1/nowhere")]
 SHOWN: list[dict[str, str]] = [{}, {"Authorization": "Bearer x"}, {"Authorization": "Bearer"}, {"Cookie": "a=b"}]
@@ -119,15 +119,22 @@ def test_the_token_leads_nowhere_else(server: Server) -> None:
 def test_a_link_of_another_site_signs_in_by_a_page_of_our_own(server: Server, stranger: httpx.Client) -> None:
     """Browsers would not show a SameSite=Strict cookie on a redirection from there."""
     page = stranger.get("/", params={"token": server.token}, headers={"sec-fetch-site": "cross-site"})
-    assert (page.status_code, "set-cookie" in page.headers) == (200, True)
-    assert '<meta http-equiv="refresh" content="0; url=/">' in page.text
-    assert server.token not in page.text
+    assert (page.status_code, "set-cookie" in page.headers) == (200, False)
+    assert f'<input type="hidden" name="token" value="{server.token}">' in page.text
     assert page.headers["referrer-policy"] == "origin"
 
 
 def test_health_is_open_and_says_nothing(stranger: httpx.Client) -> None:
     assert stranger.get("/health").json() == {"status": "ok"}
     assert stranger.get("/health", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_errors_of_what_is_open_show_nothing_of_anybody(server: Server, stranger: httpx.Client) -> None:
+    with server.open_client() as client:
+        assert "I juggle." in client.post("/statements", data={"text": "I juggle."}).text
+    for method, path in (("POST", "/health"), ("GET", "/sign-in"), ("GET", "/static/x"), ("POST", "/static/page.css")):
+        failed = stranger.request(method, path)
+        assert (failed.status_code, failed.text.count("\n")) in ((404, 1), (405, 1))
 
 
 def test_openais_client_shows_it_as_its_key(server: Server) -> None:

@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,6 @@ class Team:
 
     server: Server
     file: Path
-    log: Path
     ana: httpx.Client
     ben: httpx.Client
 
@@ -60,16 +58,16 @@ def open_client(server: Server, token: str) -> httpx.Client:
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator[Team]:
     folder = tmp_path_factory.mktemp("team")
-    file, log = folder / "users.json", folder / "access.log"
+    file = folder / "users.json"
     ana, ben = make_user(file, "ana"), make_user(file, "ben")
     Store(folder / "convagent.sqlite").add_statement("I am the person whose machine it is.")
-    more = ("--users", str(file), "--access-log", str(log))
+    more = ("--users", str(file))
     with (
         serving(example_index.directory, folder, *ARGUMENTS, *more) as server,
         open_client(server, ana) as of_ana,
         open_client(server, ben) as of_ben,
     ):
-        yield Team(server, file, log, of_ana, of_ben)
+        yield Team(server, file, of_ana, of_ben)
 
 
 def test_a_token_is_printed_once_and_kept_as_a_hash(tmp_path: Path) -> None:
@@ -181,25 +179,6 @@ def test_a_link_of_another_site_does_not_sign_in_as_somebody_else(team: Team) ->
         assert browser.get("/").status_code == 401
         browser.post("/sign-in", data={"token": token})
         assert "Signed in as ana" in browser.get("/").text
-
-
-def test_the_access_log_has_no_contents(team: Team) -> None:
-    ask(team.ana, "Where is the secret garden?")
-    team.ana.get("/", params={"q": "secret words"})
-    team.ana.get("/secret/path")
-    httpx.get(f"{team.server.address}?token=secret", trust_env=False)
-    team.ben.request("SECRET", "/")
-    deadline = time.monotonic() + PATIENCE
-    while '"status":405' not in (text := team.log.read_text()):  # a line is written after its reply
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    lines = [json.loads(line) for line in text.splitlines()]
-    assert "secret" not in text.lower()
-    assert {tuple(line) for line in lines} == {("time", "user", "method", "path", "status", "ms")}
-    kinds = {(line["user"], line["method"], line["path"], line["status"]) for line in lines}
-    assert {("ana", "POST", "/ask", 303), ("ana", "GET", "/chats/{chat:number}", 200)} <= kinds
-    assert {("ana", "GET", "-", 404), ("-", "GET", "-", 401), ("ben", "-", "/", 405)} <= kinds
-    assert stat.S_IMODE(team.log.stat().st_mode) == 0o600
 
 
 def test_a_place_in_the_queue_is_shown(tmp_path: Path, example_index: PassageIndex) -> None:

@@ -1,11 +1,10 @@
 """A call at work: in a thread of its own, with notifications of its progress, and stopped when it is cancelled."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -17,13 +16,10 @@ if TYPE_CHECKING:
     from threading import Lock
 
     from agent.chat.observer import Observer
-    from schemas.records import Call
 
 POLL_SECONDS = 0.1  # between two looks at what there is to tell, and at whether the call was cancelled
 T = TypeVar("T")
-Report = Callable[
-    [float, float | None, str | None], Any
-]  # awaitable; sends how much is done, of how much, and a message
+Report = Callable[[float, float | None, str | None], Awaitable[None]]  # how much is done, of how much, and a message
 log = logging.getLogger("convagent")
 
 
@@ -76,51 +72,49 @@ class CallProgress:
         """What an answer reports to."""
         from agent.chat.observer import Observer, describe_call
 
-        def report(call: "Call") -> None:
-            self.step(describe_call(call))
-
-        return Observer(report, token=self.token)
+        return Observer(lambda call: self.step(describe_call(call)), token=self.token)
 
 
-async def run_call(work: Callable[[CallProgress], T], report: Report, limiter: anyio.CapacityLimiter) -> T:
+async def run_call(work: Callable[[CallProgress], T], report: Report | None, limiter: anyio.CapacityLimiter) -> T:
     """What `work` gives, in a thread. Where the call is cancelled, the thread ends after the step in hand.
 
     Raises `ConvagentError`, whatever goes wrong.
     """
-    progress, finished = CallProgress(), anyio.Event()
+    progress = CallProgress()
+
+    def run() -> T | ConvagentError:
+        """In the thread. A panic of a library in Rust is no `Exception`, and must end this call only."""
+        try:
+            progress.token.raise_if_cancelled()
+            return work(progress)
+        except ConvagentError as error:
+            return error
+        except BaseException as error:
+            if not progress.token.is_cancelled:  # nobody waits, and the program may be ending under it
+                log.error("a call failed", exc_info=error)
+            return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
+
+    told = 0.0
+
+    async def tell() -> None:
+        nonlocal told
+        if report and (done := progress.done) > told:  # the protocol wants it to grow
+            await report(done, progress.total, progress.message)
+            told = done
+
+    async def keep_telling() -> None:
+        while True:
+            await anyio.sleep(POLL_SECONDS)
+            await tell()
+
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_report_changes, progress, report, finished)
-            found = await anyio.to_thread.run_sync(
-                partial(_work, work, progress), abandon_on_cancel=True, limiter=limiter
-            )
-            finished.set()
+            tasks.start_soon(keep_telling)
+            found = await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=limiter)
+            tasks.cancel_scope.cancel()
+        await tell()
     finally:
         progress.token.cancel()
     if isinstance(found, ConvagentError):
         raise found
     return found
-
-
-def _work(work: Callable[[CallProgress], T], progress: CallProgress) -> T | ConvagentError:
-    """In the thread. A panic of a library in Rust is no `Exception`, and must end this call only."""
-    try:
-        progress.token.raise_if_cancelled()
-        return work(progress)
-    except ConvagentError as error:
-        return error
-    except BaseException as error:
-        if not progress.token.is_cancelled:  # nobody waits, and the program may be ending under it
-            log.error("a call failed", exc_info=error)
-        return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
-
-
-async def _report_changes(progress: CallProgress, report: Report, finished: anyio.Event) -> None:
-    """Tell of progress whenever there was some, until all is done. What is told grows, as the protocol wants it."""
-    told = 0.0
-    while not finished.is_set():
-        with anyio.move_on_after(POLL_SECONDS):
-            await finished.wait()
-        if (done := progress.done) > told:
-            told = done
-            await report(done, progress.total, progress.message)

@@ -1,25 +1,28 @@
 """What the tools search and ask, opened when it is first needed: the documents, then the models."""
 
-import logging
+import secrets
 import threading
+from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.mcp.calls import CallProgress
-from schemas.errors import ConvagentError, RunError
+from schemas.errors import ConvagentError, MissingError, RunError
 
 if TYPE_CHECKING:
     from agent.chat.session import Assistant
-    from agent.chat.store import Store
+    from agent.chat.store import ChatTurn, Store
     from indexes.documents.background_vectors import VectorMaker
     from indexes.documents.current_collection import CurrentCollection
     from indexes.ranking.vectors import Embedder
 
 LOADING, READING = "loading the models", "waiting for the documents to be read"
-log = logging.getLogger("convagent")
+MAX_CONVERSATIONS = 100
+MAX_TURNS = 50  # of one conversation; the oldest are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +36,24 @@ class LibraryRequest:
     follow_links: bool = False  # also those that lead out of the folder
 
 
-@dataclass(slots=True)
+@dataclass
 class Library:
     """The documents and models of one process. Any thread may call; `close` ends what goes on in the background.
 
     Documents are read by the first call that needs them; a call that is cancelled meanwhile leaves the rest to the
-    next. With the first search, the embedding model is loaded in the background, and vectors are made: until they are
-    there, one searches by words.
+    next. Then the embedding model is loaded in the background, and vectors are made: until they are there, one searches
+    by words.
     """
 
     request: LibraryRequest
     _documents: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens them
     _answering: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens the assistant
-    _knowing: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens the store
     _background: ExitStack = field(default_factory=ExitStack)
     _embedder: "Future[Embedder | None]" = field(default_factory=Future)
     _loading: threading.Thread | None = None
     _current: "CurrentCollection | None" = None
     _maker: "VectorMaker | None" = None
     _assistant: "Assistant | None" = None
-    _store: "Store | None" = None
 
     def open_documents(self, progress: CallProgress) -> "CurrentCollection":
         """The passages, up to date. Raises what opening an index or a folder raises."""
@@ -73,37 +74,26 @@ class Library:
         if opened.is_behind:
             current.all_read.clear()  # until the watcher has read the rest
         self._background.enter_context(watch_documents(current, None, follow_links=links))
+        self._loading = threading.Thread(target=self._load_embedder, args=(current,), name="loading")
+        self._loading.start()
         return current
 
-    def load_embedder(self, progress: CallProgress) -> None:
-        """Begin to load the embedding model, unless that was begun, and to make the vectors that the documents lack."""
-        current = self.open_documents(progress)
-        with self._documents:
-            if self._loading is None:
-                self._loading = threading.Thread(target=self._load, args=(current,), name="loading")
-                self._loading.start()
+    def _load_embedder(self, current: "CurrentCollection") -> None:
+        """Load the embedding model, and begin to make the vectors that the documents lack."""
+        from agent.models.embedding.registry import open_embedder
+        from indexes.documents.background_vectors import make_vectors_meanwhile
+        from indexes.index_vectors import cache_vectors
 
-    def _load(self, current: "CurrentCollection") -> None:
         try:
-            embedder = self._open_embedder()
+            embedder = open_embedder(self.request.embedder)
+            embedder = cache_vectors(embedder) if embedder and not self.request.incognito else embedder
             current.use_embedder(embedder)
-            if embedder is not None:
-                from indexes.documents.background_vectors import make_vectors_meanwhile
-
-                self._maker = self._background.enter_context(make_vectors_meanwhile(current, embedder))
+            self._maker = self._background.enter_context(make_vectors_meanwhile(current, embedder))
             self._embedder.set_result(embedder)
         except ConvagentError as error:
             self._embedder.set_exception(error)
         except BaseException as error:
-            log.error("the embedding model failed", exc_info=error)
-            self._embedder.set_exception(RunError(f"the embedding model failed ({type(error).__name__})"))
-
-    def _open_embedder(self) -> "Embedder | None":
-        from agent.models.embedding.registry import open_embedder
-        from indexes.index_vectors import cache_vectors
-
-        embedder = open_embedder(self.request.embedder)
-        return cache_vectors(embedder) if embedder and not self.request.incognito else embedder
+            self._embedder.set_exception(RunError(f"the embedding model failed ({type(error).__name__}: {error})"))
 
     def wait_for_documents(self, progress: CallProgress) -> "CurrentCollection":
         """The passages of all documents: where these are many, the first call does not wait for all of them."""
@@ -115,7 +105,8 @@ class Library:
         """Wait until the embedding model and all vectors are there, or will not be."""
         current = self.wait_for_documents(progress)
         progress.wait_until(self._wait_for_embedder, lambda: LOADING)
-        progress.wait_until(self._wait_for_maker, lambda: current.progress or progress.message)
+        if maker := self._maker:
+            progress.wait_until(maker.wait_until_made, lambda: current.progress or progress.message)
 
     def _wait_for_embedder(self, seconds: float) -> bool:
         try:
@@ -123,9 +114,6 @@ class Library:
         except TimeoutError:
             return False
         return True
-
-    def _wait_for_maker(self, seconds: float) -> bool:
-        return self._maker is None or self._maker.wait_until_made(seconds)
 
     def explain_words(self) -> str:
         """Why it was searched by words alone, and whether that ends."""
@@ -149,24 +137,44 @@ class Library:
         from agent.chat.session import open_assistant_over
 
         current = self.open_documents(progress)
-        self.load_embedder(progress)
         with progress.take_turn(self._answering, LOADING):
             if self._assistant is None:
                 progress.wait_until(self._wait_for_embedder, lambda: LOADING)
                 self._assistant = open_assistant_over(current, self.request.model, self._embedder.result())
             return self._assistant
 
-    def open_store(self) -> "Store":
+    @cached_property
+    def store(self) -> "Store":
         """What is known about the person."""
         from agent.chat.store import open_store
 
-        with self._knowing:
-            if self._store is None:
-                self._store = open_store(incognito=self.request.incognito)
-            return self._store
+        return open_store(incognito=self.request.incognito)
 
     def close(self) -> None:
         """End what goes on in the background."""
         if self._loading is not None:
             self._loading.join()
         self._background.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """Turns by the id of their conversation. When there are too many, those that rested longest are forgotten."""
+
+    _turns: "OrderedDict[str, tuple[ChatTurn, ...]]" = field(default_factory=OrderedDict)
+
+    def read_turns(self, id: str) -> "tuple[ChatTurn, ...]":
+        """The turns of a conversation, none for the id "". Raises `MissingError` for one that is not there."""
+        if id and id not in self._turns:
+            kept = f"The last {MAX_CONVERSATIONS} are kept while the server runs."
+            raise MissingError(f"there is no conversation {id!r}", remedy=f"{kept} Leave the id out to begin one.")
+        return self._turns.get(id, ())
+
+    def add_turn(self, id: str, turn: "ChatTurn") -> str:
+        """Keep a turn at the end of a conversation, of a new one for the id "". The id."""
+        id = id or secrets.token_urlsafe(12)
+        self._turns[id] = (*self._turns.get(id, ()), turn)[-MAX_TURNS:]
+        self._turns.move_to_end(id)
+        while len(self._turns) > MAX_CONVERSATIONS:
+            self._turns.popitem(last=False)
+        return id

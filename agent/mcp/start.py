@@ -5,23 +5,24 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from agent.mcp.library import Library, LibraryRequest
-from agent.mcp.protocol_streams import IncomingLines, ProtocolStreams, keep_for_protocol
 from schemas.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
-    from anyio import CancelScope
-    from mcp.server.lowlevel.server import Server
+    from agent.mcp.tools import DocumentServer
+    from agent.serve.request_guard import RequestGuard
 
-EXTRA = "mcp"
 DEFAULT_INDEX = Path("index")
 INFO_FILE = "convagent-index.json"
 SHARD_INFO_FILES = f"shard-*-of-*/{INFO_FILE}"
+HOST, PATH = "127.0.0.1", "/mcp"
+COOKIE = "convagent-mcp"  # which nobody is given: clients send the token
+MAX_SESSIONS = 100
 log = logging.getLogger("convagent")
 
 
@@ -46,81 +47,67 @@ def choose_source(docs: Path | None, index: Path | None) -> Path:
 
 
 def serve_on_stdio(request: LibraryRequest) -> None:
-    """Serve the program that started this one, until it closes stdin. Nothing but the protocol is on stdout."""
+    """Serve the program that started this one, until it closes stdin.
+
+    The SDK takes the two streams for the protocol alone: whatever else prints, libraries in C and Rust included, goes
+    to stderr.
+    """
     if sys.stdin is None or sys.stdout is None:
         raise UsageError("stdin or stdout is closed", remedy="Clients start this command; --http listens on a port.")
     if sys.stdin.isatty():
         log.info("Waiting for a client on stdin; clients start this command themselves. --http listens on a port.")
-    streams = keep_for_protocol()
     with closing(Library(request)) as library:
         server = load_server(library)
-        import anyio
-
-        handler = signal.getsignal(signal.SIGTERM)
-        is_terminated = anyio.run(_serve_until_terminated, server, streams)
-        signal.signal(signal.SIGTERM, handler)
-        if is_terminated:
-            signal.raise_signal(signal.SIGTERM)  # what it comes to is the command line's affair
+        for number in (signal.SIGINT, signal.SIGTERM):  # a thread that waits in `read` would hold up any other end
+            signal.signal(number, lambda sent, _frame: os._exit(128 + sent))
+        try:
+            server.run()
+        except* BrokenPipeError:  # the client is gone
+            pass
 
 
 def serve_on_port(request: LibraryRequest, port: int, on_start: Callable[[str, str], object]) -> None:
     """Serve programs of this machine that know the token, until Ctrl-C or SIGTERM.
 
+    The token is that of the last start, so that settings of clients go on working; incognito another one each time.
     `on_start` is called with the address and the token as soon as the server listens. Raises `RunError` where the port
-    is taken.
+    is taken, and what `find_own_token` raises.
     """
     with closing(Library(request)) as library:
         server = load_server(library)
-        from agent.mcp.http import choose_token, run_on_port
+        from agent.serve.connections import run_server
+        from agent.serve.listening import open_socket, to_url
+        from agent.serve.users import find_own_token, make_token
+        from indexes.storage.directories import find_data_directory
 
-        run_on_port(server, port, choose_token(incognito=request.incognito), on_start)
+        kept = find_data_directory() / "mcp-token"
+        token = make_token() if request.incognito else find_own_token(kept, anew=False)
+        with open_socket(HOST, port) as listening:
+            url = f"{to_url(HOST, listening).rstrip('/')}{PATH}"
+            run_server(guard_server(server, token), listening, lambda: on_start(url, token))
 
 
-def load_server(library: Library) -> "Server[Any]":
+def guard_server(server: "DocumentServer", token: str) -> "RequestGuard":
+    """The server behind the guard of `serve`, which turns away other sites and whoever does not send the token."""
+    from agent.serve.request_guard import GuardPolicy, RequestGuard
+    from agent.serve.users import TokenAccess, hash_token
+
+    app = server.streamable_http_app(streamable_http_path=PATH, host=HOST, max_sessions=MAX_SESSIONS)
+    return RequestGuard(app, GuardPolicy(TokenAccess(hash_token(token)), COOKIE, open_paths=(), api_paths=("",)))
+
+
+def load_server(library: Library) -> "DocumentServer":
     """The server of the SDK. Raises `MissingError` where the extra is not installed."""
-    with _no_collection():
-        try:
-            from agent.mcp.server import make_server
-        except ModuleNotFoundError as error:
-            if error.name not in ("mcp", "mcp_types"):
-                raise
-            remedy = f"Install the extra: pip install 'convagent[{EXTRA}]'."
-            raise MissingError("the SDK of the Model Context Protocol is not installed", remedy=remedy) from error
-        return make_server(library)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Collect no garbage meanwhile: types are made by the hundred and none is thrown away."""
-    gc.disable()
+    gc.disable()  # types are made by the hundred, and none is thrown away
     try:
-        yield
+        from agent.mcp.tools import DocumentServer
+
+        return DocumentServer(library)
+    except ModuleNotFoundError as error:
+        if error.name not in ("mcp", "mcp_types"):
+            raise
+        remedy = "Install the extra: pip install 'convagent[mcp]'."
+        raise MissingError("the SDK of the Model Context Protocol is not installed", remedy=remedy) from error
     finally:
         gc.freeze()
         gc.enable()
-
-
-async def _serve_until_terminated(server: "Server[Any]", streams: ProtocolStreams) -> bool:
-    """Serve until the client goes away or SIGTERM comes; whether it came. A signal ends tasks, it breaks none."""
-    import anyio
-
-    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_serve_client, server, streams, tasks.cancel_scope)
-            async for _ in signals:
-                tasks.cancel_scope.cancel()
-                return True
-    return False
-
-
-async def _serve_client(server: "Server[Any]", streams: ProtocolStreams, scope: "CancelScope") -> None:
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    lines, output = cast("Any", IncomingLines(streams.input)), anyio.wrap_file(streams.output)
-    try:
-        async with stdio_server(lines, output) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
-    except* BrokenPipeError:  # the client is gone
-        pass
-    scope.cancel()

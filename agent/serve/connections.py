@@ -1,4 +1,4 @@
-"""A connection as uvicorn handles it, with limits on time: for a request, and for a reader.
+"""uvicorn, and its connections with limits on time: for a request, and for a reader.
 
 uvicorn ends a connection that is idle after a response, and nothing else: one that never asks, asks a byte at a time
 or never reads stays for ever, until no file can be opened. Where there are too many, one that waits for a request
@@ -6,19 +6,27 @@ gives way; where all are at work, uvicorn's `limit_concurrency` turns the new on
 """
 
 import asyncio
+import logging
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import h11
+import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 20.0  # for a whole request, from its first byte (of the first: from the connection) to its last
 READER_SECONDS = 30.0  # that a client may leave what it was sent unread
 KEEP_ALIVE_SECONDS = 15  # that a connection may be idle after a response
-GRACE_SECONDS = 1.0  # that a connection has to ask before it may give way to another
+SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
+POLL_SECONDS = 0.1  # between two looks at whether the server is to end
+BACKLOG = 512  # connections that wait to be taken
 MAX_CONNECTIONS = 1000
 RESERVED_FILES = 128  # of those that the process may open: for index, store and model, and connections turned away
+log = logging.getLogger("convagent")
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -49,7 +57,7 @@ class LimitedConnection(H11Protocol):
         self.idle_since = time.monotonic()
         self._start_timer("request", REQUEST_SECONDS, self._end_slow_request)
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
-            self._make_room(self.limit_concurrency)
+            self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for name in tuple(self._timers):
@@ -76,7 +84,8 @@ class LimitedConnection(H11Protocol):
             self._start_timer("request", REQUEST_SECONDS, self._end_slow_request)
 
     def _end_slow_request(self) -> None:
-        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+        is_begun = self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]
+        if is_begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(TOO_SLOW)
         self.transport.close()
 
@@ -106,18 +115,60 @@ class LimitedConnection(H11Protocol):
         if name in self._timers:
             self._timers.pop(name).cancel()
 
-    def _make_room(self, most: int) -> None:
-        """Close connections that wait for a request, the longest first; this one where files run short and all work."""
-        is_short = len(self.connections) > most + RESERVED_FILES // 2
-        latest = time.monotonic() - (0 if is_short else GRACE_SECONDS)
+    def _make_room(self) -> None:
+        """Close the connection that waited longest for a request."""
         waiting = [
             (other.idle_since, other)
             for other in self.connections
             if isinstance(other, LimitedConnection) and other is not self and other.idle_since is not None
         ]
-        idle = [other for since, other in sorted(waiting, key=lambda pair: pair[0]) if since <= latest]
-        for other in idle[: len(self.connections) - most + 1]:
-            other.transport.close()
-            self.connections.discard(other)
-        if is_short and not idle:
-            self.transport.abort()
+        if waiting:
+            _, longest = min(waiting, key=lambda pair: pair[0])
+            longest.transport.close()
+            self.connections.discard(longest)
+
+
+def run_server(
+    app: ASGIApp,
+    listening: socket.socket,
+    on_start: Callable[[], object],
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Serve an application on a socket until Ctrl-C or SIGTERM, or until it is over; these end it in good order."""
+    config = uvicorn.Config(
+        app,
+        http=LimitedConnection,
+        loop="asyncio",
+        ws="none",
+        log_config=None,
+        log_level="critical",  # errors are shown by the pages and by /v1
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nothing here depends on what a proxy says
+        backlog=BACKLOG,
+        limit_concurrency=count_allowed_connections(),
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    server = uvicorn.Server(config)
+
+    async def end_when_over() -> None:
+        while not is_over():
+            await asyncio.sleep(POLL_SECONDS)
+        server.should_exit = True
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(_report_loop_error)
+        watching = asyncio.create_task(end_when_over())
+        on_start()
+        await server.serve(sockets=[listening])
+        watching.cancel()
+
+    with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
+        asyncio.run(run())
+
+
+def _report_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What no request sees, in a line, such as a connection that could not be taken."""
+    error = context.get("exception")
+    log.warning("%s%s", context.get("message", "failed"), f" ({error})" if error else "", exc_info=None)

@@ -311,9 +311,11 @@ class Pages:
         if not isinstance(error, ConvagentError | HTTPException):
             log.error("%s failed", request.url.path, exc_info=error)
         try:
-            return self._render_chat(request, problem=error)
+            if request.state.user is not None:
+                return self._render_chat(request, problem=error)
         except ConvagentError:  # the store itself may be what fails
-            return PlainTextResponse(f"convagent: {explain_error(error)}\n", choose_status(error))
+            pass
+        return PlainTextResponse(f"convagent: {explain_error(error)}\n", choose_status(error))
 
     def _render_chat(
         self,

@@ -1,29 +1,20 @@
 """`convagent serve`: opens index, model and store, serves pages and `/v1`, and ends cleanly."""
 
-import asyncio
 import logging
 import math
 import os
-import socket
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
 from agent.chat.scope import require_scope
@@ -31,7 +22,7 @@ from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.store import open_store
 from agent.models.registry import is_server_address
 from agent.models.remote.destinations import describe_destination
-from agent.serve.connections import KEEP_ALIVE_SECONDS, LimitedConnection, count_allowed_connections
+from agent.serve.connections import run_server
 from agent.serve.documents import (
     UPLOAD_PATH,
     DocumentPages,
@@ -44,8 +35,7 @@ from agent.serve.pages import ModelChoice, Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
-from agent.serve.sign_in import make_sign_in
-from agent.serve.users import Access, OpenAccess, TokenAccess, UserAccess, find_own_token, hash_token, make_token
+from agent.serve.users import Access, TokenAccess, UserAccess, find_own_token, hash_token, make_token
 from agent.serve.v1.answering import Answering
 from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
@@ -56,12 +46,8 @@ from indexes.storage.directories import find_data_directory
 from indexes.text.languages import find_question_language
 from indexes.text.sentences import load_tokenizer
 from schemas.addresses import is_loopback
-from schemas.errors import ConvagentError, RunError, UsageError
+from schemas.errors import ConvagentError, UsageError
 
-SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
-BACKLOG = 512  # connections that wait to be taken
-METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
-LEFT = 499  # the client went away before there was an answer
 log = logging.getLogger("convagent")
 
 
@@ -82,7 +68,6 @@ class ServerRequest:
     users: Path | None = None  # a file of users, in place of the one token
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
-    access_log: Path | None = None
     allow_upload: bool = False  # of documents into the folder, through the page
 
 
@@ -96,8 +81,6 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
     origin = read_public_origin(request.public_url) if request.public_url else ""
     names = list_names(request.host, origin, request.allowed_hosts)
     access, token = open_access(request)
-    if request.access_log:
-        check_log(request.access_log)
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
         models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
         seconds = math.inf if request.only else READING_SECONDS
@@ -120,13 +103,13 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         shown = f"{origin}/" if origin else listens
         warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
         start = ServerStart(shown, listens, token, describe(request.model), warnings)
-        sign_in = make_sign_in(access, listening.getsockname()[1], is_secure=shown.startswith("https:"))
-        app: ASGIApp = make_app(pages, GuardPolicy(sign_in, names, origin, upload_path=UPLOAD_PATH if uploads else ""))
-        if request.access_log:
-            app = AccessLog(app, request.access_log)
-        passed_on = suppress(KeyboardInterrupt, SystemExit)  # uvicorn ends by itself, and passes the signal on
+        is_secure = shown.startswith("https:")
+        # Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out.
+        cookie = "__Host-convagent" if is_secure else f"convagent-{listening.getsockname()[1]}"
+        upload_path = UPLOAD_PATH if uploads else ""
+        app = make_app(pages, GuardPolicy(access, cookie, is_secure, names, origin, upload_path=upload_path))
         watching = watch_documents(current, None, follow_links=request.follow_links)
-        with watching as watcher, make_vectors_meanwhile(current, embedder), passed_on:
+        with watching as watcher, make_vectors_meanwhile(current, embedder):
             run_server(app, listening, lambda: on_start(start), models.has_failed)
     if models.has_failed():
         models.find_model()  # raises why
@@ -153,7 +136,7 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
     if request.users:
         return UserAccess(request.users), ""
     if not request.needs_token:
-        return OpenAccess(), ""
+        return TokenAccess(None), ""
     path = find_data_directory() / "serve-token"
     token = make_token() if request.incognito else find_own_token(path, anew=request.new_token)
     return TokenAccess(hash_token(token)), token
@@ -168,7 +151,7 @@ def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
         *(UploadPages(pages.uploads).routes() if pages.uploads else []),
         *Conversations(Answering(assistant, pages.store, queue)).routes(),
         *Embeddings(assistant.tools.embedder, queue).routes(),
-        *policy.sign_in.routes(),
+        *policy.routes(),
         Route("/health", show_health),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
@@ -187,58 +170,6 @@ async def show_health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-def run_server(
-    app: ASGIApp, listening: socket.socket, on_start: Callable[[], object], is_over: Callable[[], bool]
-) -> None:
-    """Serve an application on a socket until Ctrl-C or SIGTERM, or until it is over.
-
-    All of them end it in good order from `on_start` on.
-    """
-    config = uvicorn.Config(
-        app,
-        http=LimitedConnection,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",  # errors are shown by the pages and by /v1
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # nothing here depends on what a proxy says
-        backlog=BACKLOG,
-        limit_concurrency=count_allowed_connections(),
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
-
-    async def run() -> None:
-        asyncio.get_running_loop().set_exception_handler(_report_loop_error)
-        await _Server(config, on_start, is_over).serve(sockets=[listening])
-
-    asyncio.run(run())
-
-
-class _Server(uvicorn.Server):
-    """Says when it answers, and heeds signals, and whether it is over."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object], is_over: Callable[[], bool]) -> None:
-        super().__init__(config)
-        self._on_start, self._is_over = on_start, is_over
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._on_start()
-
-    async def on_tick(self, counter: int) -> bool:
-        return await super().on_tick(counter) or self._is_over()
-
-
-def _report_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What no request sees, in a line, such as a connection that could not be taken."""
-    error = context.get("exception")
-    log.warning("%s%s", context.get("message", "failed"), f" ({error})" if error else "", exc_info=None)
-
-
 def _leave_at_once(what: str) -> None:
     """End the process although a thread is at work, which heeds nothing: it computes, or waits for another process.
 
@@ -249,61 +180,3 @@ def _leave_at_once(what: str) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-@dataclass(slots=True)
-class AccessLog:
-    """Writes a line for each request that the application inside has answered. Where it cannot, answers matter more.
-
-    One JSON object, such as {"time": "2026-01-02T03:04:05.678Z", "user": "ana", "method": "GET", "path":
-    "/chats/{chat}", "status": 200, "ms": 12}. No contents: paths are those of the routes, without numbers, names and
-    queries, and what has no route is "-".
-    """
-
-    app: ASGIApp
-    path: Path
-    problem: str = field(default="", init=False)  # that was told last
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status, begin = LEFT, time.perf_counter()
-
-        async def note_status(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        try:
-            await self.app(scope, receive, note_status)
-        finally:
-            self._write_line(scope, status, time.perf_counter() - begin)
-
-    def _write_line(self, scope: Scope, status: int, seconds: float) -> None:
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "user": scope.get("state", {}).get("user") or "-",
-            "method": scope["method"] if scope["method"] in METHODS else "-",
-            "path": getattr(scope.get("route"), "path", "-"),
-            "status": status,
-            "ms": round(seconds * 1000),
-        }
-        try:
-            _append(self.path, msgspec.json.encode(line) + b"\n")
-        except OSError as error:
-            if self.problem != str(error):
-                log.warning("the access log cannot be written: %s", error)
-            self.problem = str(error)
-
-
-def check_log(path: Path) -> None:
-    """Raises `RunError` for a log that cannot be written."""
-    try:
-        _append(path, b"")
-    except OSError as error:
-        raise RunError(f"the access log cannot be written ({error.strerror})", where=str(path)) from error
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Append to a file for its owner alone, opened anew so that it may be moved away."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "ab") as file:
-        file.write(line)

@@ -94,24 +94,14 @@ class Access(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAccess:
-    """Anybody may ask (`--no-token`)."""
-
-    is_for_several = False
-
-    def find_user(self, _token: str) -> str | None:
-        return PERSON
-
-
-@dataclass(frozen=True, slots=True)
 class TokenAccess:
-    """Whoever has the one token may ask."""
+    """Whoever has the one token may ask; without one (`--no-token`), anybody."""
 
-    kept: str  # its hash
+    kept: str | None  # its hash
     is_for_several = False
 
     def find_user(self, token: str) -> str | None:
-        return PERSON if is_token_of(token, self.kept) else None
+        return PERSON if self.kept is None or is_token_of(token, self.kept) else None
 
 
 @dataclass(slots=True)
