@@ -40,17 +40,12 @@ def main() -> int:
 
 
 def _show(outcomes: list[Outcome], seconds: float) -> None:
-    """A row a kind: how many cases, and how many ended in which way."""
-    kinds = list(dict.fromkeys(outcome.kind for outcome in outcomes))
-    rows = [(kind, [outcome for outcome in outcomes if outcome.kind == kind]) for kind in sorted(kinds)]
-    print(f"{'':16}{'cases':>8}{'done (0)':>10}{'2':>8}{'4':>8}{'5':>8}{'other':>8}{'findings':>10}")
-    for kind, found in [*rows, ("all", outcomes)]:
-        codes = Counter(code for outcome in found for code in outcome.codes)
-        other = sum(codes.values()) - sum(codes[code] for code in (0, 2, 4, 5))
-        counted = "".join(f"{codes[code]:>8}" for code in (2, 4, 5))
-        wrong = sum(map(bool, (outcome.findings for outcome in found)))
-        print(f"{kind:16}{len(found):>8}{codes[0]:>10}{counted}{other:>8}{wrong:>10}")
-    print(f"{seconds:.0f} seconds, {1000 * seconds / max(1, len(outcomes)):.1f} ms a case")
+    """A row a kind: how many cases ended with which exit code, and how many were wrong."""
+    for kind in sorted({outcome.kind for outcome in outcomes}):
+        found = [outcome for outcome in outcomes if outcome.kind == kind]
+        codes = ", ".join(f"{times} x {code}" for code, times in sorted(Counter(o.code for o in found).items()))
+        print(f"{kind:16}{len(found):>7} cases: {codes}; {sum(bool(o.findings) for o in found)} wrong")
+    print(f"{len(outcomes)} cases in {seconds:.0f} seconds")
 
 
 if __name__ == "__main__":

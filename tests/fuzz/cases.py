@@ -7,7 +7,7 @@ or after more than `PATIENCE`, and never with a file left behind that is none of
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,8 @@ from random import Random
 
 from agent.runs.given_ranking import read_ranking
 from agent.runs.validation import CheckRequest, check_run
+from agent.tasks.rcd.spans import read_spans
+from agent.tasks.rcd.topics import read_topics as read_dialogues
 from indexes.passage_index import PassageIndex
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError, InvalidInputError
@@ -32,7 +34,7 @@ Argument = str | Path
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, the files it may make, and how a finished one is seen to be whole (it raises where it is not)."""
+    """A command, the file that it may make, and how a finished one is seen to be whole (it raises where it is not)."""
 
     arguments: tuple[Argument, ...]
     made: tuple[Path, ...] = ()
@@ -48,51 +50,42 @@ class Case:
     place: Path
     rng: Random
 
-    def broken(self, seed: str | Path, ways: Sequence[Mutator], suffix: str = "") -> Path:
+    def broken(self, seed: str | Path, *ways: Mutator, suffix: str = "") -> Path:
         """A broken copy of a seed."""
         source = self.seeds[str(seed)]
-        data = broken(self.rng, source.read_bytes(), tuple(ways))
         copy = self.place / f"{source.name}{suffix}"
-        copy.write_bytes(packed(self.rng, data, suffix))
+        copy.write_bytes(packed(self.rng, broken(self.rng, source.read_bytes(), ways), suffix))
         return copy
+
+    def answered(self, topics: Path, *more: Argument) -> Step:
+        """Topics answered, to a run that is valid."""
+        run = self.place / "out.json"
+        made = (run, self.place / "out.trace.jsonl", self.place / "out.ir_metadata.yml")
+        return Step(("answer", topics, "-o", run, *SHORT_RUN, *more), made, lambda: _valid(run, topics))
+
+    def ranked(self, *command: Argument, made: str = "out.trec", check: Callable[[Path], object] | None = None) -> Step:
+        """A command that makes a file, by default a ranking."""
+        out = self.place / made
+        return Step((*command, "-o", out), (out,), lambda: (check or _readable)(out))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a case ended: a line a command, and what is wrong with it, if anything."""
+    """How a case ended: the exit code, and what is wrong with it, if anything."""
 
     kind: str
-    codes: tuple[int, ...]
+    code: int
     findings: tuple[str, ...]
 
 
-def _answered(case: Case, topics: Path, *more: Argument) -> Step:
-    run = case.place / "out.json"
-    made = (run, case.place / "out.trace.jsonl", case.place / "out.ir_metadata.yml")
-    arguments = ("answer", topics, "-o", run, *SHORT_RUN, *more)
-    return Step(arguments, made, lambda: _valid(run, topics))
-
-
-def _valid(run: Path, topics: Path, edition: str | None = None) -> None:
-    if problems := check_run(run, topics, CheckRequest(edition)).problems:
+def _valid(run: Path, topics: Path) -> None:
+    if problems := check_run(run, topics, CheckRequest(None)).problems:
         raise InvalidInputError(f"the run is not valid: {problems[0]}")
 
 
-def topics(case: Case) -> Iterator[Step]:
-    """Topics of the four editions."""
-    found = case.broken(case.seeds.topics(case.rng.choice(EDITIONS)), [restructured])
-    mode = case.rng.choice(((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous")))
-    yield _answered(case, found, "-i", case.seeds["index"], *mode)
-
-
-def passages(case: Case) -> Iterator[Step]:
-    """Passage files, plain and compressed."""
-    name = case.rng.choice(("few.jsonl", "ikat.jsonl", "few.tsv", "few.xml"))
-    ways = {"few.xml": [retagged], "few.tsv": LINE_WAYS}.get(name, [restructured, restructured, LINE_WAYS[0]])
-    found = case.broken(name, ways, case.rng.choice(("", "", *PACKED)))
-    out = case.place / "index"
-    more = case.rng.choice(((), ("--on-error", "skip"), ("--segment", "--on-error", "skip")))
-    yield Step(("index", "build", found, "-o", out, *more), (out,), lambda: _whole_index(out))
+def _readable(run: Path) -> None:
+    if run.read_bytes().strip(b"\n []"):
+        read_ranking(run)
 
 
 def _whole_index(directory: Path) -> None:
@@ -102,79 +95,6 @@ def _whole_index(directory: Path) -> None:
         raise InvalidInputError("an id is there twice")
     index.read(ids)
     index.search([("bread keeps for a week", 1.0)], 5)
-
-
-def given_passages(case: Case) -> Iterator[Step]:
-    """Passage files as the texts of a ranking."""
-    name = case.rng.choice(("few.jsonl", "ikat.jsonl", "few.tsv"))
-    found = case.broken(name, LINE_WAYS if name == "few.tsv" else [restructured], case.rng.choice(("", "", *PACKED)))
-    more = (
-        "--ranking",
-        case.seeds["ikat-2024.trec"],
-        "--passages",
-        found,
-        "--on-error",
-        case.rng.choice(("stop", "skip")),
-    )
-    yield _answered(case, case.seeds.topics("ikat-2024"), *more)
-
-
-def rankings(case: Case) -> Iterator[Step]:
-    """Rankings in every form, answered from and measured."""
-    edition = case.rng.choice(EDITIONS)
-    trec, run, candidates = f"{edition}.trec", case.seeds.run(edition), "candidates.jsonl"
-    name = case.rng.choice((trec, trec, run, candidates, case.seeds.topics(edition)))
-    edition = "ikat-2024" if name == candidates else edition
-    found = case.broken(name, LINE_WAYS if name == trec else [restructured])
-    if case.rng.random() < 0.4:
-        yield Step(("eval", "search", found, "--qrels", case.seeds["qrels.txt"]))
-        return
-    more = ("--ranking", found, "-i", case.seeds["index"], "--on-error", case.rng.choice(("stop", "skip")))
-    yield _answered(case, case.seeds.topics(edition), *more)
-
-
-def traces(case: Case) -> Iterator[Step]:
-    """Traces: shown, exported, gone on with."""
-    edition = case.rng.choice(EDITIONS)
-    found = case.broken(case.seeds.trace(edition), [restructured, restructured, LINE_WAYS[0]])
-    way = case.rng.randrange(3)
-    if way == 0:
-        yield Step(("show", found))
-    elif way == 1:
-        to = case.rng.choice((edition, edition, *EDITIONS))
-        out = case.place / f"exported{ENDINGS.get(to, '.json')}"
-        yield Step(("export", found, "-o", out, "--format", to), (out,), lambda: _readable(out))
-    else:
-        more = ("-i", case.seeds["index"], "-k", "6", "--context-passages", "5", "--trace", found, "--resume")
-        yield _answered(case, case.seeds.topics(edition), *more)
-
-
-def _readable(run: Path) -> None:
-    """A run that an edition can have; whether it is right depends on what the trace said."""
-    if run.read_bytes().strip(b"\n []"):
-        read_ranking(run)
-
-
-def runs(case: Case) -> Iterator[Step]:
-    """Run files: checked, mended, converted, measured."""
-    edition = case.rng.choice(EDITIONS)
-    known = case.seeds.topics(edition)
-    found = case.broken(case.seeds.run(edition), [restructured])
-    way = case.rng.randrange(6)
-    if way == 0:
-        yield Step(("validate", found, "-t", known, *case.rng.choice(((), ("--json",), ("--format", edition)))))
-    elif way == 1:
-        yield Step(("validate", found, "-t", known, "--strict"))
-    elif way == 2:
-        out = case.place / "out.trec"
-        yield Step(("convert", found, "-o", out), (out,), lambda: _same_ranking(found, out))
-    elif way == 3:
-        yield Step(("eval", "ptkb", found, "-t", known, "--per-turn"))
-    elif way == 4:
-        yield Step(("eval", "answers", found, "-t", known, "-i", case.seeds["index"], "--json"))
-    else:
-        other = case.seeds.run("qrecc") if edition == "qrecc" else found
-        yield Step(("eval", "qrecc", found, other, "--truth", case.seeds["truth.json"]))
 
 
 def _same_ranking(run: Path, trec: Path) -> None:
@@ -187,107 +107,133 @@ def _same_ranking(run: Path, trec: Path) -> None:
         raise InvalidInputError("the TREC run ranks something else than the run")
 
 
-def dialogues(case: Case) -> Iterator[Step]:
-    """RCD-2020: topics and spans."""
-    spans = case.seeds["spans.tsv"]
-    if case.rng.random() < 0.25:
-        found = case.broken("spans.tsv", LINE_WAYS)
-        out = case.place / "out.trec"
-        arguments = ("rank", case.seeds["rcd.xml"], "-i", case.seeds["index"], "-k", "5", "-o", out, "--spans", found)
-        yield Step(arguments, (out,), lambda: _ranked(out))
-        return
-    found = case.broken("rcd.xml", [retagged])
-    way = case.rng.randrange(3)
-    if way == 0:
-        out = case.place / "out.tsv"
-        yield Step(("spans", found, "-o", out), (out,), lambda: _spans(found, out))
-    elif way == 1:
-        out = case.place / "out.trec"
-        yield Step(("rank", found, "-i", case.seeds["index"], "-k", "5", "-o", out), (out,), lambda: _ranked(out))
-    else:
-        yield Step(("eval", "rcd-spans", spans, "-t", found))
-
-
-def _ranked(trec: Path) -> None:
-    if trec.read_bytes().strip():
-        read_ranking(trec)
-
-
-def _spans(found: Path, out: Path) -> None:
-    from agent.tasks.rcd.spans import read_spans
-    from agent.tasks.rcd.topics import read_topics
-
-    known = read_topics(found)
-    if len(read_spans(out, known)) != len(known.dialogues):
+def _all_spans(topics: Path, spans: Path) -> None:
+    known = read_dialogues(topics)
+    if len(read_spans(spans, known)) != len(known.dialogues):
         raise InvalidInputError("a span is missing")
 
 
-def touche(case: Case) -> Iterator[Step]:
+def topics(case: Case) -> Step:
+    """Topics of the four editions."""
+    found = case.broken(case.seeds.topics(case.rng.choice(EDITIONS)), restructured)
+    mode = case.rng.choice(((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous")))
+    return case.answered(found, "-i", case.seeds["index"], *mode)
+
+
+def passages(case: Case) -> Step:
+    """Passage files, plain and compressed, indexed or as the texts of a ranking."""
+    name = case.rng.choice(("few.jsonl", "ikat.jsonl", "few.tsv", "few.xml"))
+    ways = {"few.xml": (retagged,), "few.tsv": LINE_WAYS}.get(name, (restructured, restructured, LINE_WAYS[0]))
+    found = case.broken(name, *ways, suffix=case.rng.choice(("", "", *PACKED)))
+    if name != "few.xml" and case.rng.random() < 0.6:
+        more = ("--passages", found, "--on-error", case.rng.choice(("stop", "skip")))
+        return case.answered(case.seeds.topics("ikat-2024"), "--ranking", case.seeds["ikat-2024.trec"], *more)
+    skip = case.rng.choice(((), ("--on-error", "skip"), ("--segment", "--on-error", "skip")))
+    return case.ranked("index", "build", found, *skip, made="index", check=_whole_index)
+
+
+def rankings(case: Case) -> Step:
+    """Rankings in every form, answered from and measured."""
+    edition = case.rng.choice(EDITIONS)
+    trec, run, candidates = f"{edition}.trec", case.seeds.run(edition), "candidates.jsonl"
+    name = case.rng.choice((trec, trec, run, candidates, case.seeds.topics(edition)))
+    edition = "ikat-2024" if name == candidates else edition
+    found = case.broken(name, *(LINE_WAYS if name == trec else (restructured,)))
+    if case.rng.random() < 0.4:
+        return Step(("eval", "search", found, "--qrels", case.seeds["qrels.txt"]))
+    more = ("--ranking", found, "-i", case.seeds["index"], "--on-error", case.rng.choice(("stop", "skip")))
+    return case.answered(case.seeds.topics(edition), *more)
+
+
+def traces(case: Case) -> Step:
+    """Traces: shown, exported, gone on with."""
+    edition = case.rng.choice(EDITIONS)
+    found = case.broken(case.seeds.trace(edition), restructured, restructured, LINE_WAYS[0])
+    to = case.rng.choice((edition, edition, *EDITIONS))
+    more = ("-i", case.seeds["index"], "-k", "6", "--context-passages", "5", "--trace", found, "--resume")
+    ways = (
+        lambda: Step(("show", found)),
+        lambda: case.ranked("export", found, "--format", to, made=f"exported{ENDINGS.get(to, '.json')}"),
+        lambda: case.answered(case.seeds.topics(edition), *more),
+    )
+    return case.rng.choice(ways)()
+
+
+def runs(case: Case) -> Step:
+    """Run files: checked, converted, measured."""
+    edition = case.rng.choice(EDITIONS)
+    known, found = case.seeds.topics(edition), case.broken(case.seeds.run(edition), restructured)
+    other = case.seeds.run("qrecc") if edition == "qrecc" else found
+    way = case.rng.randrange(5)
+    if way == 0:
+        return case.ranked("convert", found, check=lambda out: _same_ranking(found, out))
+    measured: tuple[tuple[Argument, ...], ...] = (
+        ("validate", found, "-t", known, *case.rng.choice(((), ("--json",), ("--format", edition)))),
+        ("eval", "ptkb", found, "-t", known, "--per-turn"),
+        ("eval", "answers", found, "-t", known, "-i", case.seeds["index"], "--json"),
+        ("eval", "qrecc", found, other, "--truth", case.seeds["truth.json"]),
+    )
+    return Step(measured[way - 1])
+
+
+def dialogues(case: Case) -> Step:
+    """RCD-2020: topics and spans."""
+    index = ("-i", case.seeds["index"], "-k", "5")
+    if case.rng.random() < 0.25:
+        return case.ranked("rank", case.seeds["rcd.xml"], *index, "--spans", case.broken("spans.tsv", *LINE_WAYS))
+    found = case.broken("rcd.xml", retagged)
+    ways = (
+        lambda: case.ranked("spans", found, made="out.tsv", check=lambda out: _all_spans(found, out)),
+        lambda: case.ranked("rank", found, *index),
+        lambda: Step(("eval", "rcd-spans", case.seeds["spans.tsv"], "-t", found)),
+    )
+    return case.rng.choice(ways)()
+
+
+def touche(case: Case) -> Step:
     """Touché: topics and arguments."""
     given = case.place / "touche"
     shutil.copytree(case.seeds["touche"], given)
     name, way = case.rng.choice((("topics.xml", retagged), ("portal.json", restructured)))
     (given / name).write_bytes(broken(case.rng, (given / name).read_bytes(), (way,)))
-    out = case.place / "out"
-    arguments = (
-        "touche",
-        "--input",
-        given,
-        "-o",
-        out,
-        "-k",
-        "5",
-        "--on-error",
-        case.rng.choice(("stop", "skip")),
-    )
-    yield Step(arguments, (out / "run.txt", out), lambda: _ranked(out / "run.txt"))
+    more = ("-k", "5", "--on-error", case.rng.choice(("stop", "skip")))
+    return case.ranked("touche", "--input", given, *more, made="out", check=lambda out: _readable(out / "run.txt"))
 
 
-def labels(case: Case) -> Iterator[Step]:
+def labels(case: Case) -> Step:
     """Labels and truths, and what is measured by them."""
-    way = case.rng.randrange(5)
     seeds = case.seeds
-    if way == 0:
-        yield Step(("eval", "search", seeds["ikat-2024.trec"], "--qrels", case.broken("qrels.txt", LINE_WAYS)))
-    elif way == 1:
-        yield Step(
-            ("eval", "ptkb", seeds.run("ikat-2024"), "--qrels", case.broken("ptkb.qrels", LINE_WAYS), "--per-turn")
-        )
-    elif way == 2:
-        found = case.broken("rcd.qrels", LINE_WAYS)
-        yield Step(("eval", "rcd-passages", seeds["rcd.trec"], "--qrels", found, "-t", seeds["rcd.xml"]))
-    elif way == 3:
-        run = seeds["touche-out"] / "run.txt"
-        yield Step(("eval", "touche", run, "--qrels", case.broken("touche.qrels", LINE_WAYS), "--json"))
-    else:
-        yield Step(("eval", "qrecc", seeds.run("qrecc"), "--truth", case.broken("truth.json", [restructured])))
+    name = case.rng.choice(("qrels.txt", "ptkb.qrels", "rcd.qrels", "touche.qrels", "truth.json"))
+    found = case.broken(name, *(LINE_WAYS if name != "truth.json" else (restructured,)))
+    measured: dict[str, tuple[Argument, ...]] = {
+        "qrels.txt": ("search", seeds["ikat-2024.trec"], "--qrels", found),
+        "ptkb.qrels": ("ptkb", seeds.run("ikat-2024"), "--qrels", found, "--per-turn"),
+        "rcd.qrels": ("rcd-passages", seeds["rcd.trec"], "--qrels", found, "-t", seeds["rcd.xml"]),
+        "touche.qrels": ("touche", seeds["touche-out"] / "run.txt", "--qrels", found, "--json"),
+        "truth.json": ("qrecc", seeds.run("qrecc"), "--truth", found),
+    }
+    return Step(("eval", *measured[name]))
 
 
-def documents(case: Case) -> Iterator[Step]:
+def documents(case: Case) -> Step:
     """A person's own documents, one of them broken: asked about, alone or beside one that is whole."""
     name = case.rng.choice(case.seeds.documents)
-    ways = {".md": LINE_WAYS, ".csv": LINE_WAYS, ".html": (retagged,), ".eml": LINE_WAYS, ".mbox": LINE_WAYS}
-    archive = zipfile.is_zipfile(name)
+    ways: dict[str, tuple[Mutator, ...]] = {".html": (retagged,), ".pdf": (), ".png": (), ".rtf": ()}
     folder = case.place / "own"
     folder.mkdir()
-    shutil.move(case.broken(name, [rezipped] if archive else ways.get(name.suffix, ())), folder)
+    kinds = (rezipped,) if zipfile.is_zipfile(name) else ways.get(name.suffix, LINE_WAYS)
+    shutil.move(case.broken(name, *kinds), folder)
     if case.rng.random() < 0.5:
         (folder / "good.txt").write_text("Rye bread keeps for nine days.", encoding="utf-8")
-    yield Step(("chat", "--docs", folder, "--incognito"), typed="How long does rye bread keep?\n/sources\n")
+    return Step(("chat", "--docs", folder, "--incognito"), typed="How long does rye bread keep?\n/sources\n")
 
 
-Kind = Callable[[Case], Iterator[Step]]
-KINDS: dict[Kind, int] = {  # and how often each is tried
-    topics: 12,
-    passages: 3,
-    given_passages: 5,
-    rankings: 12,
+KINDS: dict[Callable[[Case], Step], int] = {  # and how often each is tried
+    **dict.fromkeys((topics, rankings, dialogues, labels, documents), 12),
+    passages: 8,
     traces: 8,
     runs: 16,
-    dialogues: 12,
     touche: 2,
-    labels: 12,
-    documents: 12,
 }
 
 
@@ -311,15 +257,10 @@ def attempt(seed: int, seeds: Seeds, keep: Path | None = None) -> Outcome:
     place = keep or seeds.place / f"case{seed}"  # of its own: Tantivy's threads may hold on to one for a moment
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    codes: list[int] = []
-    findings: list[str] = []
-    for step in kind(Case(seeds, place, rng)):
-        code, found = _tried(step, place)
-        codes.append(code)
-        findings += found
+    code, findings = _try(kind(Case(seeds, place, rng)), place)
     if not keep:
         shutil.rmtree(place, ignore_errors=True)
-    return Outcome(kind.__name__, tuple(codes), tuple(findings))
+    return Outcome(kind.__name__, code, tuple(findings))
 
 
 def read_hostile(seed: int, reader: GuardedReader, keep: Path | None = None) -> Outcome:
@@ -329,10 +270,10 @@ def read_hostile(seed: int, reader: GuardedReader, keep: Path | None = None) -> 
         keep.mkdir(exist_ok=True)
         (keep / f"document{suffix}").write_bytes(data)
     code, findings = reader.read(suffix, data)
-    return Outcome(f"reading {suffix}", (code,), tuple(findings))
+    return Outcome(f"reading {suffix}", code, tuple(findings))
 
 
-def _tried(step: Step, place: Path) -> tuple[int, list[str]]:
+def _try(step: Step, place: Path) -> tuple[int, list[str]]:
     before = set(place.rglob("*"))
     try:
         with watched():

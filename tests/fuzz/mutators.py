@@ -11,6 +11,8 @@ import re
 import warnings
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -21,59 +23,8 @@ LONG = 10_000_000  # characters of a line that is too long
 BRACKETS = 100_000
 BOMB = 60_000_000  # times a few bytes that a member of an archive is grown by
 
-# Values as they stand in JSON text, which `json.dumps` would not write.
-RAW_VALUES = (
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "1e999",
-    "-1e999",
-    "1e308",
-    "-1e308",
-    "1e-999",
-    "18446744073709551616",
-    "9223372036854775808",
-    "-9223372036854775809",
-    "9" * 5000,
-    "1.7976931348623157e308",
-    "-0",
-    "true",
-    "false",
-    "null",
-    "[]",
-    "{}",
-    '""',
-    '" "',
-    '"\\n"',
-    '"\\u0000"',
-    '"\\ud800"',
-    '"\\udc00 and more of it"',
-    '"\\ud800\\ud800 twice"',
-    '"\\u202eright to left\\u202c"',
-    '"שלום עולם, איפה הלחם?"',
-    '"مرحبا بالعالم"',
-    '"👩‍👩‍👧‍👦 🏳️‍🌈"',
-    '"\\u001b[31mred\\u001b[0m\\u0007"',
-    '"\\u2028\\u2029\\u0085\\u000b"',
-    '"[/x] [bold] [link=file:///etc/passwd]"',
-    '"{{ statements }} {% for x in y %}"',
-    '"../../etc/passwd"',
-    '"a\\tb\\nc d"',
-    '"1\\n"',
-    '"²"',
-    '"٣"',
-    '"-1"',
-    '"0"',
-    '"NaN"',
-    '"_"',
-    '"1_1"',
-    '"<|im_end|>"',
-    '{"a": 1, "a": 2}',
-    '[[["deep"]]]',
-    '{"id": {"id": {"id": null}}}',
-    "[null, true, 1.5, {}]",
-    "[" * 900 + "]" * 900,
-)
+VALUES: dict[str, list[str]] = json.loads(Path(__file__).with_name("values.json").read_text(encoding="utf-8"))
+RAW_VALUES = (*VALUES["json"], "9" * 5000, "[" * 900 + "]" * 900)  # as JSON text, some of which no `dumps` writes
 TEXTS = tuple(value for value in RAW_VALUES if value.startswith('"'))
 LARGE_VALUES = (
     "[" * BRACKETS,
@@ -82,135 +33,15 @@ LARGE_VALUES = (
     f'"{"x" * 100_000}"',
     f'"{"word " * 20_000}"',
 )
-TOKENS = (  # as columns of a line
-    "NaN",
-    "inf",
-    "-inf",
-    "1e999",
-    "1e308",
-    "-1e308",
-    "99999999999999999999",
-    "2147483648",
-    "2000000000",
-    "-1",
-    "-2147483649",
-    "1_000",
-    "٣",
-    "0x10",
-    "",
-    "\x00",
-    "\u202eab\u202c",
-    "👩‍👩‍👧",
-    "\u00a0",
-    "\u2028",
-    "\x1b[31m",
-    "[/x]",
-    "#",
-    '"',
-    "9" * 5000,
-    "id",
-)
-MARKUP = (
-    "<!--",
-    "<![CDATA[",
-    "<![x[",
-    "<![ x",
-    "<!x",
-    "<!DOCTYPE x [",
-    "<?",
-    "<",
-    "</",
-    "<top",
-    "<p pno=",
-    '<p pno="',
-    "<p>",
-    "</p>",
-    "<doc>",
-    "</doc>",
-    "<docno>",
-    "<num>",
-    "<top>",
-    "</top>",
-    "<desc>",
-    "<title>",
-    "</title>",
-    "<topic>",
-    "<number>",
-    "&lol;",
-    "&#xD800;",
-    "&#0;",
-    "&#99999999999;",
-    "&" + "a" * 200,
-    "]]>",
-    "<script>",
-    "<textarea>",
-    "<plaintext>",
-)
-PROLOGUES = (
-    '<?xml version="1.0" encoding="UTF-16"?>',
-    '<?xml version="1.0" encoding="no-such"?>',
-    '<?xml version="1.0" encoding="utf-7"?>',
-    '<?xml version="9.9"?>',
-    '<!DOCTYPE x [<!ENTITY lol "lol">'
-    + "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1 or str()};" * 10}">' for n in range(1, 10))
-    + "]>",
-    '<!DOCTYPE x [<!ENTITY lol SYSTEM "file:///etc/passwd">]>',
-    '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">',
-)
+TOKENS = (*VALUES["columns"], "9" * 5000)
+MARKUP = (*VALUES["markup"], "&" + "a" * 200)
+LAUGHS = "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1 or str()};" * 10}">' for n in range(1, 10))
+PROLOGUES = (*VALUES["prologues"], f'<!DOCTYPE x [<!ENTITY lol "lol">{LAUGHS}]>')
 BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00")
-BYTES = (
-    b"\x00",
-    b"\xff",
-    b"\xc3",
-    b"\xed\xa0\x80",
-    b"\xf4\x90\x80\x80",
-    b"\r",
-    b"\n",
-    b"\x1a",
-    b'"',
-    b"\\",
-    b"{",
-    b"[",
-)
+BYTES = (*(bytes([byte]) for byte in b'\x00\xff\xc3\r\n\x1a"\\{['), b"\xed\xa0\x80", b"\xf4\x90\x80\x80")
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1", "utf-7", "cp037")
-
-
-def flipped(rng: Random, data: bytes) -> bytes:
-    """A few bits turned over."""
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 5) if changed else 0):
-        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def deleted(rng: Random, data: bytes) -> bytes:
-    """A piece gone."""
-    start, end = _piece(rng, data)
-    return data[:start] + data[end:]
-
-
-def inserted(rng: Random, data: bytes) -> bytes:
-    """Bytes put in that do not belong there."""
-    place = rng.randint(0, len(data))
-    return data[:place] + rng.choice(BYTES) * rng.choice((1, 1, 2, 50)) + data[place:]
-
-
-def repeated(rng: Random, data: bytes) -> bytes:
-    """A piece there again."""
-    start, end = _piece(rng, data)
-    return data[:end] + data[start:end] * rng.choice((1, 2, 10)) + data[end:]
-
-
-def spliced(rng: Random, data: bytes) -> bytes:
-    """A piece of it in the place of another."""
-    start, end = _piece(rng, data)
-    other, until = _piece(rng, data)
-    return data[:start] + data[other:until] + data[end:]
-
-
-def truncated(rng: Random, data: bytes) -> bytes:
-    """The end gone."""
-    return data[: rng.randint(0, len(data))]
+EMPTY = (b"", b" ", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>")
+FILLINGS = (b"x", b"word ", b"\x00", b"[", b'{"a":', b"<", b"<p ", b"\t", b" ", b'"', b"\xf0\x9f\x98\x80")
 
 
 def _piece(rng: Random, data: bytes) -> tuple[int, int]:
@@ -218,30 +49,35 @@ def _piece(rng: Random, data: bytes) -> tuple[int, int]:
     return start, min(len(data), start + rng.choice((1, 2, 8, 60, 500)))
 
 
-def marked(rng: Random, data: bytes) -> bytes:
-    """A byte order mark before it, the right one or another."""
-    return rng.choice(BOMS) + data
-
-
-def recoded(rng: Random, data: bytes) -> bytes:
-    """Written in another encoding."""
-    return data.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace")
-
-
-def emptied(rng: Random, _data: bytes) -> bytes:
-    """Nothing, or next to nothing."""
-    return rng.choice(
-        (b"", b" ", b"\n", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>")
-    )
-
-
-def lengthened(rng: Random, data: bytes) -> bytes:
-    """A very long line in the midst of it, or at its end."""
-    size = LONG if rng.random() < 0.01 else rng.choice((5_000, 70_000))
-    filling = rng.choice(
-        (b"x", b"word ", b"\x00", b"[", b'{"a":', b"<", b"<p ", b"\t", b" ", b'"', b"\xf0\x9f\x98\x80")
-    )
-    place = rng.choice((rng.randint(0, len(data)), len(data)))
+def bytewise(rng: Random, data: bytes) -> bytes:
+    """Bits turned over; a piece gone, there again or in the place of another; bytes that do not belong; the end gone;
+    a mark before it, another encoding; nothing at all; a very long line."""
+    start, end = _piece(rng, data)
+    other, until = _piece(rng, data)
+    match rng.randrange(10):
+        case 0:
+            changed = bytearray(data)
+            for _ in range(rng.randint(1, 5) if changed else 0):
+                changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+            return bytes(changed)
+        case 1:
+            return data[:start] + data[end:]
+        case 2:
+            return data[:start] + rng.choice(BYTES) * rng.choice((1, 1, 2, 50)) + data[start:]
+        case 3:
+            return data[:end] + data[start:end] * rng.choice((1, 2, 10)) + data[end:]
+        case 4:
+            return data[:start] + data[other:until] + data[end:]
+        case 5:
+            return data[:start]
+        case 6:
+            return rng.choice(BOMS) + data
+        case 7:
+            return data.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace")
+        case 8:
+            return rng.choice(EMPTY)
+    size, filling = LONG if rng.random() < 0.01 else rng.choice((5_000, 70_000)), rng.choice(FILLINGS)
+    place = rng.choice((start, len(data)))
     return data[:place] + filling * (size // len(filling)) + data[place:]
 
 
@@ -282,22 +118,14 @@ def recolumned(rng: Random, data: bytes) -> bytes:
 
 def restructured(rng: Random, data: bytes) -> bytes:
     """A value of the JSON replaced, a key left out, renamed or doubled, an entry doubled, something nested."""
-    try:
-        root = json.loads(data)
-    except (ValueError, RecursionError):
-        return _restructured_line(rng, data)
-    return _changed(rng, root)
-
-
-def _restructured_line(rng: Random, data: bytes) -> bytes:
-    """The same for one of many lines of JSON."""
-    lines = data.split(b"\n")
+    with suppress(ValueError, RecursionError):
+        return _changed(rng, json.loads(data))
+    lines = data.split(b"\n")  # or of one of many lines
     place = rng.randrange(len(lines))
-    try:
+    with suppress(ValueError, RecursionError):
         lines[place] = _changed(rng, json.loads(lines[place]))
-    except (ValueError, RecursionError):
-        return inserted(rng, data)
-    return b"\n".join(lines)
+        return b"\n".join(lines)
+    return bytewise(rng, data)
 
 
 def _changed(rng: Random, root: Any) -> bytes:
@@ -324,15 +152,9 @@ def _change_one(rng: Random, holder: dict[str, Any], raw: dict[str, str], name: 
     elif way == 3:
         parent[key] = rng.choice(([parent[key]], {"x": parent[key]}, str(parent[key]), [parent[key]] * 3))
     else:
-        raw[name] = rng.choice(_values(rng, parent[key]))
+        same_type = TEXTS if isinstance(parent[key], str) and rng.random() < 0.5 else RAW_VALUES  # it gets further
+        raw[name] = rng.choice(LARGE_VALUES if rng.random() < 0.01 else same_type)
         parent[key] = name
-
-
-def _values(rng: Random, old: Any) -> tuple[str, ...]:
-    """Mostly of the same type: a file whose shape is right gets further."""
-    if rng.random() < 0.01:
-        return LARGE_VALUES
-    return TEXTS if isinstance(old, str) and rng.random() < 0.5 else RAW_VALUES
 
 
 def _places(holder: Any) -> list[tuple[Any, Any]]:
@@ -376,46 +198,35 @@ def rezipped(rng: Random, data: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [(name, archive.read(name)) for name in archive.namelist()]
     except Exception:  # broken before; what is raised then has no common base
-        return inserted(rng, data)
+        return bytewise(rng, data)
     place = rng.randrange(len(members)) if members else 0
     name, content = members.pop(place) if members else ("content.xml", b"")
     way = rng.randrange(100)
     if len(content) > LONG:  # a bomb already, which would take long to break
         members.insert(place, (name, content[:LONG]))
     elif way < 70:
-        members.insert(place, (name, rng.choice((retagged, retagged, *BYTE_WAYS))(rng, content)))
+        members.insert(place, (name, rng.choice((retagged, bytewise))(rng, content)))
     elif way < 80:
-        members += [(name, content), (name, flipped(rng, content))]
+        members += [(name, content), (name, bytewise(rng, content))]
     elif way < 85:
         members.append(
             (rng.choice(("../../etc/passwd", "/x", "x" * 60_000, "\x1b[31m", "a/" * 900 + "x", " ")), content)
         )
     elif way < 88:
-        return _zip([*members, (name, content + rng.choice((b" ", b"<p/>")) * BOMB)], zipfile.ZIP_DEFLATED)
-    return _zip(members, rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2)))
+        return write_zip([*members, (name, content + rng.choice((b" ", b"<p/>")) * BOMB)], zipfile.ZIP_DEFLATED)
+    return write_zip(members, rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2)))
 
 
-def _zip(members: list[tuple[str, bytes]], compression: int) -> bytes:
+def write_zip(members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """An archive, whose members may have any names, also twice."""
     stream = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", compression) as archive:
         warnings.simplefilter("ignore")  # of names that are there twice
         for name, content in members:
-            archive.writestr(name or " ", content)
+            archive.writestr(zipfile.ZipInfo(name) if "mimetype" in name else name or " ", content)
     return stream.getvalue()
 
 
-BYTE_WAYS: tuple[Mutator, ...] = (
-    flipped,
-    deleted,
-    inserted,
-    repeated,
-    spliced,
-    truncated,
-    marked,
-    recoded,
-    emptied,
-    lengthened,
-)
 LINE_WAYS: tuple[Mutator, ...] = (relined, recolumned, recolumned, recolumned)
 PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 
@@ -423,7 +234,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2
 def broken(rng: Random, data: bytes, ways: tuple[Mutator, ...]) -> bytes:
     """The file after one to three changes, by ways of its own kind more often than by bytes."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        data = rng.choice(ways if ways and rng.random() < 0.65 else BYTE_WAYS)(rng, data)
+        data = rng.choice(ways if ways and rng.random() < 0.65 else (bytewise,))(rng, data)
     return data
 
 
@@ -436,5 +247,5 @@ def packed(rng: Random, data: bytes, suffix: str) -> bytes:
     if way == 0:
         return data
     if way == 1:
-        return rng.choice((truncated, flipped, deleted, emptied))(rng, whole)
+        return bytewise(rng, whole)
     return whole + rng.choice((b"", b"", b"\x00" * 8, b"rubbish", whole))

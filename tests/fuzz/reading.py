@@ -60,10 +60,8 @@ class GuardedReader:
             return attacks.repeat_unit(rng)
         if ways < 8:
             return attacks.attack_archive(rng, self.seeds)
-        single = (attacks.attack_pdf, attacks.attack_pdf, attacks.attack_png, attacks.attack_tiff, attacks.attack_jpeg)
-        return rng.choice((*single, attacks.attack_mail, attacks.attack_mail, attacks.attack_rtf, attacks.grow_json))(
-            rng
-        )
+        single = (attacks.attack_pdf, attacks.attack_picture, attacks.attack_mail, attacks.attack_rtf)
+        return rng.choice((*single[:3] * 2, single[3], attacks.grow_json))(rng)
 
 
 def _judge(document: ParsedDocument) -> Iterator[str]:
