@@ -38,7 +38,6 @@ app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
 GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
 OnError = Literal["stop", "skip"]
-Sentences = Literal["auto", "senter", "rule"]
 MODEL = Option(
     "smollm2",
     "--model",
@@ -351,11 +350,6 @@ class IndexBuildOptions:
     segment: bool = Option(
         False, "--segment", help="Documents: cut their first 10,000 characters into windows of ten sentences."
     )
-    sentences: Sentences = Option(
-        "auto",
-        help="What finds the sentences of --segment: senter, as in the track's script (en_core_web_sm must be "
-        "installed), or a rule; auto: senter where it is installed.",
-    )
     shards: int | None = Option(None, min=1, max=1000, help="In so many parts, which are searched as one.")
     shard: str | None = Option(None, metavar="I/N", help="Only this part of N; other machines build the others.")
     embedder: str | None = EMBEDDER
@@ -369,17 +363,15 @@ def index_build(options: IndexBuildOptions) -> None:
 
     [bold]convagent index build passages.jsonl.gz more/ -o index[/]
     [bold]convagent index build documents.jsonl --segment -o index[/]
-    [bold]convagent index build documents.jsonl --segment --sentences senter -o index[/] cuts them as iKAT does.
     [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts, on a machine of its own.
     """
     from agent.models.embedding.registry import open_embedder
     from indexes.corpora.corpus import find_corpus
     from indexes.index_builder import build_index, choose_parts
     from indexes.index_vectors import MAX_UNASKED, embed_index
-    from indexes.text.segmentation import choose_segmentation
 
     parts, skip_problems = choose_parts(options.shards, options.shard), options.on_error == "skip"
-    corpus = find_corpus(options.passages, choose_segmentation(options.sentences, segment=options.segment))
+    corpus = find_corpus(options.passages, segment=options.segment)
     model = open_embedder(options.embedder)
     with progress.byte_progress(corpus) as tick:
         built = build_index(

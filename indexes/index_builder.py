@@ -34,6 +34,7 @@ from indexes.sharding.sharded_index import find_counts, holds_index, name_shard,
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.manifest import write_manifest
 from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
+from indexes.text.segmentation import SEGMENTATION
 from schemas.errors import InvalidInputError, RunError, UsageError, format_count
 from schemas.records import IndexInfo, Passage, Problem, Shard
 
@@ -236,7 +237,7 @@ class _CorpusReading:
             skipped=self.skipped,
             sources=tuple(map(str, self.corpus.files)),
             analyzer=describe_analyzer(self.corpus.languages),
-            segmentation=str(self.corpus.segmentation or ""),
+            segmentation=SEGMENTATION if self.corpus.segment else "",
             seconds=round(time.perf_counter() - self._started, 2),
             made_by=f"tantivy {version('tantivy')}",
             format=FORMAT,

@@ -98,7 +98,7 @@ def test_own_documents_have_most_of_their_facts_as_spans() -> None:
     given = []
     for case in cases:
         path = EXAMPLES / "documents" / case["in"]
-        passages = parse_document(path, case["in"], path.read_bytes(), split_sentences).passages
+        passages = parse_document(path, case["in"], path.read_bytes()).passages
         texts = [(text, passage.title) for passage in passages for text in split_sentences(passage.text)]
         evidence = next(Evidence(text, title) for text, title in texts if case["fact"] in text)
         found = choose_direct_answer(case["ask"], recognise_kind(case["ask"]), [evidence])

@@ -35,8 +35,6 @@ from indexes.documents.reading import SETTLED_NS, FileStamp, parse_document, rea
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder, Vectors
-from indexes.text.segmentation import SentenceSplitter
-from indexes.text.sentences import split_sentences
 from indexes.text.units import split_units
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
@@ -255,7 +253,7 @@ TEXTS = [
 def test_lines_of_text_are_units_of_their_own_unless_they_are_wrapped(header: str, text: str, units: list[str]) -> None:
     name, opening = ("a.eml", "Hello!\n\n") if header else ("a.txt", "About this\n\n")
     data = (header + opening + text).encode()
-    (passage,) = parse_document(Path(name), name, data, split_sentences).passages
+    (passage,) = parse_document(Path(name), name, data).passages
     told = [f"#{unit.text}" if unit.kind == "heading" else unit.text for unit in split_units(passage)]
     assert told[2 if header else 0 :] == units
 
@@ -360,7 +358,7 @@ def test_names_that_are_no_utf8_and_very_long_ones(tmp_path: Path) -> None:
 
 
 def test_another_type_needs_only_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(data: bytes, _split: SentenceSplitter) -> ChunkedDocument:
+    def read(data: bytes) -> ChunkedDocument:
         return ChunkedDocument("Slides", (Chunk("s2", data.decode(), ("Oven",)),), ("has no speaker's notes",))
 
     reader = DocumentReader((".slides",), read, max_bytes=20, place_fragment=lambda place: f"#{place}")
@@ -368,7 +366,7 @@ def test_another_type_needs_only_a_reader(tmp_path: Path, monkeypatch: pytest.Mo
     assert [*skipped(opened(folder, tmp_path))] == ["a.slides", "b.SLIDES"]
     monkeypatch.setitem(READER_BY_SUFFIX, ".slides", reader)  # in this process: the one that reads begins anew
     path = folder / "a.slides"
-    found = parse_document(path, path.name, read_contents(path).data, split_sentences)
+    found = parse_document(path, path.name, read_contents(path).data)
     [passage] = found.passages
     assert (passage.id, passage.text, passage.title) == ("a.slides:s2", "Bake at 200.", "Slides: Oven")
     assert passage.url == path.as_uri() + "#s2"

@@ -34,7 +34,6 @@ from benchmarks.office_files import (
 from indexes.documents.formats.images import is_ocr_installed
 from indexes.documents.office import archives, mail, sheets
 from indexes.documents.reading import ParsedDocument, parse_document
-from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError
 from tests.conftest import EXAMPLES
 from tests.make_example_documents import write_examples
@@ -45,7 +44,7 @@ needs_ocr = pytest.mark.skipif(not is_ocr_installed(), reason="Tesseract is not 
 
 
 def read(name: str, data: bytes | str) -> ParsedDocument:
-    return parse_document(Path(name), name, data if isinstance(data, bytes) else data.encode(), split_sentences)
+    return parse_document(Path(name), name, data if isinstance(data, bytes) else data.encode())
 
 
 # The examples
@@ -104,7 +103,7 @@ def test_the_examples_can_be_made_again(tmp_path: Path) -> None:
     write_examples(tmp_path / "office", tmp_path / "scans")
     for made in (tmp_path / "office").iterdir():
         kept = OWN / "office" / made.name
-        again, before = (parse_document(kept, made.name, path.read_bytes(), split_sentences) for path in (made, kept))
+        again, before = (parse_document(kept, made.name, path.read_bytes()) for path in (made, kept))
         assert (again, before.reason) == (before, ""), made.name
     assert {path.name for path in tmp_path.rglob("*.*")} == {
         path.name for folder in (OWN / "office", SCANS) for path in folder.iterdir()
@@ -207,7 +206,7 @@ def test_a_header_of_a_mail_may_have_any_letters_as_they_are(encoding: str) -> N
         "From: Jürgen Müller <j@x.example>\nTo: =?utf-8?q?Zo=C3=AB?= Weiß <z@x.example>\nSubject: Grüße\n"
         "Date: Mon, 3 Mar 2025 10:00:00 +0100\n\nHello.\n"
     )
-    (passage,) = parse_document(Path("a.eml"), "a.eml", header.encode(encoding), split_sentences).passages
+    (passage,) = parse_document(Path("a.eml"), "a.eml", header.encode(encoding)).passages
     assert passage.title == "Grüße (3 March 2025, from Jürgen Müller)"
     assert "from: Jürgen Müller; to: Zoë Weiß; date: 3 March 2025; subject: Grüße." in passage.text
     assert passage.date == "2025-03-03T09:00:00+00:00"

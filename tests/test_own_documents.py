@@ -46,7 +46,7 @@ def list_places(file: str) -> list[Path]:
 def read_lines(file: str) -> tuple[str, ...]:
     """The lines of a document, as the program reads it."""
     path = next(path for path in list_places(file) if path.exists())
-    passages = parse_document(path, file, path.read_bytes(), split_sentences).passages
+    passages = parse_document(path, file, path.read_bytes()).passages
     return tuple(line for passage in passages for line in passage.text.split("\n"))
 
 

@@ -17,7 +17,6 @@ from indexes.documents.document_index import open_documents
 from indexes.documents.isolation import process as reading
 from indexes.documents.isolation.process import ProcessGuard, ReadingLimits, ReadingProcess, build_environment
 from indexes.documents.reading import parse_document
-from indexes.text.sentences import split_sentences
 from schemas.errors import RunError
 from tests.conftest import EXAMPLES, PATIENCE, ROOT
 from tests.make_hostile_documents import build_pdf_of_one_stream, nest_json
@@ -119,9 +118,7 @@ def test_the_child_reads_what_this_process_reads(tmp_path: Path) -> None:
     with ReadingProcess() as reader:
         for path in paths:
             data = path.read_bytes()
-            assert reader.parse_document(path, path.name, data) == parse_document(
-                path, path.name, data, split_sentences
-            )
+            assert reader.parse_document(path, path.name, data) == parse_document(path, path.name, data)
 
 
 def test_an_unchanged_folder_starts_no_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from agent.turn.attribution import why_unsupported
 from benchmarks.answer_form import is_glued
 from indexes.documents.reading import parse_document
 from indexes.text.sentence_ends import find_sentence_starts
-from indexes.text.sentences import split_sentences
 from indexes.text.units import find_units_to_quote, limits_what_stands_before, points_back, split_units
 from schemas.records import Passage, Unit
 from tests.conftest import EXAMPLES, shared_file
@@ -384,11 +383,7 @@ def test_a_long_text_is_split(text: str) -> None:
 
 def read_own_documents() -> list[Passage]:
     files = [path for path in sorted((EXAMPLES / "documents").rglob("*")) if path.is_file()]
-    return [
-        passage
-        for path in files
-        for passage in parse_document(path, path.name, path.read_bytes(), split_sentences).passages
-    ]
+    return [passage for path in files for passage in parse_document(path, path.name, path.read_bytes()).passages]
 
 
 def read_track_passages() -> list[Passage]:

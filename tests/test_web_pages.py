@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from indexes.documents.formats.html import chunk_html
-from indexes.text.sentences import split_sentences
 
 CASES = Path(__file__).parent / "cases"
 EXPECTED: dict[str, dict[str, list[str]]] = json.loads((CASES / "web_pages.json").read_text(encoding="utf-8"))
 
 
 def read_page(page: str) -> str:
-    chunks = chunk_html(page, split_sentences, [])[1]
+    chunks = chunk_html(page, [])[1]
     return " ".join(" ".join([*chunk.headings, chunk.text]) for chunk in chunks)
 
 
@@ -42,7 +41,7 @@ def test_what_may_be_text_is_kept(page: str, kept: str) -> None:
 
 def test_lines_are_those_of_the_file() -> None:
     page = "<nav>Home</nav>\n<div id='footer'>\nImprint\n</div>\n<p>The rent\nis due.</p>\n<p>In May.</p>"
-    (chunk,) = chunk_html(page, split_sentences, [])[1]
+    (chunk,) = chunk_html(page, [])[1]
     assert (chunk.place, chunk.text) == ("5-7", "The rent is due.\nIn May.")
 
 

@@ -19,7 +19,7 @@ import msgspec
 from indexes.storage.files import open_to_read
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import TolerantHtmlParser
-from indexes.text.segmentation import Segmentation, cut_into_windows
+from indexes.text.segmentation import cut_into_windows
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 from schemas.wire import decode, utf8
@@ -141,7 +141,7 @@ class Corpus:
     bytes_read: int = 0  # so far, for progress
     passages_read: int = 0  # so far, with lines that hold none
     skipped_files: tuple[Path, ...] = field(default=())
-    segmentation: Segmentation | None = None  # how documents are cut into passages; None: they are passages
+    segment: bool = False  # whether these are documents, to be cut into passages
     languages: tuple[str, ...] = (ENGLISH,)  # of the passages, each of which has its own
 
     def __iter__(self) -> Iterator[Item]:
@@ -159,13 +159,11 @@ class Corpus:
             self.bytes_read = done
 
     def _segment(self, found: Passage | str) -> Iterable[Passage | str]:
-        if self.segmentation is None or isinstance(found, str):
-            return (found,)
-        return cut_into_windows(found, self.segmentation.split)
+        return cut_into_windows(found) if self.segment and isinstance(found, Passage) else (found,)
 
 
-def find_corpus(paths: Iterable[Path], segmentation: Segmentation | None = None) -> Corpus:
-    """The passage files among `paths`; directories are searched, in name order. `segmentation` cuts documents.
+def find_corpus(paths: Iterable[Path], *, segment: bool = False) -> Corpus:
+    """The passage files among `paths`; directories are searched, in name order; `segment` if they are to be cut.
 
     Raises `MissingError` for a path that is not there and `InvalidInputError` where no passage file is found.
     """
@@ -185,7 +183,7 @@ def find_corpus(paths: Iterable[Path], segmentation: Segmentation | None = None)
         raise InvalidInputError("no passage file found", where=", ".join(map(str, paths)), remedy=EXPECTED)
     files = list(dict.fromkeys(files))
     size = sum(path.stat().st_size for path in files)
-    return Corpus(tuple(files), size, skipped_files=tuple(skipped), segmentation=segmentation)
+    return Corpus(tuple(files), size, skipped_files=tuple(skipped), segment=segment)
 
 
 def _find_format(path: Path) -> str | None:

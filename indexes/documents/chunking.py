@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
 
-from indexes.text.segmentation import SentenceSplitter
+from indexes.text.sentences import split_sentences
 from schemas.records import Mark
 
-MIN_WORDS, MAX_WORDS = (
-    80,
-    150,
-)  # a passage with the minimum ends where its paragraph ends; none has more than the maximum
+MIN_WORDS, MAX_WORDS = 80, 150  # a passage with the minimum ends where its paragraph ends; none has more than the most
 SHORT_WORDS = 40  # a shorter paragraph joins the one before it, and a shorter section the next one
 CHARACTERS_PER_WORD = 10  # that count as a word where words are longer or have no spaces between them
 MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or within one
@@ -69,11 +66,11 @@ class _Piece:
         return _count_words(self.text)
 
 
-def chunk_blocks(blocks: Iterable[Block], split: SentenceSplitter) -> Iterator[Chunk]:
+def chunk_blocks(blocks: Iterable[Block]) -> Iterator[Chunk]:
     """The chunks of a document in order. Their places are lines."""
     pending: list[_Piece] = []
     words = 0
-    for piece in (piece for block in blocks for piece in _split_block(block, split)):
+    for piece in (piece for block in blocks for piece in _split_block(block)):
         ends = piece.glue == "\n" and words >= MIN_WORDS and piece.words >= SHORT_WORDS
         ends = ends or (bool(pending) and piece.headings != pending[-1].headings and words >= SHORT_WORDS)
         if pending and (ends or words + piece.words > MAX_WORDS):
@@ -99,7 +96,7 @@ def _count_words(text: str) -> int:
     return max(len(text.split()), len(text) // CHARACTERS_PER_WORD)
 
 
-def _split_block(block: Block, split: SentenceSplitter) -> Iterator[_Piece]:
+def _split_block(block: Block) -> Iterator[_Piece]:
     """The whole block if it fits a passage, else its sentences or lines."""
     glue = " " if block.prose else "\n"
     whole = glue.join(text for line in block.lines if (text := " ".join(line.text.split())))
@@ -110,7 +107,7 @@ def _split_block(block: Block, split: SentenceSplitter) -> Iterator[_Piece]:
     if _count_words(whole) <= MAX_WORDS:
         yield _Piece(whole, first, last, headings, "\n", block.lines)
         return
-    parts = _cut_block(block, whole, split)
+    parts = _cut_block(block, whole)
     for number, (text, first, last) in enumerate(_locate_parts(parts, block.lines)):
         line = (Line(first, text),)
         if number == 0:
@@ -119,12 +116,12 @@ def _split_block(block: Block, split: SentenceSplitter) -> Iterator[_Piece]:
             yield _Piece(text, first, last, headings, glue, line)
 
 
-def _cut_block(block: Block, whole: str, split: SentenceSplitter) -> list[str]:
+def _cut_block(block: Block, whole: str) -> list[str]:
     """The sentences or lines of a long block, each at most `MAX_SENTENCE_CHARACTERS` long."""
     if not block.prose:
         found: Sequence[str] = whole.split("\n")
     else:
-        found = split(whole) if len(whole) <= MAX_SPLITTABLE_CHARACTERS else [whole]
+        found = split_sentences(whole) if len(whole) <= MAX_SPLITTABLE_CHARACTERS else [whole]
     cut = (
         textwrap.wrap(text, MAX_SENTENCE_CHARACTERS) if len(text) > MAX_SENTENCE_CHARACTERS else [text]
         for text in found

@@ -1,15 +1,16 @@
 """What a reader of one document type is: the suffixes it reads, and how it turns a file's bytes into chunks.
 
-`readers.py` lists them.
+`readers.py` lists them. Text is decoded as UTF-8, as its byte order mark says, or by a guess, which is told.
 """
 
+import codecs
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from indexes.documents.chunking import Chunk
-from indexes.documents.formats.decoding import decode_text
-from indexes.text.segmentation import SentenceSplitter
+from schemas.errors import InvalidInputError
 
 MAX_TEXT_BYTES = 50_000_000  # of a text file; a larger one is left out
 MAX_NOTES = 5  # notes on the same oddity in one file
@@ -27,9 +28,9 @@ class ChunkedDocument:
 
 # Bytes (never none) to chunks. Raises `InvalidInputError` where they cannot be read, and `MissingError` where a library
 # for them is not installed; the error's text is the reason given.
-ReadDocument = Callable[[bytes, SentenceSplitter], ChunkedDocument]
+ReadDocument = Callable[[bytes], ChunkedDocument]
 # Text to a title, or "", and chunks; oddities are added to the list of notes.
-ChunkText = Callable[[str, SentenceSplitter, list[str]], tuple[str, Iterable[Chunk]]]
+ChunkText = Callable[[str, list[str]], tuple[str, Iterable[Chunk]]]
 
 
 def omit_fragment(_place: str) -> str:
@@ -53,12 +54,12 @@ def read_as_text(chunk_text: ChunkText) -> ReadDocument:
     return partial(_decode_and_chunk, chunk_text)
 
 
-def _decode_and_chunk(chunk_text: ChunkText, data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def _decode_and_chunk(chunk_text: ChunkText, data: bytes) -> ChunkedDocument:
     text, guessed = decode_text(data)
     notes = [f"is not UTF-8; read as {guessed}, which is a guess"] if guessed else []
     if not text.strip():
         return ChunkedDocument(notes=tuple(notes))
-    title, chunks = chunk_text(text, split, notes)
+    title, chunks = chunk_text(text, notes)
     found = tuple(chunks)  # may add notes
     return ChunkedDocument(title, found, tuple(notes))
 
@@ -80,3 +81,45 @@ class RepeatedNote:
         """Note how many more there were."""
         if self._count > MAX_NOTES:
             self._notes.append(f"{self._count - MAX_NOTES} further {self._what}")
+
+
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),  # after those of UTF-32, which begin with the same bytes
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Encodings that are guessed; among equally likely ones, the first is taken.
+GUESSED_ENCODINGS = ["cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "euc_kr"]
+SAMPLE_BYTES = 200_000  # that a guess is made from
+MAX_CONTROL_SHARE = 0.01  # of control characters; a file with more is no text
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def decode_text(data: bytes) -> tuple[str, str]:
+    """The text, with `\\n` at its line ends, and the name of the encoding if it was guessed, else "".
+
+    Raises `InvalidInputError` where the bytes are no text.
+    """
+    text, guessed = _decode_bytes(data)
+    sample = text[:SAMPLE_BYTES]
+    if "\0" in text or len(_CONTROL.findall(sample)) > MAX_CONTROL_SHARE * len(sample):
+        raise InvalidInputError("is no text, whatever its name says")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), guessed
+
+
+def _decode_bytes(data: bytes) -> tuple[str, str]:
+    encoding = next((encoding for mark, encoding in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding), ""
+    except UnicodeDecodeError as error:
+        if encoding != "utf-8" or b"\0" in data:
+            raise InvalidInputError("is no text, whatever its name says") from error
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(data[:SAMPLE_BYTES], cp_isolation=GUESSED_ENCODINGS)
+    if not found:
+        raise InvalidInputError("is text in no encoding that is known here, or no text")
+    best = min(found, key=lambda match: (match.chaos, -match.coherence, GUESSED_ENCODINGS.index(match.encoding)))
+    return data.decode(best.encoding, "replace"), best.encoding

@@ -22,7 +22,6 @@ from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
 from indexes.text.dates import read_date
 from indexes.text.languages import find_document_language
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Mark, Passage
 
@@ -125,7 +124,7 @@ def _unreadable_error(error: OSError) -> MissingError:
     return MissingError("went away before it was read" if gone else f"cannot be read ({error.strerror})")
 
 
-def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) -> ParsedDocument:
+def parse_document(path: Path, name: str, data: bytes) -> ParsedDocument:
     """The passages of a document's bytes. `name` is its path below the folder, as ids have it.
 
     Never raises for faults of the bytes: they are the reason why the file is left out. Raises `MissingError` where a
@@ -137,7 +136,7 @@ def parse_document(path: Path, name: str, data: bytes, split: SentenceSplitter) 
         return ParsedDocument(reason=f"has a path of more than {MAX_NAME_CHARACTERS} characters below the folder")
     try:
         reader = find_reader(path)
-        document = reader.read(data, split)
+        document = reader.read(data)
     except InvalidInputError as error:
         return ParsedDocument(reason=error.what)
     passages = tuple(_to_passages(document, path, name, reader))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, shorten_label
 from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
 from indexes.documents.formats.block_building import format_row
-from indexes.text.segmentation import SentenceSplitter
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -52,9 +51,9 @@ SAMPLE_CHARACTERS = 20_000  # characters that the delimiter is found in
 MAX_VALUE_CHARACTERS = 10_000_000
 
 
-def chunk_table(text: str, split: SentenceSplitter, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+def chunk_table(text: str, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """No title, and the passages, whose places are lines. Oddities of rows are added to `notes`."""
-    return "", (chunk for row in _read_rows(text, notes) for chunk in chunk_blocks([row], split))
+    return "", (chunk for row in _read_rows(text, notes) for chunk in chunk_blocks([row]))
 
 
 def _read_rows(text: str, notes: list[str]) -> Iterator[Block]:

@@ -10,7 +10,6 @@ from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, format_table
 from indexes.documents.formats.page_furniture import Furniture, find_furniture
 from indexes.text.control_characters import TolerantHtmlParser
-from indexes.text.segmentation import SentenceSplitter
 
 SKIPPED_TAGS = {"script", "style", "template", "noscript", "nav", "svg", "math", "button", "select", "iframe", "object"}
 LIST_TAGS = {"ul", "ol", "dl"}
@@ -21,12 +20,12 @@ NO_FURNITURE = Furniture()
 _HEADING = re.compile(r"h[1-6]")
 
 
-def chunk_html(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+def chunk_html(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """The text of a page's `<title>`, or "", and its passages."""
     title, blocks = read_html_blocks(text, find_furniture(text))
     if not blocks:  # a page that is nothing else
         title, blocks = read_html_blocks(text)
-    return title, chunk_blocks(blocks, split)
+    return title, chunk_blocks(blocks)
 
 
 def read_html_blocks(text: str, furniture: Furniture = NO_FURNITURE) -> tuple[str, list[Block]]:

@@ -1,18 +1,21 @@
-"""Pictures of text (.png, .jpg, .tif) as passages, read by Tesseract where it is installed. A place is a page: `p1`."""
+"""Pictures of text (.png, .jpg, .tif) as passages, read by Tesseract where it is installed. A place is a page: `p1`.
+
+The lines of a page are as they were printed, here as in a PDF.
+"""
 
 import io
+import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from itertools import groupby, islice
 from typing import Any
 
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.libraries import INSTALL, explain_faults, load_library
-from indexes.documents.formats.pages import chunk_page
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError, MissingError
 
 PROGRAM = "tesseract"
@@ -82,13 +85,13 @@ KIND = "picture"
 FORMATS = ("PNG", "JPEG", "TIFF")
 
 
-def chunk_image(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_image(data: bytes) -> ChunkedDocument:
     """The passages of a picture. Raises `MissingError` without Tesseract, `InvalidInputError` for a broken picture."""
     if not is_ocr_installed():
         raise MissingError(f"is a picture; its text is read if you install {HOW_TO_INSTALL}")
     with explain_faults(KIND):
         pages = [recognize_text(page) for page in islice(_open_pages(data), MAX_PAGES)]
-    chunks = (chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text, split))
+    chunks = (chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text))
     return ChunkedDocument(chunks=tuple(chunks))
 
 
@@ -99,6 +102,33 @@ def _open_pages(data: bytes) -> Iterator[Any]:
         if page.width * page.height > MAX_DECLARED_PIXELS:  # known before it is decoded
             raise InvalidInputError(f"is a picture of more than {MAX_DECLARED_PIXELS // 1_000_000} megapixels")
         yield operations.exif_transpose(page)
+
+
+MIN_FULL_LINE = 0.6  # share of a page's widest line; a shorter line ends a paragraph
+_HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u00ad]$")
+
+
+def chunk_page(number: int, text: str) -> Iterator[Chunk]:
+    """The passages of a page, all of one place."""
+    paragraphs = _split_paragraphs(text.split("\n"))
+    blocks = [Block(tuple(Line(number, line) for line in paragraph)) for paragraph in paragraphs]
+    return (Chunk(f"p{number}", chunk.text) for chunk in chunk_blocks(blocks))
+
+
+def _split_paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
+    """A page's paragraphs: an empty or a short line ends one. Words broken at the end of a line are joined again."""
+    full = MIN_FULL_LINE * max(map(len, lines), default=0)
+    paragraph: list[str] = []
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        text, follows = line.strip(), after.strip()
+        if paragraph and _HYPHEN_AT_END.search(paragraph[-1]) and text[:1].islower():
+            paragraph[-1] = _HYPHEN_AT_END.sub("", paragraph[-1]) + text
+        elif text:
+            paragraph.append(text)
+        if paragraph and (not follows or (len(line) < full and not follows[0].islower())):
+            paragraph[-1] = end_with_full_stop(paragraph[-1])
+            yield paragraph
+            paragraph = []
 
 
 IMAGES = DocumentReader((".png", ".jpg", ".jpeg", ".tif", ".tiff"), chunk_image)

@@ -13,13 +13,12 @@ from typing import Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
 from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 
-def chunk_json_lines(text: str, split: SentenceSplitter, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+def chunk_json_lines(text: str, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """No title, and the passages, whose places are line numbers. Broken lines are added to `notes`."""
-    return "", (chunk for block in _read_blocks(text, notes) for chunk in chunk_blocks([block], split))
+    return "", (chunk for block in _read_blocks(text, notes) for chunk in chunk_blocks([block]))
 
 
 def _read_blocks(text: str, notes: list[str]) -> Iterator[Block]:
@@ -41,10 +40,10 @@ ROOT_PLACE = "$"
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
-def chunk_json(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, list[Chunk]]:
+def chunk_json(text: str, _notes: list[str]) -> tuple[str, list[Chunk]]:
     """No title, and the passages of a JSON file. Places are paths: `items[3]`, `owner.address`, `$` for the whole."""
     try:
-        return "", list(_chunk_below(json.loads(text), "", split))
+        return "", list(_chunk_below(json.loads(text), ""))
     except RecursionError as error:
         raise InvalidInputError("is JSON that is nested too deeply") from error
     except ValueError as error:
@@ -56,18 +55,18 @@ def describe_value(value: Any) -> str:
     return end_with_full_stop("; ".join(_name_text(path, text) for path, text in _list_leaves(value, "")))
 
 
-def _chunk_below(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chunk]:
+def _chunk_below(value: Any, path: str) -> Iterator[Chunk]:
     """An object that is an item of a list, or holds no list of objects, is one passage if it is short enough."""
     if _is_list_of_objects(value):
         for number, item in enumerate(value):
-            yield from _chunk_below(item, f"{path}[{number}]", split)
+            yield from _chunk_below(item, f"{path}[{number}]")
     elif isinstance(value, dict):
         inner = _find_separate_keys(value, path)
-        yield from _chunk_value({key: held for key, held in value.items() if key not in inner}, path, split)
+        yield from _chunk_value({key: held for key, held in value.items() if key not in inner}, path)
         for key in inner:
-            yield from _chunk_below(value[key], _join_path(path, key), split)
+            yield from _chunk_below(value[key], _join_path(path, key))
     else:
-        yield from _chunk_value(value, path, split)
+        yield from _chunk_value(value, path)
 
 
 def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
@@ -78,9 +77,9 @@ def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
     return [key for key, held in value.items() if (_contains_objects(held) if fits else _is_nested(held))]
 
 
-def _chunk_value(value: Any, path: str, split: SentenceSplitter) -> Iterator[Chunk]:
+def _chunk_value(value: Any, path: str) -> Iterator[Chunk]:
     heading = re.sub(r"\[\d+\]", "", path).strip(".")
-    for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))], split):
+    for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))]):
         yield Chunk(path or ROOT_PLACE, chunk.text, (heading,) if heading else ())
 
 

@@ -8,14 +8,13 @@ from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, build_list_block, format_rows
 from indexes.documents.formats.html import read_html_blocks
-from indexes.text.segmentation import SentenceSplitter
 
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
 
 
-def chunk_markdown(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+def chunk_markdown(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """The title in the front matter, or "", and the passages."""
-    return _find_title(text), chunk_blocks(_read_blocks(text), split)
+    return _find_title(text), chunk_blocks(_read_blocks(text))
 
 
 def _find_title(text: str) -> str:

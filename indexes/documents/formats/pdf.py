@@ -7,10 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.formats.images import HOW_TO_INSTALL, MAX_PAGES, MAX_PIXELS, is_ocr_installed, recognize_text
+from indexes.documents.formats.images import (
+    HOW_TO_INSTALL,
+    MAX_PAGES,
+    MAX_PIXELS,
+    chunk_page,
+    is_ocr_installed,
+    recognize_text,
+)
 from indexes.documents.formats.libraries import explain_faults, load_library
-from indexes.documents.formats.pages import chunk_page
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 MAX_PDF_BYTES = 200_000_000  # of a file; a larger one is left out
@@ -19,7 +24,7 @@ POINTS_PER_INCH, PIXELS_PER_INCH = 72, 300  # of a page; and of its picture, whi
 MAX_NAMED_PAGES = 10
 
 
-def chunk_pdf(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_pdf(data: bytes) -> ChunkedDocument:
     """The title in a PDF's metadata, or "", and its passages, whose places are pages: `p3`.
 
     Raises `InvalidInputError` for a PDF that is encrypted or broken.
@@ -31,7 +36,7 @@ def chunk_pdf(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
         notes.append(f"{_name_pages(pictures)}; the text is read if you install {HOW_TO_INSTALL}")
     elif pictures:
         pages = _recognize_pages(data, pages, pictures, notes)
-    chunks = tuple(chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text, split))
+    chunks = tuple(chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text))
     return ChunkedDocument(" ".join(title.split()), chunks, tuple(notes), lacks_ocr)
 
 

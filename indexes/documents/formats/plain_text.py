@@ -13,7 +13,6 @@ from itertools import groupby, pairwise
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import build_list_block
-from indexes.text.segmentation import SentenceSplitter
 from indexes.text.sentence_ends import CLOSING, STOPS
 
 MIN_WRAPPED_CHARACTERS = 45  # a shorter line was meant to end where it does, unless it is of a narrow column
@@ -89,9 +88,9 @@ def _find_shape(line: _TextLine) -> str:
     return re.sub(r"\d", "0", line.text.split(maxsplit=1)[0])
 
 
-def chunk_plain_text(text: str, split: SentenceSplitter, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+def chunk_plain_text(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """No title, and the passages of plain text."""
-    return "", chunk_blocks(read_text_blocks(text), split)
+    return "", chunk_blocks(read_text_blocks(text))
 
 
 def read_text_blocks(text: str, *, headed: bool = True) -> Iterator[Block]:

@@ -19,7 +19,6 @@ from typing import BinaryIO
 from indexes.documents.formats.images import page_listener
 from indexes.documents.isolation.messages import Reply, Request, read_request, write_message
 from indexes.documents.reading import parse_document
-from indexes.text.sentences import split_sentences
 from schemas.errors import MissingError
 
 MAX_FILE_BYTES = 500_000_000  # of a file that is written, such as a picture for Tesseract
@@ -93,7 +92,7 @@ def _read_document(request: Request, data: bytes, replies: BinaryIO) -> Reply:
     page_listener.set(begin_page)
     _set_alarm(request.alarm_seconds)
     try:
-        document = parse_document(Path(os.fsdecode(request.path)), request.name, data, split_sentences)
+        document = parse_document(Path(os.fsdecode(request.path)), request.name, data)
     except MissingError as error:
         return Reply("missing", what=error.what)
     except MemoryError:

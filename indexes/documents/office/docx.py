@@ -7,7 +7,6 @@ from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sections import NOTES, chunk_sections
-from indexes.text.segmentation import SentenceSplitter
 
 KIND = "Word file"
 MAX_MARKUP_BYTES = 20_000_000  # of its parts with text, unpacked: some thousand pages, which take a minute
@@ -22,7 +21,7 @@ _FIRST_NOTE = re.compile(r'<ol>(?=<li id="(?:foot|end)note-\d+">)')
 _BACK = re.compile(r'<a href="#(?:foot|end)note-ref-\d+">↑</a>')
 
 
-def chunk_docx(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_docx(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are headings. Raises what `Archive` raises."""
     archive = Archive(data, KIND, MAX_MARKUP_BYTES)
     mammoth = load_library("mammoth")
@@ -32,7 +31,7 @@ def chunk_docx(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
             archive.repack(_is_text), style_map=_STYLES, convert_image=lambda _image: [], external_file_access=False
         )
         _, blocks = read_html_blocks(_set_notes_apart(made.value))
-    return ChunkedDocument(title, tuple(chunk_sections(blocks, split)))
+    return ChunkedDocument(title, tuple(chunk_sections(blocks)))
 
 
 def _is_text(name: str) -> bool:

@@ -7,13 +7,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexes.documents.chunking import Chunk
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote
-from indexes.documents.formats.decoding import decode_text
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote, decode_text
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sections import chunk_sections
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 KIND = "book (EPUB)"
@@ -22,7 +20,7 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 
 
-def chunk_epub(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_epub(data: bytes) -> ChunkedDocument:
     """The book's title, or "", and the passages, whose places are headings, or the number of a part without one.
 
     Raises what `Archive` raises. Chapters that cannot be read become notes.
@@ -33,7 +31,7 @@ def chunk_epub(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
         names = list(_list_chapters(archive.read_xml(package), posixpath.dirname(package)))
     title = archive.read_title(package)
     notes: list[str] = []
-    chunks = tuple(_chunk_chapters(archive, names, split, notes))
+    chunks = tuple(_chunk_chapters(archive, names, notes))
     return ChunkedDocument(title, chunks, tuple(notes))
 
 
@@ -51,7 +49,7 @@ def _list_chapters(package: Any, folder: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join(folder, href))
 
 
-def _chunk_chapters(archive: Archive, names: list[str], split: SentenceSplitter, notes: list[str]) -> Iterator[Chunk]:
+def _chunk_chapters(archive: Archive, names: list[str], notes: list[str]) -> Iterator[Chunk]:
     unread = RepeatedNote(notes, "parts cannot be read")
     locked = archive.read(_ENCRYPTION).decode("utf-8", "replace") if _ENCRYPTION in archive.names else ""
     for number, name in enumerate(names, start=1):
@@ -63,7 +61,7 @@ def _chunk_chapters(archive: Archive, names: list[str], split: SentenceSplitter,
         except InvalidInputError as error:
             unread.add(f"part {number}: {error.what}")
         else:
-            yield from chunk_sections(blocks, split, partial(_name_part, number))
+            yield from chunk_sections(blocks, partial(_name_part, number))
     unread.add_rest()
 
 

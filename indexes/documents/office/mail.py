@@ -16,13 +16,11 @@ from email.utils import getaddresses, parsedate_to_datetime
 from itertools import groupby, islice
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote, decode_text
 from indexes.documents.formats.block_building import format_row
-from indexes.documents.formats.decoding import decode_text
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.formats.plain_text import read_text_blocks
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 KIND = "message"
@@ -36,14 +34,14 @@ _ENCODED_WORDS = re.compile(rf"{_ENCODED_WORD}(?:\s*{_ENCODED_WORD})*")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
-def chunk_message(data: bytes, place: str, split: SentenceSplitter) -> Iterator[Chunk]:
+def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
     """The passages of a message, all of one place. Raises `InvalidInputError` for a message that cannot be read."""
     with explain_faults(KIND):
         message = message_from_bytes(data)
         blocks = [_describe_message(message), *_read_body(message)]
         heading, date = _name_message(message), _read_utc_date(message)
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed, split))
+    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed))
 
 
 def _name_message(message: Message) -> str:
@@ -179,7 +177,7 @@ _START = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\d{4}\r?\n")
 _ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-def chunk_mbox(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_mbox(data: bytes) -> ChunkedDocument:
     """The passages of a mailbox; messages that cannot be read become notes.
 
     Raises `InvalidInputError` for what is no mailbox.
@@ -187,17 +185,17 @@ def chunk_mbox(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
     if not _START.match(data):
         raise InvalidInputError("is no mailbox, whatever its name says")
     notes: list[str] = []
-    return ChunkedDocument(chunks=tuple(_chunk_messages(data, split, notes)), notes=tuple(notes))
+    return ChunkedDocument(chunks=tuple(_chunk_messages(data, notes)), notes=tuple(notes))
 
 
-def _chunk_messages(data: bytes, split: SentenceSplitter, notes: list[str]) -> Iterator[Chunk]:
+def _chunk_messages(data: bytes, notes: list[str]) -> Iterator[Chunk]:
     unread = RepeatedNote(notes, "messages cannot be read")
     for number, message in enumerate(_split_messages(data), start=1):
         if number > MAX_MESSAGES:
             notes.append(f"only its first {MAX_MESSAGES:,} messages are read")
             break
         try:
-            yield from chunk_message(_ESCAPED_FROM.sub(rb"\1", message), f"message{number}", split)
+            yield from chunk_message(_ESCAPED_FROM.sub(rb"\1", message), f"message{number}")
         except InvalidInputError as error:
             unread.add(f"message {number} {error.what}")
     unread.add_rest()
@@ -219,9 +217,9 @@ MBOX = DocumentReader((".mbox",), chunk_mbox, max_bytes=MAX_MAILBOX_BYTES)
 PLACE = "message"
 
 
-def chunk_eml(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_eml(data: bytes) -> ChunkedDocument:
     """The passages of a message. Raises `InvalidInputError` where it cannot be read."""
-    return ChunkedDocument(chunks=tuple(chunk_message(data, PLACE, split)))
+    return ChunkedDocument(chunks=tuple(chunk_message(data, PLACE)))
 
 
 EML = DocumentReader((".eml",), chunk_eml)

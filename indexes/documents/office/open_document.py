@@ -17,7 +17,6 @@ from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sections import NOTES, chunk_sections
 from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number
 from indexes.documents.office.slides import Slide, chunk_slides, number_lines
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 MAX_CONTENT_BYTES = 50_000_000  # of a document's parts that are read, unpacked
@@ -109,14 +108,12 @@ MIDNIGHT = " 00:00:00"
 _CELLS = (CELL, f"{TABLE}covered-table-cell")
 
 
-def chunk_ods(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_ods(data: bytes) -> ChunkedDocument:
     """The passages of a workbook, whose places are rows of sheets. Raises what `open_content` raises."""
     _, _, body = open_content(data, SHEET_KIND, "spreadsheet")
     with explain_faults(SHEET_KIND):
         tables = find_outermost(body, (f"{TABLE}table",))
-        return chunk_sheets(
-            (Sheet(table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables), split
-        )
+        return chunk_sheets(Sheet(table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables)
 
 
 def _read_table_rows(table: Any) -> Iterator[TableRow]:
@@ -162,12 +159,12 @@ _NO_PROSE = {*LEFT_OUT, *_INDEXES, f"{TEXT}table-of-content", f"{TEXT}bibliograp
 _TEXT_PARTS = {*PARAGRAPHS, f"{TEXT}list", f"{TABLE}table"}
 
 
-def chunk_odt(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_odt(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are headings. Raises as `open_content` does."""
     title, root, body = open_content(data, TEXT_KIND, "text")
     with explain_faults(TEXT_KIND):
         blocks = list(_read_text_body(root, body))
-    return ChunkedDocument(title, tuple(chunk_sections(blocks, split)))
+    return ChunkedDocument(title, tuple(chunk_sections(blocks)))
 
 
 def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
@@ -207,12 +204,12 @@ ODT = DocumentReader((".odt",), chunk_odt, max_bytes=MAX_ARCHIVE_BYTES)
 PRESENTATION_KIND = "OpenDocument presentation"
 
 
-def chunk_odp(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_odp(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are slides. Raises as `open_content` does."""
     title, _, body = open_content(data, PRESENTATION_KIND, "presentation")
     with explain_faults(PRESENTATION_KIND):
         slides = [_read_page(page) for page in body.findall(f"{DRAW}page")]
-    return ChunkedDocument(title, tuple(chunk_slides(slides, split)))
+    return ChunkedDocument(title, tuple(chunk_slides(slides)))
 
 
 def _read_page(page: Any) -> Slide:

@@ -11,7 +11,6 @@ from indexes.documents.formats.block_building import format_table
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.documents.office.sections import chunk_sections
-from indexes.text.segmentation import SentenceSplitter
 from schemas.errors import InvalidInputError
 
 KIND = "rich text file"
@@ -23,7 +22,7 @@ _END = re.compile(r"\n(?!\s*[-*•–·])")  # of a paragraph; the items of a li
 _LINK = re.compile("hyperlink", re.IGNORECASE)
 
 
-def chunk_rtf(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_rtf(data: bytes) -> ChunkedDocument:
     """No title, and the passages, whose places are paragraphs, or the first line where it stands alone as a heading.
 
     Raises `InvalidInputError` for what is no rich text, is broken, or is too long.
@@ -36,7 +35,7 @@ def chunk_rtf(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
         if len(markup) > MAX_MARKUP_CHARACTERS or len(striprtf.font_table_group(markup)) > MAX_FONT_CHARACTERS:
             raise InvalidInputError(f"is a {KIND} that is too long; cut it into several files to have it read")
         text = striprtf.rtf_to_text(_untie_links(markup), errors="replace")
-    return ChunkedDocument(chunks=tuple(chunk_sections(_read_blocks(text), split)))
+    return ChunkedDocument(chunks=tuple(chunk_sections(_read_blocks(text))))
 
 
 def _untie_links(markup: str) -> str:

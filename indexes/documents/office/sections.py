@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from indexes.documents.chunking import Block, Chunk, chunk_blocks
 from indexes.documents.passage_ids import escape_place
-from indexes.text.segmentation import SentenceSplitter
 
 NOTES = "Notes"  # the heading of footnotes and endnotes, which come last, and of a speaker's notes
 
@@ -15,15 +14,13 @@ def name_paragraphs(numbers: str) -> str:
     return f"paragraph{'s' if '-' in numbers else ''}{numbers}"
 
 
-def chunk_sections(
-    blocks: Iterable[Block], split: SentenceSplitter, name_unheaded: Callable[[str], str] = name_paragraphs
-) -> Iterator[Chunk]:
+def chunk_sections(blocks: Iterable[Block], name_unheaded: Callable[[str], str] = name_paragraphs) -> Iterator[Chunk]:
     """The passages. A place is the last heading above the passage's start; without one, `name_unheaded` makes it.
 
     It is given the numbers of the passage's paragraphs: "3", "3-7".
     """
     numbered = [_number_block(number, block) for number, block in enumerate(blocks, start=1)]
-    for chunk in chunk_blocks(numbered, split):
+    for chunk in chunk_blocks(numbered):
         marks = tuple(replace(mark, place=_name_place(numbered, mark.place, name_unheaded)) for mark in chunk.marks)
         yield replace(chunk, place=_name_place(numbered, chunk.place, name_unheaded), marks=marks)
 

@@ -17,7 +17,6 @@ from indexes.documents.formats.csv_tables import TableRow, name_columns
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.passage_ids import escape_place
-from indexes.text.segmentation import SentenceSplitter
 
 MAX_ROWS, MAX_CHARACTERS = 100_000, 50_000_000  # of a file, over all its sheets; the rest is left out
 MAX_COLUMNS = 1_000  # of a row; the rest is left out
@@ -32,11 +31,11 @@ class Sheet:
     rows: Iterable[TableRow]  # with the numbers that they have in the sheet
 
 
-def chunk_sheets(sheets: Iterable[Sheet], split: SentenceSplitter) -> ChunkedDocument:
+def chunk_sheets(sheets: Iterable[Sheet]) -> ChunkedDocument:
     """The passages of all sheets, without a title."""
     chunks: list[Chunk] = []
     rows = characters = 0
-    for chunk in (chunk for sheet in sheets for row in _read_blocks(sheet) for chunk in _chunk_row(sheet, row, split)):
+    for chunk in (chunk for sheet in sheets for row in _read_blocks(sheet) for chunk in _chunk_row(sheet, row)):
         rows, characters = rows + 1, characters + len(chunk.text)
         if rows > MAX_ROWS or characters > MAX_CHARACTERS:
             return ChunkedDocument(chunks=tuple(chunks), notes=(f"only its first {rows - 1:,} rows are read",))
@@ -51,9 +50,9 @@ def format_number(number: float, decimals: int | None = None) -> str:
     return str(int(number)) if abs(number) < 1e15 and number == int(number) else str(number)
 
 
-def _chunk_row(sheet: Sheet, row: Block, split: SentenceSplitter) -> Iterator[Chunk]:
+def _chunk_row(sheet: Sheet, row: Block) -> Iterator[Chunk]:
     place = f"{escape_place(sheet.name)}!{row.lines[0].number}"
-    return (Chunk(place, chunk.text, chunk.headings) for chunk in chunk_blocks([row], split))
+    return (Chunk(place, chunk.text, chunk.headings) for chunk in chunk_blocks([row]))
 
 
 def _read_blocks(sheet: Sheet) -> Iterator[Block]:
@@ -93,13 +92,13 @@ _CURRENCY = re.compile(r"[€$£¥]|\b[A-Z]{3}\b")
 _DECIMALS = re.compile(r"0\.(0+)")
 
 
-def chunk_xlsx(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_xlsx(data: bytes) -> ChunkedDocument:
     """The passages of a workbook, whose places are rows of sheets. Raises what `Archive` raises."""
     archive = Archive(data, KIND)
     openpyxl = load_library("openpyxl")
     with explain_faults(KIND):
         book = openpyxl.load_workbook(archive.repack(), read_only=True, data_only=True, keep_links=False)
-        return chunk_sheets((Sheet(sheet.title, _read_sheet(sheet)) for sheet in book.worksheets), split)
+        return chunk_sheets(Sheet(sheet.title, _read_sheet(sheet)) for sheet in book.worksheets)
 
 
 def _read_sheet(sheet: Any) -> Iterator[TableRow]:

@@ -10,7 +10,6 @@ from indexes.documents.formats.block_building import build_list_block, format_ta
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sections import NOTES
-from indexes.text.segmentation import SentenceSplitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +21,10 @@ class Slide:
     notes: Sequence[str] = ()  # the paragraphs of the speaker's notes
 
 
-def chunk_slides(slides: Iterable[Slide], split: SentenceSplitter) -> Iterator[Chunk]:
+def chunk_slides(slides: Iterable[Slide]) -> Iterator[Chunk]:
     """The passages of the slides, each below its title."""
     for number, slide in enumerate(slides, start=1):
-        for chunk in chunk_blocks(_build_blocks(slide), split):
+        for chunk in chunk_blocks(_build_blocks(slide)):
             yield replace(chunk, place=f"slide{number}", marks=())
 
 
@@ -49,14 +48,14 @@ KIND = "PowerPoint presentation"
 REPEATED = {"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER"}  # what stands on every slide
 
 
-def chunk_pptx(data: bytes, split: SentenceSplitter) -> ChunkedDocument:
+def chunk_pptx(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are slides. Raises what `Archive` raises."""
     archive = Archive(data, KIND)
     pptx = load_library("pptx")
     title = archive.read_title("docProps/core.xml")
     with explain_faults(KIND):
         slides = [_read_slide(slide) for slide in pptx.Presentation(archive.repack()).slides]
-    return ChunkedDocument(title, tuple(chunk_slides(slides, split)))
+    return ChunkedDocument(title, tuple(chunk_slides(slides)))
 
 
 def _read_slide(slide: Any) -> Slide:
