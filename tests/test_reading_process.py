@@ -241,7 +241,7 @@ FALSE_REPLIES = [
 ]
 SUBVERTED = """
 import os, struct, sys
-from indexes.documents.isolation.messages import Reply, read_request, write_message
+from indexes.documents.isolation.worker import Reply, read_request, write_message
 write_message(sys.stdout.buffer, Reply("ready"))
 read_request(sys.stdin.buffer)
 said = {said!r}

@@ -11,7 +11,7 @@ from indexes.documents.collection import Collection
 from indexes.documents.current_collection import CurrentCollection
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Vectors
+from indexes.ranking.vectors import Embedder, Vectors, WrappedEmbedder
 from schemas.errors import ConvagentError
 
 TEXTS_AT_ONCE = 8  # embedded before it is looked whether somebody asks: a few tenths of a second
@@ -22,45 +22,18 @@ class _GivenUpError(Exception):
     """The program ends, or the documents are others now."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PausingEmbedder:
+class _PausingEmbedder(WrappedEmbedder):
     """An embedding model that calls `pause` between a few texts and the next."""
 
-    embedder: Embedder
-    pause: Callable[[], None]
-
-    @property
-    def name(self) -> str:
-        return self.embedder.name
-
-    @property
-    def digest(self) -> str:
-        return self.embedder.digest
-
-    @property
-    def size(self) -> int:
-        return self.embedder.size
-
-    @property
-    def max_tokens(self) -> int:
-        return self.embedder.max_tokens
-
-    @property
-    def encode_turn(self) -> EncodeTurn | None:
-        return self.embedder.encode_turn
-
-    @property
-    def read(self) -> Read | None:
-        return self.embedder.read
-
-    def count_tokens(self, text: str) -> int:
-        return self.embedder.count_tokens(text)
+    def __init__(self, embedder: Embedder, pause: Callable[[], None]) -> None:
+        super().__init__(embedder)
+        self._pause = pause
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = [np.zeros((0, self.size), dtype=np.float32)]
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            self.pause()
-            rows.append(self.embedder.embed(texts[start : start + TEXTS_AT_ONCE]))
+            self._pause()
+            rows.append(self.wrapped.embed(texts[start : start + TEXTS_AT_ONCE]))
         return np.concatenate(rows)
 
 

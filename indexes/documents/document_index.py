@@ -9,7 +9,8 @@ import hashlib
 import math
 import shutil
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indexes.documents.folder import Listing, list_documents
@@ -95,54 +96,46 @@ def _make_home(home: Path) -> None:
         raise RunError(f"cannot be made ({error.strerror})", where=str(home), remedy=remedy) from error
 
 
-@dataclass(slots=True)
-class _Outcomes:
-    """Names of files, by what came of them."""
-
-    read: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    skipped: list[Problem] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
-    waiting: int = 0
-
-
 def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProgress, seconds: float) -> ReadingReport:
     """Read new and changed files into the cache, one by one, and remove those that are gone.
 
     After so many seconds from the first, whose reader was loaded by then, the others wait, unless they are few.
     """
-    end = math.inf
+    end, waiting = math.inf, 0
     cached = parse_cache.list_files()
     files = {escape_name(name): listing.root / name for name in listing.names}
     if seconds < math.inf:
         files = dict(sorted(files.items(), key=lambda file: -_read_time(file[1])))
     gone = tuple(name for name in cached if name not in files)
     parse_cache.remove_files(gone)
-    found = _Outcomes(skipped=list(listing.skipped))
+    skipped, notes_on = list(listing.skipped), dict[str, Sequence[str] | None]()  # None: unchanged
     with progress("reading", len(files)) as tick, ReadingProcess() as reader:
         for number, (name, path) in enumerate(files.items(), start=1):
             try:
                 is_late = time.monotonic() > end and len(files) - number >= FEW
                 if is_late and _must_wait(parse_cache, path, cached.get(name)):
-                    found.waiting += 1
+                    waiting += 1
                     continue
-                notes = _update_file(parse_cache, reader, name, path, cached.get(name))
+                notes_on[name] = _update_file(parse_cache, reader, name, path, cached.get(name))
             except (MissingError, InvalidInputError) as error:
                 parse_cache.remove_files([name])
-                found.skipped.append(Problem(name, error.what))
-            else:
-                (found.unchanged if notes is None else found.read).append(name)
-                found.notes += [Problem(name, note) for note in notes or ()]
+                skipped.append(Problem(name, error.what))
             tick(number)
-            end = min(end, time.monotonic() + seconds) if found.read else end
+            if notes_on.get(name) is not None:
+                end = min(end, time.monotonic() + seconds)
     reasons = parse_cache.list_skipped()
-    skipped = sorted(
-        [*found.skipped, *(Problem(name, reason) for name, reason in reasons.items())],
-        key=lambda problem: problem.where,
+    skipped += [Problem(name, reason) for name, reason in reasons.items()]
+    told = {name: notes for name, notes in notes_on.items() if name not in reasons}
+    read = tuple(name for name, notes in told.items() if notes is not None)
+    return ReadingReport(
+        read,
+        tuple(name for name in read if name not in cached),
+        tuple(name for name, notes in told.items() if notes is None),
+        gone,
+        tuple(sorted(skipped, key=lambda problem: problem.where)),
+        tuple(Problem(name, note) for name, notes in notes_on.items() for note in notes or ()),
+        waiting,
     )
-    read, unchanged = (tuple(name for name in names if name not in reasons) for names in (found.read, found.unchanged))
-    new = tuple(name for name in read if name not in cached)
-    return ReadingReport(read, new, unchanged, gone, tuple(skipped), tuple(found.notes), found.waiting)
 
 
 def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -> bool:

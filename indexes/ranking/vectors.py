@@ -188,28 +188,29 @@ def _make_damage_error(directory: Path, what: str) -> InvalidInputError:
     return InvalidInputError(f"has damaged vectors ({what})", where=str(directory), remedy=remedy)
 
 
-class VectorCache:
+class WrappedEmbedder:
+    """An embedding model in the place of another, with all that this has but `embed`."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.wrapped = embedder
+        self.name, self.digest = embedder.name, embedder.digest
+        self.size, self.max_tokens = embedder.size, embedder.max_tokens
+        self.encode_turn, self.read, self.count_tokens = embedder.encode_turn, embedder.read, embedder.count_tokens
+
+
+class VectorCache(WrappedEmbedder):
     """An embedding model with a cache of its vectors, which come back exactly as they were computed."""
 
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
-        self._embedder, self._cache = embedder, cache
-        self.name, self.digest, self.size = embedder.name, embedder.digest, embedder.size
-        self.encode_turn, self.read, self.max_tokens = embedder.encode_turn, embedder.read, embedder.max_tokens
-
-    @property
-    def uncached(self) -> Embedder:
-        """The embedding model itself."""
-        return self._embedder
-
-    def count_tokens(self, text: str) -> int:
-        return self._embedder.count_tokens(text)
+        super().__init__(embedder)
+        self._cache = cache
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""
         keys = [self._make_key(text) for text in texts]
         cached = self._cache.get(keys)
         if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}:
-            computed = self._embedder.embed(list(new.values()))
+            computed = self.wrapped.embed(list(new.values()))
             new_rows = {key: row.tobytes() for key, row in zip(new, computed, strict=True)}
             self._cache.put(new_rows)
             cached |= new_rows
@@ -217,10 +218,10 @@ class VectorCache:
         return np.stack(rows) if rows else np.zeros((0, self.size), dtype=np.float32)
 
     def _make_key(self, text: str) -> bytes:
-        content = f"{self._embedder.digest}\0{text}".encode("utf-8", "replace")
+        content = f"{self.wrapped.digest}\0{text}".encode("utf-8", "replace")
         return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def leave_cache_out(embedder: Embedder) -> Embedder:
     """The model without its cache: for texts of which nothing is to be kept."""
-    return embedder.uncached if isinstance(embedder, VectorCache) else embedder
+    return embedder.wrapped if isinstance(embedder, VectorCache) else embedder

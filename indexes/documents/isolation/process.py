@@ -3,6 +3,7 @@
 A file that breaks a limit or its reader is left out with the reason, as any other that cannot be read.
 """
 
+import math
 import os
 import shutil
 import signal
@@ -17,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
+import msgspec
 import psutil
 
 from indexes.documents.formats.images import MAX_PAGES
-from indexes.documents.isolation.messages import Reply, ReplyError, Request, read_reply, write_message
+from indexes.documents.isolation.worker import Reply, Request, read_framed, write_message
 from indexes.documents.reading import ParsedDocument
 from schemas.errors import MissingError, RunError
 
@@ -49,17 +51,13 @@ class ProcessGuard:
     def __init__(self, pid: int, kill: Callable[[], object], limits: ReadingLimits) -> None:
         self.broken = ""  # which limit, once one is
         self._pid, self._kill, self._limits, self._ended = pid, kill, limits, threading.Event()
-        self._seconds: list[float] = []  # the time allowed, while something is under way; a new list for each begin
+        self._allowed = [math.inf]  # seconds; a new list for each begin
         self._thread = threading.Thread(target=self._watch, name="reading limits", daemon=True)
         self._thread.start()
 
     def begin(self, seconds: float) -> None:
         """From now on so many seconds are allowed."""
-        self._seconds = [seconds]
-
-    def rest(self) -> None:
-        """Nothing is under way."""
-        self._seconds = []
+        self._allowed = [seconds]
 
     def end(self) -> None:
         """End the thread."""
@@ -70,27 +68,23 @@ class ProcessGuard:
         watched: list[float] = []
         began = used = 0.0
         while not self._ended.wait(POLL_SECONDS):
-            allowed = self._seconds
+            allowed = self._allowed
             try:
                 process = psutil.Process(self._pid)
-                times, memory = process.cpu_times(), process.memory_info().rss
+                computed, memory = sum(process.cpu_times()[:2]), process.memory_info().rss
             except psutil.Error:
                 return  # it is gone
-            computed = times.user + times.system
             if allowed is not watched:
                 watched, began, used = allowed, time.monotonic(), computed
-            if allowed and (broken := self._find_broken(allowed[0], computed - used, time.monotonic() - began, memory)):
-                self.broken = broken
+            if allowed == [math.inf]:
+                continue
+            if memory > self._limits.memory_bytes:
+                self.broken = describe_memory(self._limits)
+            elif max(computed - used, (time.monotonic() - began) / self._limits.waiting) > allowed[0]:
+                self.broken = f"takes more than {allowed[0]:g} seconds to read"
+            if self.broken:
                 self._kill()
                 return
-
-    def _find_broken(self, allowed: float, computed: float, passed: float, memory: int) -> str:
-        """Which limit is broken, "" where none is."""
-        if memory > self._limits.memory_bytes:
-            return describe_memory(self._limits)
-        if computed > allowed or passed > allowed * self._limits.waiting:
-            return f"takes more than {allowed:g} seconds to read"
-        return ""
 
 
 def describe_memory(limits: ReadingLimits) -> str:
@@ -133,10 +127,10 @@ class ReadingProcess:
             self._child = self._child or _Child(self._limits)
             try:
                 return self._child.parse_document(path, name, data)
-            except (_BrokenError, _DeathError) as error:
+            except _BrokenError as error:
                 self._end_child()
                 reason = f"{error}, and is left out"
-                if isinstance(error, _BrokenError):
+                if not isinstance(error, _DeathError):
                     break
             except BaseException:
                 self._end_child()  # what it would say next belongs to this file
@@ -153,7 +147,7 @@ class _BrokenError(Exception):
     """What of its limits or its reader a file broke."""
 
 
-class _DeathError(Exception):
+class _DeathError(_BrokenError):
     """The child ended by itself, or was ended from elsewhere."""
 
 
@@ -195,12 +189,12 @@ class _Child:
         self._guard.begin(START_SECONDS)
         try:
             self._read_reply()
-        except (_BrokenError, _DeathError) as error:
+        except _BrokenError as error:
             raise _make_start_error(self._last_words or str(error)) from error
-        self._guard.rest()
+        self._guard.begin(math.inf)
 
     def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
-        """What the child makes of a file. Raises `MissingError`, `_BrokenError`, `_DeathError`."""
+        """What the child makes of a file. Raises `MissingError` and `_BrokenError`."""
         seconds = self._limits.compute_seconds(len(data))
         request = Request(os.fsencode(path), name, int(seconds * self._limits.waiting) + 1)
         self._guard.begin(seconds)
@@ -211,20 +205,17 @@ class _Child:
                 break
             self._guard.begin(self._limits.seconds)
             reply = self._read_reply()
-        self._guard.rest()
+        self._guard.begin(math.inf)
         return self._judge_reply(reply, path, name)
 
     def _judge_reply(self, reply: Reply, path: Path, name: str) -> ParsedDocument:
         """The document in a reply, if it is one of this file."""
         if reply.kind == "missing":
             raise MissingError(reply.what)
-        if reply.kind == "memory":
-            raise _BrokenError(describe_memory(self._limits))
-        if reply.kind == "failed":
-            raise _BrokenError(f"makes its reader fail ({reply.what})")
-        if reply.kind != "document" or reply.document is None or not _is_of(path, name, reply.document):
-            raise _BrokenError("makes its reader say what makes no sense")
-        return reply.document
+        if reply.kind == "document" and reply.document and _is_of(path, name, reply.document):
+            return reply.document
+        told = {"memory": describe_memory(self._limits), "failed": f"makes its reader fail ({reply.what})"}
+        raise _BrokenError(told.get(reply.kind, "makes its reader say what makes no sense"))
 
     def _send(self, request: Request, data: bytes) -> None:
         assert self._process.stdin
@@ -236,9 +227,11 @@ class _Child:
     def _read_reply(self) -> Reply:
         assert self._process.stdout
         try:
-            return read_reply(self._process.stdout, self._limits.reply_bytes)
-        except ReplyError as error:
-            raise _BrokenError(str(error)) from error
+            return msgspec.json.decode(read_framed(self._process.stdout, self._limits.reply_bytes), type=Reply)
+        except msgspec.DecodeError as error:
+            raise _BrokenError("its reader sent what is no document") from error
+        except ValueError as error:
+            raise _BrokenError(f"holds more than {self._limits.reply_bytes // MEGABYTE} MB of text") from error
         except EOFError as error:
             raise self._explain_end() from error
 
@@ -248,7 +241,8 @@ class _Child:
         if self._guard.broken:
             return _BrokenError(self._guard.broken)
         code = self._process.returncode
-        return _DeathError(f"makes its reader crash ({_name_signal(-code) if code < 0 else f'exit code {code}'})")
+        names = {-each.value: each.name for each in signal.Signals}
+        return _DeathError(f"makes its reader crash ({names.get(code, f'exit code {code}')})")
 
     def _kill(self) -> None:
         """End the child's group, unless the child was waited for: its number may be another's then.
@@ -284,13 +278,6 @@ def _is_of(path: Path, name: str, document: ParsedDocument) -> bool:
     """Whether all passages say that they are from this file: the child is not trusted."""
     uri, start = path.absolute().as_uri(), f"{name}:"
     return all(passage.id.startswith(start) and passage.url.startswith(uri) for passage in document.passages)
-
-
-def _name_signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def build_environment(variables: Mapping[str, str], home: Path) -> dict[str, str]:

@@ -2,26 +2,80 @@
 
 `process.py` starts it, with the bytes of memory that it may have and a directory for temporary files. It needs no other
 file, no network and no secret: files come as bytes on its standard input, and what came of them leaves on its standard
-output.
+output. A message is JSON after its length; a file's bytes follow as they are. What the child says is checked as it is
+decoded, and nothing in it can be run: its libraries read files of unknown origin, so it is not trusted.
 """
 
+import math
 import os
 import queue
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, Literal
+
+import msgspec
 
 from indexes.documents.formats.images import page_listener
-from indexes.documents.isolation.messages import Reply, Request, read_request, write_message
-from indexes.documents.reading import parse_document
+from indexes.documents.reading import ParsedDocument, parse_document
 from schemas.errors import MissingError
 
 MAX_FILE_BYTES = 500_000_000  # of a file that is written, such as a picture for Tesseract
+_LENGTH = struct.Struct(">Q")  # bytes of what follows
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A file to be read; its bytes follow."""
+
+    path: bytes  # as the file system has it
+    name: str  # as ids have it
+    alarm_seconds: int  # after which the child ends by itself, in case nobody is left to end it
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the child says: that it is ready, that it begins a page that takes long, or what came of a file."""
+
+    kind: Literal["ready", "page", "document", "missing", "memory", "failed"]
+    document: ParsedDocument | None = None
+    what: str = ""  # is missing, or what failed
+
+
+def write_message(stream: IO[bytes], message: Request | Reply, *data: bytes) -> None:
+    """Write a message as JSON, with a file's bytes after a request. Raises `OSError` where nobody reads it."""
+    for part in (msgspec.json.encode(message), *data):
+        stream.write(_LENGTH.pack(len(part)))
+        stream.write(part)
+    stream.flush()
+
+
+def read_framed(stream: IO[bytes], most_bytes: float = math.inf) -> bytes:
+    """The next part of a message. Raises `EOFError` after the last, or where it is cut off, `ValueError` if longer."""
+    (length,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
+    if length > most_bytes:
+        raise ValueError
+    return _read_exactly(stream, length)
+
+
+def _read_exactly(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def read_request(stream: IO[bytes]) -> tuple[Request, bytes]:
+    """The next request and the file's bytes. Raises `EOFError` after the last."""
+    return msgspec.json.decode(read_framed(stream), type=Request), read_framed(stream)
+
+
 Requests = queue.SimpleQueue[tuple[Request, bytes]]
 
 
