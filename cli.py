@@ -52,10 +52,7 @@ EMBEDDER = Option(
     help="minilm, a path to an embedding .gguf, hf:user/repo[:quant], none.",
     show_default="minilm where it is installed",
 )
-DOCUMENTS = Option(None, "--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
-FOLLOW_LINKS = Option(False, "--follow-links", help="Read also what links in the folder lead to elsewhere.")
 ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
-OR_INDEX = Option(None, "--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
 if TYPE_CHECKING:
@@ -115,18 +112,26 @@ def apply_settings(
 
 
 @dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """Of `convagent chat`."""
+class Source:
+    """What is asked, and by which models: the options of every door."""
 
-    docs: Path | None = DOCUMENTS
-    index: Path | None = OR_INDEX
+    docs: Path | None = Option(None, "--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
+    index: Path | None = Option(
+        None, "--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index"
+    )
     model: str = MODEL
     embedder: str | None = EMBEDDER
+    follow_links: bool = Option(False, "--follow-links", help="Read also what links in the folder lead to elsewhere.")
+    incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept of you.")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions(Source):
+    """Of `convagent chat`."""
+
     only: str | None = ONLY
     go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
     number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
-    incognito: bool = Option(False, "--incognito", help="Keep nothing, know nothing.")
-    follow_links: bool = FOLLOW_LINKS
 
 
 @app.command()
@@ -148,19 +153,13 @@ def chat(options: ChatOptions) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ServeOptions:
+class ServeOptions(Source):
     """Of `convagent serve`."""
 
-    docs: Path | None = DOCUMENTS
-    index: Path | None = OR_INDEX
     port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
     host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
-    model: str = MODEL
-    embedder: str | None = EMBEDDER
     only: str | None = ONLY
-    incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept.")
     open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
-    follow_links: bool = FOLLOW_LINKS
     users: Path | None = Option(
         None, metavar="FILE", help="Users who each have a token, as `convagent users` makes it."
     )
@@ -200,17 +199,11 @@ def serve(options: ServeOptions) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class McpOptions:
+class McpOptions(Source):
     """Of `convagent mcp`."""
 
-    docs: Path | None = DOCUMENTS
-    index: Path | None = OR_INDEX
     http: bool = Option(False, "--http", help="Listen on a port, not on stdin; clients need a token.")
     port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
-    model: str = MODEL
-    embedder: str | None = EMBEDDER
-    follow_links: bool = FOLLOW_LINKS
-    incognito: bool = Option(False, "--incognito", help="Know nothing about you.")
 
 
 @app.command()

@@ -68,10 +68,9 @@ def test_search_falls_with_depth() -> None:
     values = {"1_1": 1.0, "1_2": 0.3, "1_3": 0.5, "2_1": 0.8, "2_2": 0.6}
     search = Scores("run", {turn_id: {SEARCH: value} for turn_id, value in values.items()}, 0)
     measured = measure_conversations("run", topics, [Said(turn_id, "Yes.") for turn_id in values], search)
-    assert {depth: found.interval.mean for depth, found in measured.depths.items()} == pytest.approx(
-        {"1": 0.9, "2": 0.45, "3": 0.5}
-    )
-    assert (measured.depths["1"].interval.low, measured.depths["1"].interval.high) == (0.8, 1.0)
+    depths = [measured.means[f"{SEARCH}, turn {depth}"].interval for depth in (1, 2, 3)]
+    assert [depth.mean for depth in depths] == pytest.approx([0.9, 0.45, 0.5])
+    assert (depths[0].low, depths[0].high) == (0.8, 1.0)
     # -.5 in the first conversation, whose second turn is in neither half, and -.2 in the second
     assert measured.means[LATER].interval.mean == pytest.approx(-0.35)
     assert measured.means[LATER].count == 2
@@ -81,7 +80,7 @@ def test_a_run_is_measured(example_runs: Path) -> None:
     """Beside the topics' own replies, as JSON and as a table."""
     command = ["eval", "conversation", str(example_runs / "automatic.json"), "-t", str(EXAMPLES / "topics.json")]
     ours, canonical = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
-    assert ours["depths"]["1"]["count"] == 3
+    assert ours["means"]["nDCG@5, turn 1"]["count"] == 3
     assert set(REPEATS) <= set(ours["means"])
     assert set(REPEATS) <= set(canonical["means"])
     assert "nDCG@5, turn 1" in CliRunner().invoke(app, command).stdout

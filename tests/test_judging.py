@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agent.evaluation.criteria_files import (
+    decode_nuggets,
     decode_questions,
     encode_nuggets,
     encode_questions,
-    read_assignments,
     read_nuggets,
 )
 from agent.evaluation.judged_answers import (
@@ -76,6 +76,10 @@ def write_run(path: Path, answers: dict[str, str]) -> Path:
         for id, text in answers.items()
     )
     return write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def read_assignments(path: Path) -> tuple[JudgedAnswer, ...]:
+    return decode_nuggets(path.read_bytes(), Oddities())
 
 
 def evaluate(*arguments: str, code: int = 0) -> Result:

@@ -54,7 +54,6 @@ class ConversationMeasures:
     """The measures of one run; those of turns and those of conversations, each by id, and their means."""
 
     name: str
-    depths: Mapping[str, Measured]  # of search, by depth: "1", "4–5"
     means: Mapping[str, Measured]
     values: Mapping[str, Mapping[str, float]]  # by measure, then by turn, or by conversation with "_" at its end
 
@@ -105,12 +104,14 @@ def measure_conversations(
         for measure, value in measure_choices([answer.statements for answer in answers]).items():
             values.setdefault(measure, {})[f"{topic_id}_"] = value
     found = search.by_turn(SEARCH) if search else {}
-    if found:
-        values |= {SEARCH: found, LATER: compare_halves(topics, found)}
-    means = {measure: _summarise(each) for measure, each in values.items() if each}
-    by_depth = {depth: {id: found[id] for id in ids if id in found} for depth, ids in group_by_depth(topics).items()}
-    depths = {depth: _summarise(each) for depth, each in by_depth.items() if each}
-    return ConversationMeasures(name, depths, means, values)
+    by_depth = {
+        f"{SEARCH}, turn {depth}": {turn_id: found[turn_id] for turn_id in ids if turn_id in found}
+        for depth, ids in group_by_depth(topics).items()
+    }
+    later = {SEARCH: found, LATER: compare_halves(topics, found)}
+    values = {measure: each for measure, each in (by_depth | values | later).items() if each}
+    means = {measure: Measured(bootstrap_interval(each), len(each)) for measure, each in values.items()}
+    return ConversationMeasures(name, means, values)
 
 
 def measure_repeats(answer: Said, earlier: Sequence[Said]) -> dict[str, float]:
@@ -179,7 +180,3 @@ def group_by_depth(topics: Topics) -> dict[str, tuple[str, ...]]:
         if ids := tuple(turn.id for topic in topics.topics for turn in topic.turns[first - 1 : last]):
             groups[name] = ids
     return groups
-
-
-def _summarise(values: Mapping[str, float]) -> Measured:
-    return Measured(bootstrap_interval(values), len(values))

@@ -87,20 +87,16 @@ def read_nuggets(path: Path) -> tuple[JudgedAnswer, ...]:
     data = read_utf8(path)
     with report_oddities(path) as oddities:
         ikat = _decode_object(data)
-        found = decode_nuggets(data, oddities) if not ikat or "nuggets" in ikat else _read_ikat_nuggets(ikat)
+        if ikat and "nuggets" not in ikat:
+            found = tuple(JudgedAnswer(id, "", "", "", tuple(_read_ikat_turn(id, each))) for id, each in ikat.items())
+        else:
+            found = decode_nuggets(data, oddities)
         if not found:
             raise InvalidInputError("holds no nuggets")
         if len({nuggets.turn_id for nuggets in found}) < len(found):
             remedy = "Assignments of several runs are read with --judge FILE."
             raise InvalidInputError("has nuggets for one turn twice", remedy=remedy)
     return found
-
-
-def read_assignments(path: Path) -> tuple[JudgedAnswer, ...]:
-    """The answers of a file of assignments, of one run or of several. Raises `InvalidInputError` for any other file."""
-    data = read_utf8(path)
-    with report_oddities(path) as oddities:
-        return decode_nuggets(data, oddities)
 
 
 def read_questions(path: Path) -> tuple[JudgedAnswer, ...]:
@@ -112,7 +108,7 @@ def read_questions(path: Path) -> tuple[JudgedAnswer, ...]:
     return found
 
 
-def _read_ikat_nuggets(turns: dict[str, Any]) -> tuple[JudgedAnswer, ...]:
+def _read_ikat_turn(turn_id: str, given: Any) -> Iterator[Criterion]:
     """Gold nuggets as the organisers of iKAT give them: one JSON object, by turn, then by the nugget's number.
 
         {"9-1_1": {"1": {"text": "Rice bread keeps for two days."}, "2": "It can be frozen."}}
@@ -122,10 +118,6 @@ def _read_ikat_nuggets(turns: dict[str, Any]) -> tuple[JudgedAnswer, ...]:
     source: `matching/NtN.py` and `matching/NtR.py` of irlabamsterdam/CONE-RAG (Abbasiantaeb et al., 2025,
     arXiv:2503.09902), which read them so; a topic and a turn are joined as in iKAT 2024.
     """
-    return tuple(JudgedAnswer(id, "", "", "", tuple(_read_ikat_turn(id, given))) for id, given in turns.items())
-
-
-def _read_ikat_turn(turn_id: str, given: Any) -> Iterator[Criterion]:
     if not isinstance(given, dict | list):
         raise InvalidInputError("is no list of nuggets", where=f"$[{turn_id!r}]")
     for key, nugget in given.items() if isinstance(given, dict) else enumerate(given):
@@ -137,24 +129,14 @@ def _read_ikat_turn(turn_id: str, given: Any) -> Iterator[Criterion]:
 
 def decode_nuggets(data: Data, oddities: Oddities) -> tuple[JudgedAnswer, ...]:
     """The nuggets of each line with their assignments. Raises `InvalidInputError` for a line that is none."""
+
+    def read(nugget: WireNugget, where: str) -> Criterion:
+        verdict = _read_label(nugget.assignment or None, Assignment, where)
+        return Criterion(nugget.text, verdict, _read_label(nugget.importance, Importance, where))
+
     lines = _decode_lines(bytes(data).splitlines(), NuggetLine, oddities, "nuggets", NUGGETS_REMEDY)
-    return tuple(
-        JudgedAnswer(
-            line.qid,
-            line.query,
-            line.run_id,
-            line.answer_text,
-            tuple(
-                Criterion(
-                    nugget.text,
-                    _read_label(nugget.assignment or None, Assignment, where),
-                    _read_label(nugget.importance, Importance, where),
-                )
-                for nugget in line.nuggets
-            ),
-        )
-        for where, line in lines
-    )
+    found = ((line, tuple(read(nugget, where) for nugget in line.nuggets)) for where, line in lines)
+    return tuple(JudgedAnswer(line.qid, line.query, line.run_id, line.answer_text, each) for line, each in found)
 
 
 def _read_label(label: str | None, known: Any, where: str) -> Any:
@@ -167,9 +149,9 @@ def _read_label(label: str | None, known: Any, where: str) -> Any:
 
 def encode_nuggets(answer: JudgedAnswer) -> bytes:
     """One line of a file of assignments; no label is null."""
-    wire = [{"text": n.text, "importance": n.importance, "assignment": n.verdict} for n in answer.criteria]
-    line: dict[str, Any] = {"qid": answer.turn_id, "nuggets": wire, "query": answer.query, "answer_text": answer.text}
-    line |= {"response_length": count_whitespace_words(answer.text), "run_id": answer.run}
+    nuggets = [WireNugget(n.text, n.importance, None if n.verdict is None else str(n.verdict)) for n in answer.criteria]
+    words = count_whitespace_words(answer.text)
+    line = NuggetLine(answer.turn_id, nuggets, answer.query, answer.text, words, answer.run)
     return msgspec.json.encode(line) + b"\n"
 
 
@@ -185,39 +167,34 @@ def _read_bank(line: BankLine, where: str, oddities: Oddities) -> JudgedAnswer:
     if not turn_id or line.nugget_bank is None:
         raise InvalidInputError("is no line of questions: it has no `query_id`, or no `nugget_bank`", where=where)
     given = line.nugget_bank.values() if isinstance(line.nugget_bank, dict) else line.nugget_bank
-    questions = tuple(_read_question(question, where, oddities) for question in given)
-    return JudgedAnswer(turn_id, line.title_query or "", line.run_id or "", line.answer_text or "", questions)
-
-
-def _read_question(given: Any, where: str, oddities: Oddities) -> Criterion:
-    try:
-        read: WireQuestion = decode_leniently(msgspec.json.encode(given), WireQuestion, f"{where} question", oddities)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is no question ({error})", where=where) from error
-    grade = (read.metadata or {}).get("grade")
-    if grade is not None and grade not in range(MAX_GRADE + 1):
-        raise InvalidInputError(f"no such grade: {grade!r} (0 to {MAX_GRADE})", where=where)
-    return Criterion(read.question, None if grade is None else int(grade), id=read.question_id or "")
+    encoded = [msgspec.json.encode(question) for question in given]
+    found = _decode_lines(encoded, WireQuestion, oddities, "questions", QUESTIONS_REMEDY, f"{where} question")
+    questions = []
+    for place, question in found:
+        grade = (question.metadata or {}).get("grade")
+        if grade is not None and grade not in range(MAX_GRADE + 1):
+            raise InvalidInputError(f"no such grade: {grade!r} (0 to {MAX_GRADE})", where=place)
+        verdict = None if grade is None else int(grade)
+        questions.append(Criterion(question.question, verdict, id=question.question_id or ""))
+    return JudgedAnswer(turn_id, line.title_query or "", line.run_id or "", line.answer_text or "", tuple(questions))
 
 
 def encode_questions(answer: JudgedAnswer) -> bytes:
     """One line of a file of questions, or of grades."""
-    bank = {
-        question.text: WireQuestion(
-            question.text, question.id or None, None if question.verdict is None else {"grade": question.verdict}
-        )
-        for question in answer.criteria
-    }
+    bank = {}
+    for question in answer.criteria:
+        grade = None if question.verdict is None else {"grade": question.verdict}
+        bank[question.text] = WireQuestion(question.text, question.id or None, grade)
     run, text = answer.run or None, answer.text if answer.run else None
     return msgspec.json.encode(BankLine(answer.turn_id, answer.query or None, "v3", run, text, bank)) + b"\n"
 
 
 def _decode_lines(
-    lines: list[bytes], shape: type[L], oddities: Oddities, kind: str, remedy: str
+    lines: list[bytes], shape: type[L], oddities: Oddities, kind: str, remedy: str, name: str = "line"
 ) -> Iterator[tuple[str, L]]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            where = f"line {number}"
+            where = f"{name} {number}"
             try:
                 yield where, decode_leniently(line, shape, f"{where} $", oddities)
             except msgspec.DecodeError as error:

@@ -14,14 +14,7 @@ from typing import Any
 
 import msgspec
 
-from agent.evaluation.criteria_files import (
-    decode_nuggets,
-    decode_questions,
-    encode_nuggets,
-    encode_questions,
-    read_nuggets,
-    read_questions,
-)
+from agent.evaluation import criteria_files
 from agent.evaluation.judged_answers import (
     Criterion,
     JudgedAnswer,
@@ -63,13 +56,27 @@ class Criteria:
         return found if least is None else {t: None if v is None else int(v) >= least for t, v in found.items()}
 
 
-NUGGETS = Criteria("nuggets", ASSIGN, read_nuggets, decode_nuggets, encode_nuggets, score_nuggets)
+NUGGETS = Criteria(
+    "nuggets",
+    ASSIGN,
+    criteria_files.read_nuggets,
+    criteria_files.decode_nuggets,
+    criteria_files.encode_nuggets,
+    score_nuggets,
+)
 
 
 def by_rubric(min_grade: int) -> Criteria:
     """Questions, answered from that grade on."""
-    score = partial(score_questions, min_grade=min_grade)
-    return Criteria("rubric", GRADE, read_questions, decode_questions, encode_questions, score, min_grade)
+    return Criteria(
+        "rubric",
+        GRADE,
+        criteria_files.read_questions,
+        criteria_files.decode_questions,
+        criteria_files.encode_questions,
+        partial(score_questions, min_grade=min_grade),
+        min_grade,
+    )
 
 
 @dataclass(frozen=True, slots=True)

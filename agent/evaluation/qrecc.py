@@ -59,12 +59,11 @@ def measure_qrecc(name: str, turns: Turns, truth: Truths, counted: CountedTurns)
 def measure_rewrites(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
     """ROUGE-1 recall of rewrites; 0 for a turn without one. An empty truth, where it counts, is never met."""
     said = {id: turn.rewrite for id, turn in turns.items() if turn.rewrite is not None}
-    wanted = {
-        id: known.truth_rewrite
-        for id, known in truth.items()
+    return {
+        id: {REWRITE: unigram_recall(known.truth_rewrite, said.get(id, ""))}
+        for id, known in (truth.items() if said else ())
         if (counted.first_rewrites or known.turn_no > 1) and (counted.missing_truth or known.truth_rewrite)
     }
-    return {id: {REWRITE: unigram_recall(rewrite, said.get(id, ""))} for id, rewrite in wanted.items()} if said else {}
 
 
 def measure_rankings(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
@@ -73,11 +72,8 @@ def measure_rankings(turns: Turns, truth: Truths, counted: CountedTurns) -> Meas
     Oddly, a turn for which the run has no ranking does not count, where one with an empty ranking has 0: a run gains by
     leaving out what it is bad at. A turn without true passages, where it counts, has 0 whatever is found.
     """
-    ranked = {
-        id: {passage.id: passage.score for passage in passages}
-        for id, turn in turns.items()
-        if (passages := turn.responses[0].passages) is not None
-    }
+    found = {id: turn.responses[0].passages for id, turn in turns.items()}
+    ranked = {id: {p.id: p.score for p in passages} for id, passages in found.items() if passages is not None}
     judged = {
         id: dict.fromkeys(known.truth_passages or [""], 1)  # no passage has the empty id
         for id, known in truth.items()
@@ -93,9 +89,9 @@ def measure_answers(turns: Turns, truth: Truths, counted: CountedTurns) -> Measu
     """
     said = {id: text for id, turn in turns.items() if (text := turn.responses[0].text) is not None}
     wanted = {id: known.truth_answer for id, known in truth.items() if counted.missing_truth or known.truth_answer}
-    if not said.keys() & wanted.keys():
-        return {}
-    return {id: answer_measures(answer, said.get(id, "")) for id, answer in wanted.items()}
+    return (
+        {id: answer_measures(answer, said.get(id, "")) for id, answer in wanted.items()} if said.keys() & wanted else {}
+    )
 
 
 def answer_measures(truth: str, text: str) -> dict[str, float]:

@@ -10,9 +10,9 @@ from indexes.text.control_characters import strip_control_characters
 from schemas.errors import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from agent.evaluation.conversation import ConversationMeasures, Measured
+    from agent.evaluation.conversation import ConversationMeasures
     from agent.evaluation.judging import JudgedRuns
     from agent.evaluation.scores import Scores
 
@@ -68,8 +68,6 @@ def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bo
 
 def show_conversations(runs: "Sequence[ConversationMeasures]", *, per_turn: bool, as_json: bool) -> None:
     """Search by depth first, then the other measures; 95 % intervals by bootstrap over conversations."""
-    from agent.evaluation.conversation import SEARCH
-
     if as_json:
         print_json(runs)
         return
@@ -77,18 +75,10 @@ def show_conversations(runs: "Sequence[ConversationMeasures]", *, per_turn: bool
         for measure, values in run.values.items():
             for id, value in values.items():
                 typer.echo(strip_control_characters(f"{run.name}\t{id.removesuffix('_')}\t{measure}\t{value:.4f}"))
-    depths, means = [run.depths for run in runs], [run.means for run in runs]
-    rows = [
-        [f"{SEARCH}, turn {depth}", *_format_row(depths, depth)]
-        for depth in dict.fromkeys(n for d in depths for n in d)
-    ]
-    rows += [[measure, *_format_row(means, measure)] for measure in dict.fromkeys(n for mean in means for n in mean)]
+    rows = []
+    for measure in dict.fromkeys(name for run in runs for name in run.means):
+        found = [run.means.get(measure) for run in runs]
+        intervals = [each.interval if each else None for each in found]
+        cells = [f"{each.mean:.3f} ({each.low:.3f}, {each.high:.3f})" if each else "-" for each in intervals]
+        rows.append([measure, *cells, " / ".join(dict.fromkeys(str(each.count) for each in found if each))])
     _print_columns([run.name for run in runs], ["of"], rows)
-
-
-def _format_row(found: "Sequence[Mapping[str, Measured]]", name: str) -> list[str]:
-    """A cell for each run, then over how many turns or conversations it is."""
-    counts = dict.fromkeys(str(means[name].count) for means in found if name in means)
-    intervals = [means[name].interval if name in means else None for means in found]
-    cells = [f"{each.mean:.3f} ({each.low:.3f}, {each.high:.3f})" if each else "-" for each in intervals]
-    return [*cells, " / ".join(counts)]
