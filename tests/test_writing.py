@@ -26,7 +26,7 @@ from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.units import split_units
 from schemas.errors import ModelError
-from schemas.records import Hit, Message, Passage, Plan, Query, Response, Sentence, Statement, Turn, TurnResult
+from schemas.records import Hit, Message, Passage, Plan, Query, Response, Sentence, TurnResult
 from tests.conftest import PATIENCE
 from tests.serving import serving
 from tests.stand_in import StandIn, draft, standing_in
@@ -234,61 +234,6 @@ def test_what_follows_an_unsupported_sentence_waits_for_its_second_chance(llm: L
 )
 def test_the_items_of_a_reply_are_read_while_it_is_written(text: str, items: list[object]) -> None:
     assert read_whole_items(text, "sentences") == items
-
-
-# The last answer in another form
-
-HUT = Passage("hut.md:1", "The hut costs 94 euros in summer. It has a stove. Dogs are welcome.", "The hut")
-COSTS, STOVE = "The hut costs 94 euros in summer.", "It has a stove."
-BEFORE = make_turn("What is the hut like?", (HUT,), (COSTS, STOVE))
-GERMAN = Passage("huette.md:1", "Die Hütte kostet im Sommer 94 Euro und hat einen Ofen. Hunde sind nicht erlaubt.")
-BEFORE_GERMAN = make_turn("What is the hut like?", (GERMAN,), (GERMAN.text,))
-WARNED = Passage("pie.md:1", "Bake the pie for an hour. Warning: it contains peanuts.", "Pie")
-BEFORE_WARNED = make_turn(
-    "How is the pie made?", (WARNED,), ("Warning: it contains peanuts.", "Bake the pie for an hour.")
-)
-REMARK = "I found no answer to this in the passages. What comes nearest:"
-IN_GERMAN = "Die Hütte kostet im Sommer 94 Euro."
-NO_GERMAN = "I cannot say it in German: I keep to the words of the documents, so that it can be checked."
-WRONG = '{"text": "The hut costs 90 euros.", "passages": ["1"]}'
-FORMS: dict[str, tuple[str, ChatTurn, str, str, list[str], int]] = {
-    # what is said after which turn, what is written then and when asked again, the reply, how often the model is asked
-    "shorter": ("shorter", BEFORE, draft(("The hut costs 94 euros.", "1")), "", ["The hut costs 94 euros."], 1),
-    "no shorter": ("shorter", BEFORE, draft((COSTS, "1"), (STOVE, "1")), "", [COSTS], 1),
-    "too many": ("in one sentence", BEFORE, draft(("The hut costs 94 euros.", "1"), (STOVE, "1")), "", [COSTS], 1),
-    "list": ("as a list", BEFORE, draft((STOVE, "1"), (COSTS, "1")), "", [STOVE, COSTS], 1),
-    "corrected": ("as a list", BEFORE, draft(("It costs 90 euros.", "1")), draft((COSTS, "1"))[15:-2], [COSTS], 2),
-    "invented": ("as a list", BEFORE, draft((STOVE, "1"), ("It costs 90 euros.", "1")), WRONG, [COSTS, STOVE], 2),
-    "German": ("in German", BEFORE_GERMAN, draft((IN_GERMAN, "1")), "", [IN_GERMAN], 1),
-    "unchecked German": ("in German", BEFORE, draft((IN_GERMAN, "1")), WRONG, [NO_GERMAN], 2),
-    "no German": ("in German", BEFORE, draft((COSTS, "1")), "", [NO_GERMAN], 1),
-    "refusing": ("shorter", BEFORE, SORRY, "", [COSTS], 3),
-    "a warning": ("shorter", BEFORE_WARNED, "", "", ["Warning: it contains peanuts."], 0),
-    "a remark": ("shorter", make_turn("Why?", (HUT,), (REMARK, COSTS, STOVE)), "", "", [REMARK, COSTS], 0),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_last_answer_in_another_form(form: str, assistant: Assistant) -> None:
-    utterance, before, written, corrected, expected, asked = FORMS[form]
-    behave(reword=written, correct=corrected)
-    turn = assistant.respond(Turn("1_2", utterance), (before,), [Statement("1", "I am allergic to peanuts.")])
-    assert [sentence.text for sentence in turn.answered.response.sentences] == expected
-    assert len(StandIn.asked) == asked
-    assert (turn.answered.turn_id, turn.answered.query, turn.answered.hits) == (
-        "1_2",
-        Query(utterance),
-        before.answered.hits * (expected != [NO_GERMAN]),
-    )
-
-
-def test_what_is_shown_when_an_answer_is_reworded_is_what_it_cites(assistant: Assistant) -> None:
-    behave(reword=draft(("The hut costs 94 euros.", "1")))
-    assistant.respond(Turn("1_2", "shorter"), (BEFORE,), ())
-    prompt = StandIn.asked[0]["messages"][-1]["content"]
-    assert prompt.startswith("shorter\n\n")
-    assert f"You answered from them: {COSTS} {STOVE}" in prompt
-    assert f"[1] {HUT.text}" in prompt
 
 
 # Whole documents

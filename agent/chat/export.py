@@ -52,12 +52,12 @@ def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
 
 def mark_citations(turn: ChatTurn) -> str:
     """The answer with the numbers of its sources, counted in the order of their first citation."""
-    return "".join(separate_pieces(mark_sentences(turn.answered.response), as_list=turn.kind == "list"))
+    return "".join(separate_pieces(mark_sentences(turn.answered.response)))
 
 
 def to_markdown_pieces(turn: ChatTurn) -> list[str]:
     """The answer in Markdown, in pieces to be joined."""
-    return separate_pieces(mark_in_markdown(turn.answered.response), as_list=turn.kind == "list")
+    return separate_pieces(mark_in_markdown(turn.answered.response))
 
 
 def mark_in_markdown(response: Response) -> list[str]:
@@ -90,10 +90,9 @@ def _number_sources(response: Response, sentences: Sequence[Sentence], escape: C
     ]
 
 
-def separate_pieces(pieces: Sequence[str], *, as_list: bool = False) -> list[str]:
-    """The pieces with what stands between them: a space, or for a list a new line and a dash."""
-    between = "\n- " if as_list else " "
-    return [f"{between}{piece}" if place else f"{between.lstrip()}{piece}" for place, piece in enumerate(pieces)]
+def separate_pieces(pieces: Sequence[str]) -> list[str]:
+    """The pieces with the space that stands between them."""
+    return [f" {piece}" if place else piece for place, piece in enumerate(pieces)]
 
 
 def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int) -> bytes:

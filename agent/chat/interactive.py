@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
+from agent.chat.dated_documents import describe_date
 from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
 from agent.chat.observer import Observer, describe_call
-from agent.chat.selection.dated_items import describe_date
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
-from agent.chat.small_talk import ANSWERED
 from agent.models.remote.destinations import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
@@ -36,7 +35,7 @@ Ask, and go on asking. Commands:
   /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
-I also understand: shorter; say that again; the second source; no, I meant ...; which documents do you have?
+I also understand: which documents do you have?; only in travel/; what changed last week?
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 FOUND_BY_WORDS = (
@@ -104,13 +103,12 @@ class Terminal:
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
             answered = self.session.ask(utterance, observer)
-        if self.session.turns[-1].kind in ANSWERED:
+        if self.session.turns[-1].kind == "question":
             self._show_answer(answered)
             self._hint_at_language(utterance)
-            if self.session.turns[-1].kind == "question":
-                self._offer_to_remember(utterance)
-        else:
-            self._show_reply(answered)
+            self._offer_to_remember(utterance)
+        else:  # small talk, which leaves the sources of the answer before open
+            self._say(mark_citations(self.session.turns[-1]))
         if self.session.problem:
             raise RunError(f"the answer is not kept: {self.session.problem}")
 
@@ -122,13 +120,6 @@ class Terminal:
         self.hinted = True
         if embedder and embedder.name == "minilm":
             self._say(FOUND_BY_WORDS, "dim")
-
-    def _show_reply(self, answered: TurnResult) -> None:
-        """Show a reply without a search. The sources of the answer before stay open where it cites none."""
-        self._say(mark_citations(self.session.turns[-1]))
-        if answered.response.used:
-            self.sources = shown_sources(answered)
-            self._show_sources("")
 
     @contextmanager
     def _show_progress(self) -> Iterator[Observer]:

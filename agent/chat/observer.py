@@ -15,7 +15,6 @@ STEP_MESSAGES = {
     "write": "wrote the answer",
     "summarise": "wrote the summary",
     "correct": "wrote a sentence once more",
-    "reword": "wrote the answer in another form",
 }
 
 

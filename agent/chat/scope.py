@@ -1,4 +1,4 @@
-"""The part of a collection that a conversation is kept to: a folder, a file, a glob, or words of paths and titles.
+"""The part of a collection that a conversation is kept to: a folder, a file, a glob, or documents of a kind or date.
 
 A scope is the text that names it, "" for everything. What it stands for is looked up for each question, so that a new
 file of a folder is in it, too.
@@ -7,69 +7,48 @@ file of a folder is in it, too.
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from agent.chat.selection.dated_items import DatedItem, mark_rows, select_items
-from agent.chat.selection.kinds import find_kinds, is_of_kind
-from agent.chat.selection.listing import find_wanted_days
+from agent.chat.dated_documents import DatedItem, mark_rows, read_wanted, select_items
 from indexes.documents.collection import Collection, Document
 from indexes.documents.readers import has_reader
 from indexes.ranking.rankings import Rows
-from indexes.text.analysis import extract_stems
 from schemas.errors import UsageError, list_with_limit
 
 EVERYWHERE = ""
 MAX_LISTED = 5  # documents named in a reply
 NEAREST, SIMILAR = 3, 0.5  # names that are told where nothing is called as was said, and how similar they are
-MAX_NAME_WORDS = 4  # of what may be meant for a name though nothing is called so
 _POLITE = (
-    r"please|now|again|from now on|bitte|jetzt|wieder|ab jetzt|s['’]il (?:te|vous) pla[iî]t|maintenant|de nouveau"
-    r"|por favor|ahora|otra vez|per favore|adesso|ora|di nuovo|alsjeblieft|nu|weer|agora|de novo"
+    r"(?:,? (?:please|now|again|from now on|bitte|jetzt|wieder|s['’]il (?:te|vous) pla[iî]t|por favor|per favore))*"
+    r"[\s.!]*"
 )
 _LEAD = (
-    rf"(?:(?:{_POLITE}|and|ok|okay|then|und|et|y|e|en)[, ]+)*"
-    r"(?:(?:search|look|ask|answer|stay|keep(?: it)?|such|suche|cherche|recherche|busca|buscar|cerca|zoek|procura)"
-    r"(?: me)? )?"
+    r"(?:(?:please|now|and|ok|bitte|jetzt|wieder|und)[, ]+)*"
+    r"(?:(?:search|look|suche|cherche|busca|cerca|zoek|procura) )?"
 )
-_END = rf"(?:,? (?:{_POLITE}))*[\s.!]*"
-# The way back, and the beginning of a request, in the languages in which answers speak of themselves.
 _ALL = (
-    r"everywhere|in everything|(?:in )?(?:all|every)(?: of)?(?: the| my| your)? (?:documents?|files?|folders?)",
-    r"überall|in allem|in allen (?:meinen )?(?:dokumenten|dateien|ordnern)",
-    r"partout|dans tout|dans tous (?:les|mes) (?:documents|fichiers|dossiers)",
-    r"en todo|en todas partes|por todas partes|en todos (?:los|mis) (?:documentos|archivos)|en todas las carpetas",
-    r"ovunque|dappertutto|in tutto|in tutti i (?:miei )?(?:documenti|file)|in tutte le cartelle",
-    r"overal|in alles|in al(?:le| mijn) (?:documenten|bestanden|mappen)",
-    r"em tudo|em todo(?: o)? lado|em toda(?: a)? parte|em todos os (?:meus )?(?:documentos|ficheiros|arquivos)",
+    r"everywhere|in everything|in all (?:the |my )?(?:documents|files)|überall|in allen (?:meinen )?dokumenten|partout"
+    r"|en todas? partes?|en todo|ovunque|dappertutto|overal|em todo o lado|em toda parte"
 )
-_ONLY = (  # the word, and the prepositions behind it
-    r"(?:only|just)(?: (?P<en>in|within|from|among|through))?",
-    r"nur(?: noch)?(?: (?P<de>in|im|aus|unter|bei|von))?",
-    r"(?:seulement|uniquement)(?: (?P<fr>dans|en|parmi))?",
-    r"(?:solo|sólo|solamente|únicamente)(?: (?P<es>en|entre|dentro de|in|nella|nelle|nel|nei|tra))?",
-    r"(?:soltanto|solamente)(?: (?P<it>in|nella|nelle|nel|nei|tra))?",
-    r"(?:alleen|enkel)(?: (?P<nl>in|binnen|onder|uit))?",
-    r"(?:apenas|só|somente)(?: (?P<pt>em|no|na|nos|nas|entre))?",
+_ONLY = (
+    r"(?:only|just|nur|seulement|uniquement|sol[oó]|soltanto|alleen|apenas|só)"
+    r"(?: (?:in|within|from|im|aus|dans|en|nell[ae]|nel|em|na|no))?"
 )
-_EVERYWHERE = re.compile(rf"/everywhere|{_LEAD}(?:{'|'.join(_ALL)}){_END}", re.IGNORECASE)
+_EVERYWHERE = re.compile(rf"/everywhere|{_LEAD}(?:{_ALL}){_POLITE}", re.IGNORECASE)
 _COMMAND = re.compile(r"/only (?P<where>.+)", re.IGNORECASE)
-_PHRASE = re.compile(rf"{_LEAD}(?:{'|'.join(_ONLY)}) (?P<where>[^?]+?){_END}", re.IGNORECASE)
+_PHRASE = re.compile(rf"{_LEAD}{_ONLY} (?P<where>[^?]+?){_POLITE}", re.IGNORECASE)
 _ARTICLE = re.compile(
-    r"(?:(?:the|my|our|this|der|die|das|dem|den|meine[rmn]?|le|la|les|el|los|las|il|lo|gli|i|de|het|o|os|as|a) )+",
-    re.IGNORECASE,
+    r"(?:(?:the|my|our|der|die|das|dem|le|la|les|el|los|las|il|i|gli|de|het|o|os|as) )+", re.IGNORECASE
 )
 _HOLDER = re.compile(
-    r"(?:(?:sub)?(?:folder|directory)|(?:files?|documents?)(?: (?:in|from|under))?"
-    r"|ordner|verzeichnis|dossier|carpeta|cartella|map|pasta) (?P<after>.+)"
-    r"|(?P<before>.+) (?:folder|directory|file|document)",
+    r"(?:(?:sub)?folder|directory|ordner|dossier|carpeta|cartella|map|pasta) (?P<after>.+)"
+    r"|(?P<before>.+) (?:folder|directory)",
     re.IGNORECASE,
 )
-_NEUTRAL = {"document", "file", "folder", "about", "call", "name", "from", "year"}  # stems that name no document
-Selector = Callable[[str, Collection], list[Document]]
 
 
 def find_scope_request(utterance: str, collection: Collection) -> str | None:
@@ -84,141 +63,77 @@ def find_scope_request(utterance: str, collection: Collection) -> str | None:
         return _strip_quotes(found["where"])
     found = _PHRASE.fullmatch(text) if collection.is_folder else None
     where = _strip_quotes(found["where"]) if found else ""
-    if not found or not where:
-        return None
-    has_preposition = any(name != "where" and word for name, word in found.groupdict().items())
-    if _is_like_a_path(where) or (has_preposition and _can_only_be_a_name(where, collection)):
-        return where
-    return where if _says_which(where, collection) else None
-
-
-def _says_which(where: str, collection: Collection) -> bool:
-    """Whether a phrase names documents. "Just yesterday" names a day, of which there may be documents, too."""
-    if _select_named(where, collection):
-        return True
-    plain = _strip_article(where)
-    is_bare_day = not find_kinds(plain) and not re.search(r"\d{4}", plain) and find_wanted_days(plain, collection)
-    return bool(not is_bare_day and select_documents(where, collection))
-
-
-def _can_only_be_a_name(where: str, collection: Collection) -> bool:
-    """Whether no document is named nor speaks of it: "only in winter" may be asked where one does."""
-    is_short = len(where.split()) <= MAX_NAME_WORDS and not collection.is_empty
-    index = collection.index
-    return is_short and not find_wanted_days(where, collection) and not index.search([(where, 1.0)], 1)
+    is_path = " " not in where and (bool(re.search(r"[/*]", where)) or has_reader(Path(where)))
+    is_sure = is_path or _HOLDER.fullmatch(_strip_article(where))
+    return where if where and (is_sure or select_documents(where, collection)) else None
 
 
 def find_scope(where: str, collection: Collection) -> str | None:
     """The scope that a request names: a folder by its path, else what was said; None where it has no document."""
-    if where == EVERYWHERE:
-        return where
-    found = select_documents(where, collection)
-    if not found or set("*?[") & set(where) or _is_of_days(where, collection):
-        return where if found else None
-    documents = collection.list_documents()
-    for folder in list_folders(found):
-        inside = [document for document in documents if document.path.startswith(folder)]
-        if inside == found and folder.split("/")[-2].casefold() in where.casefold():
+    named = _select_named(where, collection)
+    for folder in list_folders(named):
+        inside = [document for document in collection.list_documents() if document.path.startswith(folder)]
+        if inside == named and folder.split("/")[-2].casefold() in where.casefold():
             return folder
-    return where
+    return where if where == EVERYWHERE or named or _select_items(where, collection) else None
 
 
 def select_documents(scope: str, collection: Collection) -> list[Document]:
-    """The documents that a scope names, by the first way of naming them that finds any."""
+    """The documents that a scope names: by path or name, else by kind, date or subject."""
     if named := _select_named(scope, collection):
         return named
-    paths = {item.path for item in _select_of_days(scope, collection)}
-    if paths:
-        return [document for document in collection.list_documents() if document.path in paths]
-    return _select_by_words(_strip_article(scope), collection) if collection.is_folder else []
+    paths = {item.path for item in _select_items(scope, collection)}
+    return [document for document in collection.list_documents() if document.path in paths]
 
 
-def _strip_article(scope: str) -> str:
-    plain = _strip_quotes(scope)
-    return _ARTICLE.sub("", plain, count=1) if _ARTICLE.match(plain) else plain
-
-
-def _select_named(scope: str, collection: Collection) -> list[Document]:
-    """By their paths, else by their names."""
-    plain = _strip_article(scope)
-    inner = _HOLDER.fullmatch(plain)
-    names = [plain, *([_strip_quotes(inner["after"] or inner["before"])] if inner else [])]
-    ways: list[tuple[str, Selector]] = [(name, way) for way in (_select_by_path, _select_by_name) for name in names]
-    return next((found for name, way in ways if (found := way(name, collection))), [])
-
-
-def _is_of_days(scope: str, collection: Collection) -> bool:
-    return not _select_named(scope, collection) and bool(_select_of_days(scope, collection))
-
-
-def _select_of_days(scope: str, collection: Collection) -> list[DatedItem]:
-    """Documents and messages of some days ("the mails of 2025", "last week")."""
-    wanted = find_wanted_days(_strip_article(scope), collection)
+def _select_items(scope: str, collection: Collection) -> list[DatedItem]:
+    """Documents and messages of a kind, of some days, or about something ("the mails of 2025", "last week")."""
+    wanted = read_wanted(_strip_article(scope), collection)
     return select_items(wanted, collection) if wanted else []
 
 
-def _select_by_path(name: str, collection: Collection) -> list[Document]:
-    """A glob, in which * stands for folders, too; else a folder or a file by its path."""
-    folded = name.casefold()
-    if set("*?[") & set(folded):
-        patterns = [re.compile(fnmatch.translate(glob)) for glob in (folded, folded.replace("**/", ""))]
-        return _select(collection, lambda path: any(p.match(part) for p in patterns for part in _path_and_name(path)))
-    folder = f"{folded.removeprefix('./').rstrip('/')}/"
-    return _select(collection, lambda path: path.startswith(folder) or f"{path}/" == folder)
+def _select_named(scope: str, collection: Collection) -> list[Document]:
+    """By a path or a glob, in which * stands for folders, too; else by the name of a folder or file anywhere."""
+    plain = _strip_article(scope)
+    inner = _HOLDER.fullmatch(plain)
+    documents = collection.list_documents()
+    for name in (plain, *([_strip_quotes(inner["after"] or inner["before"])] if inner else [])):
+        wanted = name.casefold().removeprefix("./").rstrip("/")
+        globs = [re.compile(fnmatch.translate(glob)) for glob in (wanted, wanted.replace("**/", ""))]
+        for is_named in (_has_path, _has_name):
+            if found := [each for each in documents if is_named(each.path.casefold(), wanted, globs)]:
+                return found
+    return []
 
 
-def _select_by_name(name: str, collection: Collection) -> list[Document]:
-    """A folder anywhere by its name, or a file by its name with or without the ending."""
-    wanted = name.casefold().rstrip("/")
-
-    def has_name(path: str) -> bool:
-        *folders, file = path.split("/")
-        return wanted in folders or wanted in (file, file.rpartition(".")[0])
-
-    return _select(collection, has_name)
+def _has_path(path: str, wanted: str, globs: "Sequence[re.Pattern[str]]") -> bool:
+    """Whether a path is in a folder, or fits a glob by all of it or by the name of the file."""
+    return f"{path}/".startswith(f"{wanted}/") or any(
+        glob.match(part) for glob in globs for part in (path, path.rpartition("/")[2])
+    )
 
 
-def _select_by_words(text: str, collection: Collection) -> list[Document]:
-    """Documents of a kind ("mails of 2025"), or with all words in path or title ("documents about heating").
-
-    None where the words say nothing of documents: "in winter" may be a question.
-    """
-    stems = set(extract_stems(text))
-    kinds = find_kinds(text)
-    words = " ".join(stems - kinds - _NEUTRAL)
-    if not kinds and not (stems & {"document", "file"} and words):
-        return []
-    return [
-        document
-        for document in collection.list_documents()
-        if is_of_kind(document.path, kinds) and (not words or collection.is_about(document, words))
-    ]
+def _has_name(path: str, wanted: str, _globs: "Sequence[re.Pattern[str]]") -> bool:
+    """Whether a file, with or without its ending, or a folder above it has a name."""
+    *folders, file = path.split("/")
+    return wanted in (*folders, file, file.rpartition(".")[0])
 
 
-def _select(collection: Collection, is_wanted: Callable[[str], bool]) -> list[Document]:
-    return [document for document in collection.list_documents() if is_wanted(document.path.casefold())]
-
-
-def _path_and_name(path: str) -> tuple[str, str]:
-    return path, path.rpartition("/")[2]
+def _strip_article(scope: str) -> str:
+    return _ARTICLE.sub("", _strip_quotes(scope), count=1)
 
 
 def _strip_quotes(text: str) -> str:
     return text.strip().strip("\"'`“”‘’").strip()
 
 
-def _is_like_a_path(text: str) -> bool:
-    """Whether it can be nothing but a path or a glob, which may be misspelt."""
-    return " " not in text and (bool(re.search(r"[/*]", text)) or has_reader(Path(text)))
-
-
 def select_rows(scope: str, collection: Collection) -> Rows | None:
     """Which passages, by their numbers, are in a scope; None for all."""
     if scope == EVERYWHERE:
         return None
-    if not _select_named(scope, collection) and (items := _select_of_days(scope, collection)):
-        return mark_rows(items, collection)
-    paths = {document.path for document in select_documents(scope, collection)}
+    paths = {document.path for document in _select_named(scope, collection)}
+    if not paths:
+        return mark_rows(_select_items(scope, collection), collection)
     ids = collection.index.get_ids(range(len(collection.index)))
     return np.fromiter(((id.rpartition(":")[0] or id) in paths for id in ids), bool, len(ids))
 
@@ -240,29 +155,26 @@ def require_scope(where: str, collection: Collection) -> str:
     return scope
 
 
-def describe_scope(scope: str, collection: Collection) -> tuple[str, ...]:
+def describe_scope(where: str, collection: Collection) -> tuple[str, ...]:
     """The reply to whoever asked for a scope."""
+    scope = find_scope(where, collection)
     if scope == EVERYWHERE:
         return ("I search everywhere again.",)
-    documents = select_documents(scope, collection)
-    if not documents:
-        nearest = find_nearest_names(scope, collection)
+    if scope is None:
+        nearest = find_nearest_names(where, collection)
         hint = (f"The nearest names are {', '.join(nearest)}.",) if nearest else ()
-        return (f"Nothing that I have is called “{scope}”: I go on searching where I did.", *hint)
-    scope = find_scope(scope, collection) or scope
+        return (f"Nothing that I have is called “{where}”: I go on searching where I did.", *hint)
+    documents = select_documents(scope, collection)
     listed = ", ".join(list_with_limit([document.path for document in documents], MAX_LISTED, "and {} more"))
-    return (
-        f"From now on I search only in “{scope}”: {len(documents)} of my documents ({listed}).",
-        "“/everywhere” ends that.",
-    )
+    count = f"{len(documents)} of my documents ({listed})"
+    return (f"From now on I search only in “{scope}”: {count}.", "“/everywhere” ends that.")
 
 
 def find_nearest_names(name: str, collection: Collection) -> list[str]:
     """The folders and files whose names are most like a name that none has."""
     documents = collection.list_documents()
-    paths = [*list_folders(documents), *(document.path for document in documents)]
     named: dict[str, str] = {}
-    for path in paths:
+    for path in (*list_folders(documents), *(document.path for document in documents)):
         last = path.rstrip("/").rpartition("/")[2].casefold()
         for key in (path.casefold(), last, last.rpartition(".")[0]):
             named.setdefault(key, path)
@@ -273,8 +185,5 @@ def find_nearest_names(name: str, collection: Collection) -> list[str]:
 
 def list_folders(documents: Sequence[Document]) -> list[str]:
     """The folders of documents and those above them, as scopes: `travel/`, `travel/maps/`."""
-    folders: set[str] = set()
-    for document in documents:
-        parts = document.path.split("/")[:-1]
-        folders |= {"/".join(parts[:depth]) + "/" for depth in range(1, len(parts) + 1)}
-    return sorted(folders)
+    parents = {parent.as_posix() + "/" for document in documents for parent in Path(document.path).parents}
+    return sorted(parents - {"./"})

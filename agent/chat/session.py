@@ -5,42 +5,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-import prompts
+from agent.chat.answers_by_date import answer_by_date
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
-from agent.chat.selection.dated_items import answer_by_date
-from agent.chat.small_talk import (
-    FORMS,
-    SHOWN,
-    SmallTalk,
-    choose_scope,
-    complete_correction,
-    find_last,
-    has_form,
-    list_questions,
-    list_sources,
-    recognise_small_talk,
-    reply_from,
-    reply_to_small_talk,
-)
+from agent.chat.small_talk import choose_scope, list_questions, recognise_small_talk, reply_to_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.cancellation import heed_token
-from agent.models.protocol import Conversation, LanguageModel
+from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
-from agent.turn.answer_writing import is_writer, reword_response
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
-from agent.turn.safety.avoidance import find_needs
-from agent.turn.safety.personal_safety import review_passages
 from indexes.documents.collection import Collection
 from indexes.documents.current_collection import CurrentCollection, SearchableCollection
 from indexes.passage_index import Index
 from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
-from schemas.records import Call, Message, Plan, Query, Statement, Turn, TurnResult
+from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
@@ -127,71 +110,25 @@ class Assistant:
         observer: Observer = NOBODY,
         scope: str = EVERYWHERE,
     ) -> ChatTurn:
-        """Respond to what is said after these turns: talk about the talk at once, a question by the flow.
+        """Respond to what is said after these turns: small talk at once, a question by the flow.
 
-        Only passages of the scope are searched; the scope of the turn that comes back is that of the next one.
-        A correction ("no, I meant ...") is asked together with the question before, and takes its place. Once
+        Only passages of the scope are searched; the scope of the turn that comes back is that of the next one. Once
         `observer` has cancelled it, raises `AnswerCancelledError`: at once where a server is waited for, else after the
         step in hand.
         """
-        talk = recognise_small_talk(turn.utterance, turns, self.collection)
-        with heed_token(observer.token):
-            said = self._respond_in(scope, talk, turn, turns, ptkb, observer)
+        talk = recognise_small_talk(turn.utterance, self.collection)
+        if talk:
+            said = reply_to_small_talk(turn, talk, self.collection, scope)
+        else:
+            with heed_token(observer.token):
+                said = self._answer(turn, turns, ptkb, observer, scope)
         return replace(said, scope=choose_scope(talk, scope, self.collection))
 
-    def _respond_in(
-        self,
-        scope: str,
-        talk: SmallTalk | None,
-        turn: Turn,
-        turns: Sequence[ChatTurn],
-        ptkb: Sequence[Statement],
-        observer: Observer,
-    ) -> ChatTurn:
-        if talk is None:
-            return self._answer(turn, self._remember(turns), ptkb, observer, scope)
-        if talk.kind in FORMS and (reworded := self._reword(turn, talk, turns, ptkb, observer)):
-            return reworded
-        if talk.kind != "correction":
-            return reply_to_small_talk(turn, talk, turns, self._list_in(scope, talk))
-        asked = replace(turn, utterance=complete_correction(talk.detail, turns))
-        history = self._remember(list_questions(turns)[:-1])
-        said = self._answer(asked, history, ptkb, observer, scope)
-        return replace(said, utterance=turn.utterance, kind=talk.kind)
-
-    def _list_in(self, scope: str, talk: SmallTalk) -> Collection:
-        """The collection that is told of: what is listed are the documents of the scope."""
-        return keep_to_scope(scope, self.collection) if talk.kind == "documents" else self.collection
-
-    def _reword(
-        self, turn: Turn, talk: SmallTalk, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer
-    ) -> ChatTurn | None:
-        """The last answer in the form that is asked for, by a model that writes; None where it cannot be had.
-
-        An answer with a warning, or with a remark on itself, keeps its words.
-        """
-        last, llm, plan = find_last(turns, SHOWN), self.tools.llm, self.tools.plan
-        history = (*self._remember(turns), Message("user", turn.utterance))
-        if last is None or not is_writer(llm, plan) or _must_keep_words(last.answered, ptkb, history):
-            return None
-        before = last.answered.response
-        conversation = Conversation(prompts.render("system").instruction, history)
-        with self.lock, self.calls.forward_to(observer):
-            observer.token.raise_if_cancelled()
-            response = reword_response(conversation, before, list_sources(last), llm, plan)
-        if not has_form(response, talk, before):
-            return None
-        result = reply_from(last.answered, response.sentences)
-        return ChatTurn(turn.utterance, replace(result, turn_id=turn.id, query=Query(turn.utterance)), talk.kind)
-
-    def _remember(self, turns: Sequence[ChatTurn]) -> tuple[Message, ...]:
-        """The history: whole answers for a model that writes, else what was asked for of each."""
-        return to_history(turns, whole=self.tools.llm.writes_answers)
-
     def _answer(
-        self, turn: Turn, history: Sequence[Message], ptkb: Sequence[Statement], observer: Observer, scope: str
+        self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> ChatTurn:
         """Answer a question from the documents of the date that it names, if it does and they have an answer."""
+        history = to_history(turns, whole=self.tools.llm.writes_answers)
         with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
             observer.token.raise_if_cancelled()
 
@@ -213,17 +150,6 @@ class Assistant:
         searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
         documents = searchable.collection.open_documents(rows)
         return replace(self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show)
-
-
-def _must_keep_words(answered: TurnResult, ptkb: Sequence[Statement], history: Sequence[Message]) -> bool:
-    """Whether an answer has a warning, a remark on itself, or a passage that is not at hand."""
-    used = answered.response.used
-    passages = [passage for passage in answered.passages if passage.id in used]
-    utterances = [message.text for message in history if message.role == "user"]
-    needs = find_needs(ptkb, answered.selected_statements, utterances)
-    review = review_passages(passages, len(passages), needs, utterances)
-    is_cited = all(sentence.passage_ids for sentence in answered.response.sentences)
-    return not (used and is_cited and len(passages) == len(used)) or bool(review.left_out or review.warnings)
 
 
 def open_assistant(source: str, index: Index, model: str, embedder: Embedder | None) -> Assistant:
@@ -337,7 +263,7 @@ def check_utterance(utterance: str) -> str:
 
 
 def to_history(turns: Sequence[ChatTurn], *, whole: bool) -> tuple[Message, ...]:
-    """A conversation as the messages that the flow is given: without talk about the talk.
+    """A conversation as the messages that the flow is given: without small talk.
 
     Of an answer that is not `whole`, only the sentence that was asked for completes the next question.
     """

@@ -20,7 +20,7 @@ from indexes.storage.directories import find_data_directory, make_private_direct
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import ChatSummary, Statement, TurnResult
 
-VERSION = 3  # of the tables and of the turns in them; no other is read
+VERSION = 4  # of the tables and of the turns in them; no other is read
 WAIT_SECONDS = 10.0  # for another process that is writing
 TABLES = (
     "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL, "
@@ -48,25 +48,8 @@ _FAILURES = {  # by SQLite's code: what is wrong, and what helps
 }
 
 
-# What an utterance is: a question to the documents, a question in place of the one before ("no, I meant ..."), or talk
-# about the conversation itself, which needs no search ("list" and "language" want the last answer in another form).
-TurnKind = Literal[
-    "question",
-    "correction",
-    "greeting",
-    "thanks",
-    "agreement",
-    "farewell",
-    "last question",
-    "last answer",
-    "shorter",
-    "list",
-    "language",
-    "source",
-    "help",
-    "documents",
-    "scope",
-]
+# What an utterance is: a question to the documents, or small talk, which needs no search.
+TurnKind = Literal["question", "greeting", "thanks", "agreement", "farewell", "help", "documents", "scope"]
 
 
 @dataclass(frozen=True, slots=True)

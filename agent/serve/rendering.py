@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.chat.citations import shown_sources
+from agent.chat.dated_documents import describe_date
 from agent.chat.export import mark_sentences
-from agent.chat.selection.dated_items import describe_date
-from agent.chat.small_talk import ANSWERED
 from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.documents.collection import GONE
@@ -129,7 +128,6 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    ANSWERED=ANSWERED,
     SOURCES_SHOWN=SOURCES_SHOWN,
     describe_date=describe_date,
     shown_sources=shown_sources,

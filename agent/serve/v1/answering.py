@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from agent.chat.citations import cited_sources
 from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
 from agent.chat.session import Assistant
-from agent.chat.small_talk import choose_scope, complete_correction, recognise_small_talk
+from agent.chat.small_talk import choose_scope, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.requests import RequestError
@@ -26,13 +26,12 @@ CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 
 
 def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
-    """The turns of earlier messages. What was talk about the talk, or asked for another scope, is so again."""
+    """The turns of earlier messages. What was small talk, or asked for another scope, is so again."""
     turns: tuple[ChatTurn, ...] = ()
     said = history if history[:1] and history[0].role == "user" else (Message("user", ""), *history)
     for asked, reply in zip(said[::2], said[1::2], strict=False):
-        talk = recognise_small_talk(asked.text, turns, collection)
-        query = Query(complete_correction(talk.detail, turns) if talk and talk.kind == "correction" else asked.text)
-        answered = TurnResult("v1", query, (), (), (), (Response(tuple(_split_reply(reply.text))),))
+        talk = recognise_small_talk(asked.text, collection)
+        answered = TurnResult("v1", Query(asked.text), (), (), (), (Response(tuple(_split_reply(reply.text))),))
         scope = choose_scope(talk, scope, collection)
         turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question", scope))
     return turns

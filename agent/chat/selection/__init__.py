@@ -1,1 +1,0 @@
-"""Which documents a question means: by their dates, kinds and languages."""
