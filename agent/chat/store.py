@@ -20,7 +20,7 @@ from indexes.storage.directories import find_data_directory, make_private_direct
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import ChatSummary, Statement, TurnResult
 
-VERSION = 4  # of the tables and of the turns in them; no other is read
+VERSION = 3  # of the tables and of the turns in them; no other is read
 WAIT_SECONDS = 10.0  # for another process that is writing
 TABLES = (
     "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL, "
