@@ -65,7 +65,7 @@ def test_a_conversation_without_scripts(client: httpx.Client, tmp_path: Path) ->
     assert markdown.text.startswith(f"# {SHADE}")
     assert "attachment" in markdown.headers["content-disposition"]
     topics = read_topics(write(tmp_path / "topics.json", client.get(f"/chats/{chat}/topics.json").text))
-    assert len(topics.turn_ids()) == 3
+    assert len(topics.turn_ids()) == 2
     assert client.post(f"/chats/{chat}/delete").url.path == "/"
     assert client.get(f"/chats/{chat}").status_code == 404
 
