@@ -881,8 +881,6 @@ class ToucheOptions:
     directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
     output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
     k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic.")
-    expand: bool = Option(False, "--expand", help="Search with the model's own answer too.")
-    model: str = MODEL
     run_name: str = RUN_NAME
     on_error: OnError = Option("stop", help="What to do with a bad argument.")
     overwrite: bool = OVERWRITE
@@ -896,13 +894,11 @@ def touche(options: ToucheOptions) -> None:
     Query likelihood with Dirichlet smoothing (mu 2000), the organisers' baseline.
 
     [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche --input INPUT -o OUTPUT --expand --on-error skip[/] asks the model, leaves bad arguments out.
+    [bold]convagent touche --input INPUT -o OUTPUT --on-error skip[/] leaves bad arguments out.
     """
     from agent.tasks.touche.run import ToucheTask, write_run
 
-    model = options.model if options.expand else None
-    skip = options.on_error == "skip"
-    task = ToucheTask(options.directory, options.k, options.run_name, model, skip_problems=skip)
+    task = ToucheTask(options.directory, options.k, options.run_name, skip_problems=options.on_error == "skip")
     reports.show_touche_run(
         write_run(task, options.output, progress.byte_progress, overwrite=options.overwrite), task, options.output
     )

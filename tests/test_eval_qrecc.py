@@ -19,7 +19,6 @@ from agent.evaluation.qrecc import (
     evaluate_qrecc,
 )
 from agent.evaluation.scores import Scores
-from agent.tracks.registry import load_edition
 from schemas.errors import InvalidInputError
 from tests.conftest import shared_file
 from tests.test_topics import QRECC, write
@@ -168,7 +167,7 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
         (TRUTH, [{"Conversation_no": 1}], "run.json: is no valid qrecc run .*`Turn_no`"),
         (
             TRUTH,
-            load_edition("ikat-2024").run.example,
+            {"run_name": "r", "run_type": "automatic", "eval_response": True, "turns": []},
             "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval",
         ),
         (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problem\n  turn 1_1: stands 2 times\n  Is it"),

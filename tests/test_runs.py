@@ -254,8 +254,8 @@ def test_the_published_schema_accepts_what_we_write(edition: str, topics: Topics
     form = load_edition(edition)
     data = run_of(topics, edition)
     documents = data.splitlines() if form.layout.suffix == ".jsonl" else [data]
-    assert [problem for document in documents for problem in shape_problems(json.loads(document), form.run.shape)] == []
-    assert shape_problems(EDITIONS[edition], form.topics.shape) == []
+    assert [problem for document in documents for problem in shape_problems(json.loads(document), form.run_shape)] == []
+    assert shape_problems(EDITIONS[edition], form.topics_shape) == []
 
 
 def test_the_published_schemas_are_those_of_the_types() -> None:
@@ -270,5 +270,5 @@ def test_every_schema_has_a_title_a_description_and_an_example_that_it_accepts()
         assert schema["description"].endswith(".")
         [example] = schema["examples"]
         edition, kind = schema["title"].split()
-        document = load_edition(edition).topics if kind == "topics" else load_edition(edition).run
-        assert shape_problems(example, document.shape) == []
+        form = load_edition(edition)
+        assert shape_problems(example, form.topics_shape if kind == "topics" else form.run_shape) == []

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from agent.runs.given_ranking import read_ranking
 from agent.tasks.touche.measures import QUALITY, RELEVANCE, evaluate_touche, measure_touche
 from agent.tasks.touche.ranking import CollectionStatistics, query_likelihood
-from agent.tasks.touche.run import ToucheTask, make_queries, rank_topics, write_run
+from agent.tasks.touche.run import ToucheTask, rank_topics, write_run
 from agent.tasks.touche.topics import ControversialQuestion, read_questions
 from cli import app
 from indexes.corpora.args_me import find_arguments
@@ -95,15 +95,6 @@ def test_an_automatic_run_sees_the_titles_alone_and_one_file_is_as_good_as_one_a
     assert run(ToucheTask(whole), tmp_path / "whole") == run(ToucheTask(FIXTURE), tmp_path / "parts")
 
 
-def test_a_model_may_add_words(tmp_path: Path) -> None:
-    """The cages are in the answer and not in the question."""
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"ask": {"hyde": ["They live in cages."]}}))
-    asked = make_queries([ControversialQuestion("1", "Are zoos wrong?")], f"scripted:{script}")
-    assert asked["1"] == [("Are zoos wrong?", 1.0), ("They live in cages.", 0.3)]
-    assert make_queries([ControversialQuestion("1", "Are zoos wrong?")], None)["1"] == [("Are zoos wrong?", 1.0)]
-
-
 def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
     """4 MB of arguments: in memory are one of them, and the few that are read again for a topic."""
 
@@ -112,7 +103,7 @@ def test_the_files_are_read_as_a_stream(tmp_path: Path) -> None:
             argument(f"a-{n}", text=f"Word{n} {TEXT}") | {"context": {"sourceText": TEXT * 100}} for n in range(count)
         )
         directory = given(tmp_path / str(count), *rows)
-        asked = make_queries([ControversialQuestion("1", "Does word7 help?")], None)
+        asked = [ControversialQuestion("1", "Does word7 help?")]
         tracemalloc.start()
         found = rank_topics(asked, find_arguments(directory), ToucheTask(directory, 5), directory / "index", bar).hits
         used = tracemalloc.get_traced_memory()[1]
@@ -147,9 +138,7 @@ def test_query_likelihood_by_hand() -> None:
 def test_a_run_is_ranked_by_query_likelihood_over_conclusion_and_premises(tmp_path: Path) -> None:
     """The organisers' baseline, mu 2000, over the words of what is in the index, counted while it is built."""
     questions = read_questions(FIXTURE / "topics.xml")
-    made = rank_topics(
-        make_queries(questions, None), find_arguments(FIXTURE), ToucheTask(FIXTURE), tmp_path / "index", bar
-    )
+    made = rank_topics(questions, find_arguments(FIXTURE), ToucheTask(FIXTURE), tmp_path / "index", bar)
     index = PassageIndex(tmp_path / "index")
     for question in questions:
         weights = weight_stems([(question.title, 1.0)])

@@ -1,11 +1,10 @@
 """The interface of an edition of a track: all that the rest of the program knows of one.
 
 To add an edition, write a module with an `EDITION` that implements `Edition`, name it in a line of `registry.py`, and
-give it a record in `tests/test_topics.py`. `make schemas` then publishes its schemas.
+give it a record in `tests/test_topics.py`. `make schemas` then publishes its schemas, to which you add an example.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agent.tracks.rules import EditionLimits, OfficialValidator
@@ -14,25 +13,16 @@ from agent.tracks.run_records import RunTurn
 from schemas.records import Plan, RunInfo, Topics
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A kind of JSON document: the wire type that its schema is made from, and an example for that schema."""
-
-    shape: Any
-    example: Any
-
-
 class Edition(Protocol):
     """How topics are read, and how runs are written, read and checked, in one edition of a track.
 
-    `read_topics` gets a value of `topics.shape`; `make_entry` returns and `read_entry` gets one of `entry_shape`.
+    `read_topics` gets a value of `topics_shape`; `make_entry` returns and `read_entry` gets one of `entry_shape`.
     """
 
     name: str  # as in `--format`: "ikat-2025"
-    title: str  # as people call it: "TREC iKAT 2025"
-    topics: Document  # a topics file
-    run: Document  # a run file, or one line of it where the layout is lines
-    entry_shape: Any  # wire type of one turn of a run
+    topics_shape: Any  # wire type of a topics file; `schemas/` has an example of this and the next
+    run_shape: Any  # of a run file, or of one line of it where the layout is lines
+    entry_shape: Any  # of one turn of a run
     layout: RunLayout
     limits: EditionLimits
     official: OfficialValidator  # what the organisers' validator refuses

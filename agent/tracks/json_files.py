@@ -11,7 +11,7 @@ import msgspec
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
-from schemas.wire import Data, decode
+from schemas.wire import decode
 
 
 def check_unique(names: Iterable[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
@@ -28,16 +28,10 @@ def find_duplicates(names: Iterable[tuple[str, str]]) -> list[Problem]:
 def decode_file(path: Path, remedy: str) -> Any:
     """The contents of a JSON file. Raises `InvalidInputError`, with this remedy, where it is not JSON."""
     data = read_utf8(path)
-    with locate_errors(path):
-        return decode_json(data, remedy)
-
-
-def decode_json(data: Data, remedy: str = "") -> Any:
-    """Raises `InvalidInputError` for what is not JSON."""
     try:
         return decode(data)
     except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is not JSON ({error})", remedy=remedy) from error
+        raise InvalidInputError(f"is not JSON ({error})", where=str(path), remedy=remedy) from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agent.tracks.edition import Document, Edition
+from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_2023 import NonEmpty
 from agent.tracks.json_files import check_unique
 from agent.tracks.rules import EditionLimits, OfficialValidator
@@ -19,23 +19,6 @@ from agent.tracks.run_layouts import JsonArray
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
 
-TOPICS_EXAMPLE: Any = [
-    {
-        "Conversation_no": 1,
-        "Turn_no": 2,
-        "Context": ["Can you help me find a diet?", "A vegetarian Mediterranean diet suits you."],
-        "Question": "What may I eat on it?",
-    }
-]
-RUN_EXAMPLE: Any = [
-    {
-        "Conversation_no": 1,
-        "Turn_no": 2,
-        "Model_rewrite": "What may I eat on a vegetarian Mediterranean diet?",
-        "Model_passages": {"clueweb22-en0035-25-01897:1": 9.5},
-        "Model_answer": "Vegetables, beans, nuts and olive oil.",
-    }
-]
 Number = Annotated[int, Meta(ge=0)]
 
 
@@ -83,9 +66,8 @@ class Qrecc(Edition):
     """SCAI-QReCC 2021."""
 
     name = "qrecc"
-    title = "SCAI-QReCC 2021"
-    topics = Document(list[Row], TOPICS_EXAMPLE)
-    run = Document(list[RunEntry], RUN_EXAMPLE)
+    topics_shape = list[Row]
+    run_shape: Any = list[RunEntry]
     entry_shape = RunEntry
     layout = JsonArray()
     limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")

@@ -150,7 +150,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
     try:
         info, entries = form.layout.split_entries(data, oddities)
     except msgspec.DecodeError as error:
-        return _find_shape_problems(data, form.run.shape, "$")[1] or [Problem("$", f"is not JSON ({error})")]
+        return _find_shape_problems(data, form.run_shape, "$")[1] or [Problem("$", f"is not JSON ({error})")]
     checker = make_checker(form.name, info, topics, checks)
     problems: list[Problem] = []
     for entry in entries:

@@ -42,7 +42,6 @@ class JsonObject(Generic[H]):
     make_head: Callable[[RunInfo], Any]
     read_head: Callable[[H], RunInfo]
     suffix: str = ".json"  # the ending of a run file's name
-    document: str = "A run file"  # what the published schema describes, as the subject of its description
 
     def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
         """What stands before, between and after the turns of a file."""
@@ -76,7 +75,6 @@ class JsonArray:
     """An array of turns, without a head."""
 
     suffix: str = ".json"
-    document: str = "A run file"
 
     def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
         return b"[", b",", b"]"
@@ -97,7 +95,6 @@ class JsonLines:
     """One turn a line, without a head."""
 
     suffix: str = ".jsonl"
-    document: str = "One line of a run file"
 
     def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
         return b"", b"\n", b"\n"

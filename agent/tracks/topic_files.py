@@ -34,7 +34,7 @@ def parse_topics(data: Data, oddities: Oddities, edition: str | None = None) -> 
     form = _choose_edition(raw, edition)
     if not raw:
         raise InvalidInputError("holds no topics")
-    return form.read_topics(convert_to_shape(raw, form.topics.shape, f"{form.name} topics file", oddities))
+    return form.read_topics(convert_to_shape(raw, form.topics_shape, f"{form.name} topics file", oddities))
 
 
 def _choose_edition(raw: Any, name: str | None) -> Edition:
@@ -57,5 +57,5 @@ def detect_edition(raw: Any) -> str | None:
 
 
 def _required_fields(edition: Edition) -> str:
-    [topic] = get_args(edition.topics.shape)
+    [topic] = get_args(edition.topics_shape)
     return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(topic) if field.required)

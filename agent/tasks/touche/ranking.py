@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.rankings import sort_best_first
-from indexes.text.analysis import WeightedText, extract_stems, weight_stems
+from indexes.text.analysis import extract_stems, weight_stems
 from schemas.records import Hit
 
 CANDIDATES = 3000  # arguments scored anew: three times what a run may hold
@@ -56,9 +56,9 @@ class Ranker:
     index: PassageIndex
     statistics: CollectionStatistics
 
-    def rank(self, query: Sequence[WeightedText], k: int) -> tuple[Hit, ...]:
-        """The `k` best arguments for weighted texts, scores strictly decreasing."""
-        weights = weight_stems(query)
+    def rank(self, question: str, k: int) -> tuple[Hit, ...]:
+        """The `k` best arguments for a question, scores strictly decreasing."""
+        weights = weight_stems([(question, 1.0)])
         numbers = [number for number, _ in self.index.rank(weights, CANDIDATES)]
         arguments = self.index.read(self.index.get_ids(numbers))
         texts = (extract_stems(build_searchable_text(argument)) for argument in arguments)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks.edition import Document, Edition
+from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
 from agent.tracks.rules import EditionLimits, OfficialValidator
@@ -20,42 +20,6 @@ from agent.tracks.run_layouts import JsonObject
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, RunInfo
 
-TOPICS_EXAMPLE: Any = [
-    {
-        "number": "9-1",
-        "title": "Finding a diet",
-        "ptkb": {"1": "I'm vegetarian.", "2": "I play the trumpet."},
-        "turns": [
-            {
-                "turn_id": 1,
-                "utterance": "Can you help me find a diet?",
-                "response": "A vegetarian Mediterranean diet suits you.",
-                "resolved_utterance": "Can you help me find a vegetarian diet?",
-                "ptkb_provenance": [1],
-                "response_provenance": ["clueweb22-en0035-25-01897:1"],
-            }
-        ],
-    }
-]
-RUN_EXAMPLE: Any = {
-    "run_name": "our-run",
-    "run_type": "automatic",
-    "turns": [
-        {
-            "turn_id": "9-1_1",
-            "responses": [
-                {
-                    "rank": 1,
-                    "text": "A Mediterranean diet can be vegetarian.",
-                    "ptkb_provenance": [{"id": "1", "text": "I'm vegetarian.", "score": 0.5}],
-                    "passage_provenance": [
-                        {"id": "clueweb22-en0035-25-01897:1", "score": 9.5, "used": True, "text": "A Mediterranean ..."}
-                    ],
-                }
-            ],
-        }
-    ],
-}
 TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.", extra=IS_ID)]
 RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
@@ -144,9 +108,8 @@ class Ikat2023(IkatEdition):
     """iKAT 2023."""
 
     name = "ikat-2023"
-    title = "TREC iKAT 2023"
-    topics = Document(list[Topic], TOPICS_EXAMPLE)
-    run = Document(Run[RunEntry[Statement]], RUN_EXAMPLE)
+    topics_shape = list[Topic]
+    run_shape: Any = Run[RunEntry[Statement]]
     entry_shape: Any = RunEntry[Statement]
     layout = JsonObject(Run[msgspec.Raw], make_head, read_head)
     limits = EditionLimits()

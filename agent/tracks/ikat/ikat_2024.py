@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks.edition import Document, Edition
+from agent.tracks.edition import Edition
 from agent.tracks.ikat import ikat_2023
 from agent.tracks.ikat.ikat_2023 import PROTOCOL_BUFFERS, Id, Ikat2023, NonEmpty, RunEntry, T
 from agent.tracks.lenient_reading import absent
@@ -23,25 +23,6 @@ from agent.tracks.run_records import RunStatement
 from schemas.records import Mode, Parts, RunInfo
 from schemas.wire import decode
 
-TOPICS_EXAMPLE: Any = [{**ikat_2023.TOPICS_EXAMPLE[0], "number": 0}]
-RUN_EXAMPLE: Any = {
-    "run_name": "our-run",
-    "run_type": "automatic",
-    "eval_response": True,
-    "turns": [
-        {
-            "turn_id": "0_1",
-            "responses": [
-                {
-                    "rank": 1,
-                    "text": "A Mediterranean diet can be vegetarian.",
-                    "ptkb_provenance": [1],
-                    "passage_provenance": [{"id": "clueweb22-en0035-25-01897:1", "score": 9.5, "used": True}],
-                }
-            ],
-        }
-    ],
-}
 RunType = Literal["automatic", "manual", "only_response"]
 MODES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "only_response": "only-response"}
 
@@ -95,9 +76,8 @@ class Ikat2024(Ikat2023):
     """iKAT 2024."""
 
     name = "ikat-2024"
-    title = "TREC iKAT 2024"
-    topics = Document(list[Topic], TOPICS_EXAMPLE)
-    run = Document(Run[RunEntry[int]], RUN_EXAMPLE)
+    topics_shape = list[Topic]
+    run_shape: Any = Run[RunEntry[int]]
     entry_shape = RunEntry[int]
     layout = JsonObject(Run[msgspec.Raw], make_head, read_head)
     limits = EditionLimits(responses=MAX_RESPONSES)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks.edition import Document, Edition
+from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_2023 import Id, NonEmpty, TopicNumber
 from agent.tracks.ikat.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import absent
@@ -21,35 +21,6 @@ from agent.tracks.run_layouts import JsonLines
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, RunInfo
 
-TOPICS_EXAMPLE: Any = [
-    {
-        "number": "9-1",
-        "title": "Finding a diet",
-        "ptkb": ["I'm vegetarian.", "I play the trumpet."],
-        "responses": [
-            {
-                "turn_id": 1,
-                "user_utterance": "Can you help me find a diet?",
-                "response": "A vegetarian Mediterranean diet suits you.",
-                "resolved_utterance": "Can you help me find a vegetarian diet?",
-                "relevant_ptkbs": ["I'm vegetarian."],
-                "citations": ["clueweb22-en0035-25-01897:1"],
-            }
-        ],
-    }
-]
-RUN_EXAMPLE: Any = {
-    "metadata": {"team_id": "our-team", "run_id": "our-run", "run_type": "automatic"},
-    "turn_id": "9-1_1",
-    "references": {"clueweb22-en0035-25-01897:1": 9.5, "clueweb22-en0004-30-08099:2": 4.25},
-    "responses": [
-        {
-            "text": "A Mediterranean diet can be vegetarian.",
-            "citations": {"clueweb22-en0035-25-01897:1": 9.5},
-            "ptkb_provenance": ["I'm vegetarian."],
-        }
-    ],
-}
 RunType = Literal["automatic", "manual", "generation-only"]
 MODES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "generation-only": "only-response"}
 Ranking = Annotated[dict[NonEmpty, float], Meta(description="Passage id to score; higher is better.")]
@@ -104,9 +75,8 @@ class Ikat2025(IkatEdition):
     """iKAT 2025."""
 
     name = "ikat-2025"
-    title = "TREC iKAT 2025"
-    topics = Document(list[Topic], TOPICS_EXAMPLE)
-    run = Document(RunEntry, RUN_EXAMPLE)
+    topics_shape = list[Topic]
+    run_shape: Any = RunEntry
     entry_shape = RunEntry
     layout = JsonLines()
     limits = EditionLimits(together=True)

@@ -1,4 +1,7 @@
-"""From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other."""
+"""From the topics of any iKAT edition to ours: what a run may see on one side, labels on the other.
+
+The wire types of all editions have the names that 2023 gave to what they say.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,38 +16,17 @@ HYPHENS_ALONE = re.compile(r"(\d+-\d+)-(\d+)", re.ASCII)  # a turn id as some to
 T = TypeVar("T")
 
 
-class WireTurn(Protocol):
-    """What every edition says of a turn, under the name that 2023 gave it."""
-
-    turn_id: int
-    utterance: str
-    resolved_utterance: str
-    response: str | None
-    ptkb_provenance: list[int | str]
-    response_provenance: Any
-
-
-class WireTopic(Protocol):
-    """What every edition says of a topic."""
-
-    @property
-    def number(self) -> int | str: ...
-    @property
-    def ptkb(self) -> Mapping[str, str] | Sequence[str]: ...
-    @property
-    def turns(self) -> Sequence[WireTurn]: ...
-
-
 class IkatEdition(Edition, Protocol):
     """What all iKAT editions have in common: how their topics are read."""
 
-    def read_topics(self, raw: Sequence[WireTopic]) -> Topics:
+    def read_topics(self, raw: Sequence[Any]) -> Topics:
         """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
         numbers = [("topic", str(topic.number)) for topic in raw]
         check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in raw for turn in topic.turns])
         topics = tuple(Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in raw)
         labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in raw for turn in topic.turns}
-        rankings = {_turn_id(topic, turn): found for topic in raw for turn in topic.turns if (found := _ranking(turn))}
+        given = {_turn_id(topic, t): getattr(t, "sample_passage_ranking", ()) for topic in raw for t in topic.turns}
+        rankings = {id: tuple(ranking) for id, ranking in given.items() if ranking}
         return Topics(self.name, topics, labels, rankings)
 
 
@@ -60,22 +42,17 @@ def read_turn_ids(found: Mapping[str, T], oddities: Oddities) -> dict[str, T]:
     return named
 
 
-def _turn_id(topic: WireTopic, turn: WireTurn) -> str:
+def _turn_id(topic: Any, turn: Any) -> str:
     return f"{topic.number}_{turn.turn_id}"
 
 
-def _ranking(turn: WireTurn) -> tuple[str, ...]:
-    """The passages that a turn's answer is to be built from (iKAT 2024, where the topics give them)."""
-    return tuple(getattr(turn, "sample_passage_ranking", ()))
-
-
-def _read_statements(topic: WireTopic) -> tuple[Statement, ...]:
+def _read_statements(topic: Any) -> tuple[Statement, ...]:
     if isinstance(topic.ptkb, Mapping):
         return tuple(Statement(id, text) for id, text in topic.ptkb.items())
     return tuple(Statement(str(n), text) for n, text in enumerate(topic.ptkb, start=1))
 
 
-def _read_turns(topic: WireTopic) -> Iterator[Turn]:
+def _read_turns(topic: Any) -> Iterator[Turn]:
     """Each turn with the canonical conversation before it, as long as every earlier reply is given."""
     history: tuple[Message, ...] | None = ()
     for turn in topic.turns:
@@ -86,7 +63,7 @@ def _read_turns(topic: WireTopic) -> Iterator[Turn]:
             history = (*history, Message("user", turn.utterance), Message("assistant", str(turn.response)))
 
 
-def _read_labels(topic: WireTopic, turn: WireTurn) -> TurnLabels:
+def _read_labels(topic: Any, turn: Any) -> TurnLabels:
     ids = {statement.text: statement.id for statement in _read_statements(topic)}
     return TurnLabels(
         human_rewrite=turn.resolved_utterance,
