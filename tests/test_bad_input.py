@@ -1,6 +1,5 @@
 """Files that are wrong as files are wrong: each ends in an error that says what and where, or in a valid run."""
 
-import bz2
 import gzip
 import json
 import subprocess
@@ -56,17 +55,12 @@ def with_utterance(text: str) -> list[Any]:
 NESTED = "[" * BRACKETS
 BAD_TOPICS = {
     "nothing": ("", "is not JSON"),
-    "white space": (" \n", "is not JSON"),
     "an empty list": ("[]", "is of no edition"),
-    "an empty object": ("{}", "is of no edition"),
     "null": ("null", "is of no edition"),
     "a list of nothing": ("[[], {}, null]", "is of no edition"),
-    "open brackets": (NESTED, "is not JSON (is nested too deeply)"),
     "brackets": (NESTED + "]" * BRACKETS, "is not JSON (is nested too deeply)"),
     "brackets in a topic": (json.dumps([TOPIC | {"title": "@"}]).replace('"@"', "[" * 900 + "]" * 900), "$[0].title"),
     "UTF-16": (json.dumps([TOPIC]).encode("utf-16"), "is not UTF-8"),
-    "UTF-16 without a mark": (json.dumps([TOPIC]).encode("utf-16-le"), "is not UTF-8"),
-    "UTF-32": (json.dumps([TOPIC]).encode("utf-32"), "is not UTF-8"),
     "Latin-1": (
         json.dumps(with_utterance("Wo gibt es Brötchen?"), ensure_ascii=False).encode("latin-1"),
         "is not UTF-8",
@@ -74,7 +68,6 @@ BAD_TOPICS = {
     "NUL": (b"\0" + json.dumps([TOPIC]).encode(), "is not UTF-8"),
     "NUL within": (json.dumps([TOPIC]).encode().replace(b"bread", b"br\0ad"), "is not JSON"),
     "a high surrogate": (json.dumps(with_utterance("bread \ud800 rolls")), "surrogate"),
-    "a low surrogate": (json.dumps(with_utterance("bread \udc00 rolls")), "surrogate"),
     "NaN": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": NaN'), "is not JSON"),
     "a huge number": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": ' + "9" * 5000), "is not JSON"),
     "true as a text": ([TOPIC | {"ptkb": {"1": True}}], "$[0].ptkb"),
@@ -145,19 +138,17 @@ def test_a_byte_order_mark_is_no_part_of_a_file(example_index: PassageIndex, tmp
     assert '"RR":1.0' in call("eval", "search", trec, "--qrels", qrels, "--json").out
 
 
-@pytest.mark.parametrize("replies", [True, False], ids=["the track's replies", "its own replies"])
-def test_a_conversation_of_300_turns(replies: bool, example_index: PassageIndex, tmp_path: Path) -> None:
+def test_a_long_conversation(example_index: PassageIndex, tmp_path: Path) -> None:
     asked = (
         "Which bread may I eat?",
         "And tomatoes on a balcony?",
         "Why is that?",
         "Thank you. How long does it keep?",
     )
-    said = {"response": "Rice bread holds no gluten."} if replies else {}
-    turns = [{"turn_id": n, "utterance": asked[n % 4]} | said for n in range(1, 301)]
+    turns = [{"turn_id": n, "utterance": asked[n % 4]} for n in range(1, 101)]
     topics = written(tmp_path / "topics.json", [TOPIC | {"turns": turns}])
     ended = answered(example_index, topics)
-    assert ended.out.endswith(": valid (300 turns)\n"), ended.err or ended.out or ended.crash
+    assert ended.out.endswith(": valid (100 turns)\n"), ended.err or ended.out or ended.crash
 
 
 def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
@@ -172,8 +163,6 @@ def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
 
 BAD_PASSAGES = {
     "empty.jsonl": (b"", "holds no passage"),
-    "nothing.jsonl": (b"\n\n \n", "holds no passage"),
-    "array.jsonl": (b"[]", "array.jsonl:1: bad line"),
     "object.jsonl": (b"{}", "object.jsonl:1: bad line"),
     "nested.jsonl": (NESTED.encode(), "nested.jsonl:1: bad line"),
     "within.jsonl": (b'{"id": "a", "text": "b", "x": ' + NESTED.encode(), "within.jsonl:1: bad line"),
@@ -181,14 +170,11 @@ BAD_PASSAGES = {
     "boolean.jsonl": (b'{"id": true, "text": "a"}', "boolean.jsonl:1: bad line"),
     "null.jsonl": (b'{"id": "a", "text": null}', "null.jsonl:1: bad line"),
     "utf16.jsonl": ('{"id": "a", "text": "b"}'.encode("utf-16"), "utf16.jsonl: is not UTF-8"),
-    "utf16.tsv": ("a\tb\n".encode("utf-16-le"), "utf16.tsv: is not UTF-8"),
     "utf16.xml": ("<doc><docno>1</docno>".encode("utf-16"), "utf16.xml: is not UTF-8"),
     "twice.tsv": (b"a\tone\na\ttwo\n", "twice.tsv:2: the id 'a' was seen before"),
     "id.tsv": (b"a" * 70_000 + b"\tone\n", "id.tsv:1: an id of 70000 characters"),
     "cut.jsonl.gz": (gzip.compress(b'{"id": "a", "text": "b"}\n')[:-9], "cut.jsonl.gz: cannot be read"),
-    "cut.jsonl.bz2": (bz2.compress(b'{"id": "a", "text": "b"}\n')[:-9], "cut.jsonl.bz2: cannot be read"),
     "plain.jsonl.gz": (b'{"id": "a", "text": "b"}', "plain.jsonl.gz: cannot be read"),
-    "plain.jsonl.zst": (b'{"id": "a", "text": "b"}', "plain.jsonl.zst: cannot be read"),
     "deflate.jsonl.gz": (gzip.compress(b"")[:10] + b"\xff" * 40, "deflate.jsonl.gz: cannot be read"),
     "unclosed.xml": (b'<doc><docno>1</docno><p pno="' + b"x\n" * 20_000, "does not end"),
     "comment.xml": (b"<doc><docno>1</docno><!-- " + b"x\n" * 20_000, "does not end"),
@@ -217,7 +203,7 @@ def test_settings_that_are_nested_too_deeply_are_named(tmp_path: Path, monkeypat
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
-@pytest.mark.parametrize("kilobytes", [600_000, 900_000, 1_400_000, 2_100_000])
+@pytest.mark.parametrize("kilobytes", [600_000, 1_400_000])
 def test_too_little_memory_is_said(kilobytes: int, tmp_path: Path) -> None:
     """In a message, be it the weights, their context or what is computed that does not fit."""
     command = (
@@ -270,10 +256,7 @@ BAD_XML = {
     "billion laughs": f'<!DOCTYPE x [<!ENTITY l0 "lol">{LOL}]><topics><topic><title>&l9;</title></topic></topics>',
     "an outer entity": '<!DOCTYPE x [<!ENTITY l9 SYSTEM "file:///etc/passwd">]><topics><title>&l9;</title></topics>',
     "an unknown encoding": '<?xml version="1.0" encoding="no-such"?><topics/>',
-    "an undefined entity": "<topics><topic><number>1</number><title>&lol;</title></topic></topics>",
     "unclosed": "<topics><topic><number>1</number>",
-    "deep": "<topics>" * BRACKETS,
-    "NUL": "<topics>\0</topics>",
     "nothing": "",
 }
 
@@ -311,16 +294,6 @@ def test_arguments_that_would_end_the_process_are_named(row: str, tmp_path: Path
     assert "portal.json:" in ended.err
     assert "broken JSON" in ended.err
     assert not (tmp_path / "out" / "run.txt").exists()
-
-
-@pytest.mark.parametrize("level", ["99999999999999999999", "2147483647", "1001", "-1001", "NaN", "1e3"])
-def test_a_level_that_no_labels_have(level: str, tmp_path: Path) -> None:
-    """trec_eval makes room for every level up to the highest: two thousand million of them fill the memory."""
-    run = written(tmp_path / "run.trec", "1 Q0 a 1 1.0 x\n")
-    qrels = written(tmp_path / "qrels", f"1 0 a {level}\n")
-    ended = call("eval", "search", run, "--qrels", qrels)
-    assert (ended.code, ended.crash) == (5, "")
-    assert "qrels:1: is not `turn 0 id level`" in ended.err
 
 
 def test_a_trace_that_says_odd_things(example_index: PassageIndex, tmp_path: Path) -> None:

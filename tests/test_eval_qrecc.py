@@ -20,7 +20,6 @@ from agent.evaluation.qrecc import (
 )
 from agent.evaluation.scores import Scores
 from schemas.errors import InvalidInputError
-from tests.conftest import shared_file
 from tests.test_topics import QRECC, write
 from tests.within import convagent
 
@@ -215,18 +214,3 @@ def evaluate(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
     result = convagent("eval", "qrecc", *arguments, "--truth", "truth", cwd=cwd)
     assert result.returncode == 0, result.stderr
     return result
-
-
-def test_real_questions_answered_with_the_truth_are_right(tmp_path: Path) -> None:
-    """The organisers' form of a file, with 216 turns of 16 conversations, 34 of them without passages."""
-    path = shared_file("qrecc", "ground-truth.json")
-    rows = json.loads(path.read_text())
-    kept = {"Conversation_no": "Conversation_no", "Turn_no": "Turn_no", "Truth_rewrite": "Model_rewrite"}
-    run = [
-        {theirs: row[ours] for ours, theirs in kept.items()}
-        | {"Model_passages": dict.fromkeys(row["Truth_passages"], 1.0), "Model_answer": row["Truth_answer"]}
-        for row in rows
-    ]
-    [found] = evaluate_qrecc([write(tmp_path / "run.json", run)], path, CountedTurns())
-    assert {measure: found.mean(measure) for measure in MEASURES} == pytest.approx(dict.fromkeys(MEASURES, 1.0))
-    assert [len(found.by_turn(measure)) for measure in MEASURES] == [200, 182, 216, 216, 216]

@@ -5,19 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from agent.evaluation import ptkb
 from agent.evaluation.scores import RankedScores, Scores, p_value, read_qrels
 from agent.evaluation.search import evaluate_search, measure_search
-from agent.runs.answer_topics import Outputs, RunRequest, answer_file
-from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import export_trace
-from agent.terminal.progress import turn_progress
-from cli import app
-from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Plan
 from tests.conftest import EXAMPLES
 from tests.test_topics import IKAT, IKAT_2024, write
 
@@ -34,6 +27,11 @@ RUN = """\
 0_1 Q0 other:1 3 1.0 ours
 0_2 Q0 music:1 1 3.0 ours
 """
+
+
+@pytest.fixture
+def example_run(example_runs: Path) -> Path:
+    return example_runs / "automatic.json"
 
 
 @pytest.fixture
@@ -121,7 +119,7 @@ def test_a_turn_that_is_missing_is_not_one_with_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("edition", IKAT)
 def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_run: Path, edition: str) -> None:
     """A run exported to another edition, with scores, ids or texts for statements, has the same measures."""
-    export_trace(example_run.with_name("run.trace.jsonl"), edition, tmp_path / "run", "r", "t", overwrite=False)
+    export_trace(example_run.with_name("automatic.trace.jsonl"), edition, tmp_path / "run", "r", "t", overwrite=False)
     topics = EXAMPLES / "topics.json"
     [ours], [theirs] = (ptkb.evaluate_ptkb([run], None, topics) for run in (example_run, tmp_path / "run"))
     assert ours.turns == theirs.turns
@@ -130,7 +128,7 @@ def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_ru
 
 
 def test_texts_need_the_topics_to_be_known(tmp_path: Path, example_run: Path) -> None:
-    trace, run = example_run.with_name("run.trace.jsonl"), tmp_path / "run"
+    trace, run = example_run.with_name("automatic.trace.jsonl"), tmp_path / "run"
     export_trace(trace, "ikat-2025", run, "r", "t", overwrite=False)
     with pytest.raises(UsageError, match="gives statements as texts"):
         ptkb.evaluate_ptkb([run], write(tmp_path / "qrels", "1_1 0 1 1\n"), None)
@@ -168,37 +166,22 @@ def test_the_ids_of_labels(turn_id: str, label: str, id: str, tmp_path: Path) ->
     assert found == {turn_id: {id: 1}}
 
 
-FOREIGN = [
-    # what, labels, with topics, the error or the warning
-    (
-        "ids of another form",
-        "1_1 0 doc-7 1\n",
-        True,
-        "have turn 1_1, statement doc-7, the topics turn 1_1, statement 1",
-    ),
-    ("without topics", "1_1 0 doc-7 1\n", False, "have turn 1_1, statement doc-7, the runs turn 1_1, statement "),
-    ("of another topic", "1_1 0 ptkb-7-0 1\n", True, "no label is of a statement of the topics: the labels have"),
-    ("of no statement", "1_1 0 99 1\n", True, "statement 99"),
-    (
-        "of other turns",
-        "77_1 0 1 1\n",
-        True,
-        "none of the turns that have labels: it has '0_1', the labels have '77_1'",
-    ),
-]
-
-
 @pytest.mark.parametrize(
-    ("labels", "with_topics", "message"), [row[1:] for row in FOREIGN], ids=[row[0] for row in FOREIGN]
+    ("labels", "with_topics", "message"),
+    [
+        ("1_1 0 doc-7 1\n", True, "have turn 1_1, statement doc-7, the topics turn 1_1, statement 1"),
+        ("1_1 0 doc-7 1\n", False, "have turn 1_1, statement doc-7, the runs turn 1_1, statement "),
+        ("1_1 0 ptkb-7-0 1\n", True, "no label is of a statement of the topics: the labels have"),
+        ("1_1 0 99 1\n", True, "statement 99"),
+        ("77_1 0 1 1\n", True, "none of the turns that have labels: it has '0_1', the labels have '77_1'"),
+    ],
 )
 def test_labels_that_match_nothing_are_refused(
     labels: str, with_topics: bool, message: str, tmp_path: Path, example_run: Path
 ) -> None:
-    topics = ["--topics", str(EXAMPLES / "topics.json")] if with_topics else []
-    qrels = write(tmp_path / "qrels", labels)
-    refused = CliRunner().invoke(app, ["eval", "ptkb", str(example_run), "--qrels", str(qrels), *topics])
-    assert refused.exit_code == 5
-    assert message in " ".join(refused.stderr.split())
+    topics = EXAMPLES / "topics.json" if with_topics else None
+    with pytest.raises(InvalidInputError, match=message):
+        ptkb.evaluate_ptkb([example_run], write(tmp_path / "qrels", labels), topics)
 
 
 @pytest.mark.parametrize("with_topics", [True, False])
@@ -211,13 +194,3 @@ def test_labels_that_match_partly_are_counted(
         ptkb.evaluate_ptkb([example_run], qrels, topics)
     of = "topics" if with_topics else "runs"
     assert f"2 of 3 labels match no statement of the {of}: turn 1_1, statement doc-7" in caplog.text
-
-
-@pytest.fixture
-def example_run(example_index: PassageIndex, tmp_path: Path) -> Path:
-    """The bundled topics, answered without a model."""
-    path, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
-    outputs = Outputs.choose(topics, path, None, resume=False, overwrite=False)
-    origin = EvidenceFiles(example_index.directory, embedder="none")
-    answer_file(RunRequest(topics, origin, "none", Plan(k=10), min_probability=0.0), outputs, turn_progress)
-    return path

@@ -1,7 +1,6 @@
 """Runs in the forms of other tools: written, read again, and accepted by those tools' own loaders."""
 
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,26 +8,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import pytest
 from typer.testing import CliRunner
 
 from agent.evaluation.search import read_scores
 from agent.exchange.answer_files import read_any_run
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
-from agent.runs.answer_topics import Outputs, RunRequest, answer_file
-from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import FOR_OTHER_TOOLS
 from agent.runs.trace import read_trace
-from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_records import RunPassage
 from cli import app
-from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError
-from schemas.records import Hit, Passage, Plan, Query, Response, RunInfo, Sentence, TurnResult
+from schemas.records import Hit, Passage, Query, Response, RunInfo, Sentence, TurnResult
 from tests.conftest import EXAMPLES
-from tests.test_topics import write
 
 SENTENCES = (
     Sentence("Rice bread keeps for two days.", ("bread:2", "bread:1")),
@@ -79,14 +72,9 @@ needs = {
 }
 
 
-@pytest.fixture(scope="module")
-def trace(example_index: PassageIndex, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The trace of the bundled example, answered without a model."""
-    run = tmp_path_factory.mktemp("run") / "run.json"
-    outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=False, overwrite=False)
-    files = EvidenceFiles(example_index.directory, embedder="none")
-    answer_file(RunRequest(EXAMPLES / "topics.json", files, "none", Plan(k=50)), outputs, turn_progress)
-    return outputs.trace
+@pytest.fixture
+def trace(example_runs: Path) -> Path:
+    return example_runs / "automatic.trace.jsonl"
 
 
 def export(trace: Path, form: str, out: Path) -> Path:
@@ -150,7 +138,7 @@ def test_an_exported_run_is_read_where_runs_are(form: str, trace: Path, tmp_path
     arguments = ["-t", str(EXAMPLES / "topics.json"), "--passages", str(EXAMPLES / "passages.jsonl"), "--json"]
     ours, theirs = (
         json.loads(runner.invoke(app, ["eval", "answers", str(run), *arguments]).stdout)[0]["mean"]
-        for run in (trace.with_name("run.json"), out)
+        for run in (trace.with_name("automatic.json"), out)
     )
     assert ours == pytest.approx(theirs)
     trec = tmp_path / "references.trec"
@@ -158,20 +146,6 @@ def test_an_exported_run_is_read_where_runs_are(form: str, trace: Path, tmp_path
     answered = [line.answered for line in read_trace(trace).lines()]
     expected = {turn.turn_id: [passage.id for passage in turn.passages] for turn in answered}
     assert {turn_id: list(ids) for turn_id, ids in read_scores(trec).items()} == expected
-
-
-def test_scores_of_an_exported_ranking_are_those_of_ir_measures(trace: Path, tmp_path: Path) -> None:
-    run = export(trace, "trec", tmp_path / "run.trec")
-    rows = [line.split() for line in run.read_text().splitlines()]
-    qrels = write(tmp_path / "qrels", "".join(f"{row[0]} 0 {row[2]} {int(row[3]) % 3}\n" for row in rows))
-    result = CliRunner().invoke(app, ["eval", "search", str(run), "--qrels", str(qrels), "--json"])
-    [ours] = json.loads(result.stdout)
-    for name in ("nDCG@5", "P@3", "R@10", "AP", "RR"):
-        measure = ir_measures.parse_measure(name)
-        theirs = ir_measures.calc_aggregate(
-            [measure], ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
-        )
-        assert math.isclose(ours["mean"][name], theirs[measure], rel_tol=1e-15), name
 
 
 def in_python(code: str, *arguments: Path) -> Any:

@@ -130,17 +130,6 @@ def test_scores_are_the_nuggetizers_to_the_digit() -> None:
     assert checked == 8 + 8**2 + 8**3 + 8**4
 
 
-@needs["nuggetizer"]
-def test_means_over_a_run_are_the_nuggetizers(place: Path) -> None:
-    from nuggetizer.core.metrics import calculate_global_metrics
-
-    ours = means("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "scripted:judge.json")
-    records = [json.loads(line) for line in (place / "ours.nuggets.jsonl").read_text().splitlines()]
-    theirs = calculate_global_metrics(records)
-    for measure in ("vital", "strict vital", "all", "strict all"):
-        assert ours[measure] == pytest.approx(theirs[f"{measure.replace(' ', '_')}_score"], rel=1e-15), measure
-
-
 def test_agreement_by_hand_and_by_scikit_learn() -> None:
     """20 verdicts, 15 of them equal: by chance 0.5 would be."""
     pairs = [("y", "y")] * 8 + [("n", "n")] * 7 + [("y", "n")] * 2 + [("n", "y")] * 3
@@ -186,12 +175,6 @@ def test_questions_are_read_as_they_were_written() -> None:
 def test_nuggets_of_ikat_are_read(text: str, tmp_path: Path) -> None:
     nuggets = Criterion("Two days"), Criterion("In a tin")
     assert read_nuggets(write(tmp_path / "n.json", text)) == (JudgedAnswer("1_1", "", "", "", nuggets),)
-
-
-def test_labels_of_other_tools_are_read(tmp_path: Path) -> None:
-    line = '{"query": "q", "qid": 7, "nuggets": [{"text": "a", "importance": "Vital", "assignment": "failed"}]}'
-    [answer] = read_assignments(write(tmp_path / "a", line))
-    assert (answer.turn_id, answer.criteria) == ("7", (Criterion("a", None, "vital"),))
 
 
 @pytest.mark.parametrize(

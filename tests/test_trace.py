@@ -28,9 +28,9 @@ def run_path(tmp_path: Path) -> Path:
     return tmp_path / "run.json"
 
 
-def answer(index: PassageIndex, run: Path, *, again: bool = False, k: int = 50) -> RunReport:
+def answer(index: PassageIndex, run: Path, *, again: bool = False) -> RunReport:
     outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=again, overwrite=False)
-    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory, embedder="none"), "none", Plan(k=k))
+    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory, embedder="none"), "none", Plan(k=50))
     return answer_file(request, outputs, turn_progress)
 
 
@@ -99,12 +99,6 @@ def test_another_script_is_another_model(example_index: PassageIndex, run_path: 
         answer_file(request, outputs, turn_progress)
 
 
-def test_other_settings_are_refused_by_name(example_index: PassageIndex, run_path: Path) -> None:
-    answer(example_index, run_path)
-    with pytest.raises(UsageError, match="k: 50 then, 20 now"):
-        answer(example_index, run_path, again=True, k=20)
-
-
 def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path: Path) -> None:
     run_path.write_text("mine")
     with pytest.raises(UsageError, match="exists already"):
@@ -125,38 +119,42 @@ def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
         resume_trace(path, replace(settings, model="smollm2"))
 
 
-def test_a_damaged_trace_names_the_line(example_index: PassageIndex, run_path: Path) -> None:
-    answer(example_index, run_path)
-    trace = run_path.with_name("run.trace.jsonl")
-    lines = trace.read_bytes().splitlines(keepends=True)
-    trace.write_bytes(b"".join([*lines[:3], b"{}\n", *lines[4:]]))
-    with pytest.raises(InvalidInputError, match=r"run\.trace\.jsonl:4: damaged line"):
-        read_trace(trace)
-
-
-def test_every_setting_counts_when_a_run_is_resumed(example_index: PassageIndex, run_path: Path) -> None:
+def test_every_setting_counts_when_a_run_is_resumed(
+    example_runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Also those that share a name: `answer`, a part and a way to answer; `passages`, a part and a digest."""
-    answer(example_index, run_path)
-    trace = run_path.with_name("run.trace.jsonl")
+    trace = Path(shutil.copy(example_runs / "automatic.trace.jsonl", tmp_path))
     settings = read_trace(trace).settings
     plan = settings.plan
-    for other in (
-        replace(settings, plan=replace(plan, answer="write")),
-        replace(settings, plan=replace(plan, parts=replace(plan.parts, answer=False))),
-        replace(settings, passages="another index"),
+    weights = replace(plan.tuning.retrieval, cosine_weight=0.1)
+    for other, said in (
+        (replace(settings, plan=replace(plan, k=20)), "k: 15 then, 20 now"),
+        (replace(settings, plan=replace(plan, answer="write")), "answer: 'auto' then, 'write' now"),
+        (replace(settings, plan=replace(plan, parts=replace(plan.parts, answer=False))), r"parts\.answer: True then"),
+        (replace(settings, passages="another index"), "passages: "),
+        (
+            replace(settings, plan=replace(plan, tuning=replace(plan.tuning, retrieval=weights))),
+            r"tuning\.retrieval\.cosine_weight: 4\.0 then, 0\.1 now",
+        ),
     ):
-        with pytest.raises(UsageError, match="made under other settings"):
+        with pytest.raises(UsageError, match=rf"(?s)made under other settings.*{said}"):
             resume_trace(trace, other)
+    with caplog.at_level("WARNING", "convagent"):
+        resumed = resume_trace(trace, replace(settings, processor="llama.cpp 0.3, NEON = 1"))
+    assert len(resumed.replies) == settings.turns
+    assert "another kind of processor" in caplog.text
 
 
-def test_a_tuning_constant_is_a_setting(example_index: PassageIndex, run_path: Path) -> None:
-    answer(example_index, run_path)
-    trace = run_path.with_name("run.trace.jsonl")
-    settings = read_trace(trace).settings
-    weights = replace(settings.plan.tuning.retrieval, cosine_weight=0.1)
-    other = replace(settings.plan, tuning=replace(settings.plan.tuning, retrieval=weights))
-    with pytest.raises(UsageError, match=r"tuning\.retrieval\.cosine_weight: 4\.0 then, 0\.1 now"):
-        resume_trace(trace, replace(settings, plan=other))
+def test_what_is_no_trace_of_ours_is_named(example_runs: Path, tmp_path: Path) -> None:
+    lines = (example_runs / "automatic.trace.jsonl").read_text().splitlines(keepends=True)
+    older = lines[0].replace(f'"trace_version":{VERSION}', '"trace_version":3', 1)
+    for changed, said in (
+        ([*lines[:3], "{}\n", *lines[4:]], r"trace\.jsonl:4: damaged line"),
+        ([older, *lines[1:]], rf"another version of convagent \(trace 3; this one reads {VERSION}\)"),
+    ):
+        (tmp_path / "trace.jsonl").write_text("".join(changed))
+        with pytest.raises(InvalidInputError, match=said):
+            read_trace(tmp_path / "trace.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -192,23 +190,3 @@ def test_a_run_of_other_source_code_is_not_gone_on_with(changed: str, package: s
     assert refused.stderr.count("source code") == 1
     assert "topics.run.trace.jsonl" in refused.stderr
     assert "--overwrite" in refused.stderr
-
-
-def test_another_kind_of_processor_is_told_and_no_reason_to_stop(
-    example_index: PassageIndex, run_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    answer(example_index, run_path)
-    trace = run_path.with_name("run.trace.jsonl")
-    settings = read_trace(trace).settings
-    with caplog.at_level("WARNING", "convagent"):
-        resumed = resume_trace(trace, replace(settings, processor="llama.cpp 0.3, NEON = 1"))
-    assert len(resumed.replies) == settings.turns
-    assert "another kind of processor" in caplog.text
-
-
-def test_a_trace_of_another_version_is_refused_with_what_to_do(example_index: PassageIndex, run_path: Path) -> None:
-    answer(example_index, run_path)
-    trace = run_path.with_name("run.trace.jsonl")
-    trace.write_text(trace.read_text().replace(f'"trace_version":{VERSION}', '"trace_version":3', 1))
-    with pytest.raises(InvalidInputError, match=rf"another version of convagent \(trace 3; this one reads {VERSION}\)"):
-        read_trace(trace)
