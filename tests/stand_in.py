@@ -114,10 +114,10 @@ class StandIn(BaseHTTPRequestHandler):
             while not self.closed.wait(0.02):
                 self.wfile.write(b"a")
 
-    def send_packed(self, data: bytes, encoding: str = "gzip") -> None:
+    def send_packed(self, data: bytes, encoding: str = "gzip", status: int = 200) -> None:
         """A reply that is packed, whether that was asked for or not."""
         self.close_connection = True
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

@@ -21,7 +21,7 @@ from schemas.errors import ConvagentError, InvalidInputError
 from tests.conftest import EXAMPLES
 from tests.fuzz.byte_damage import damage_byte
 from tests.test_embedder import Counted, Progress
-from tests.test_remote import convagent
+from tests.within import convagent
 
 DAMAGES_EACH = 12  # places of each file
 TORN = b"\0" * 8

@@ -15,8 +15,8 @@ from indexes.documents.document_index import open_documents
 from indexes.storage.cache import Cache
 from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, own_settings_left_out
 from tests.test_index_integrity import NoProgress
-from tests.test_remote import convagent
 from tests.test_store import answered
+from tests.within import convagent
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.models.remote.destinations import STAYS, STAYS_WITH_SERVER, describe_destination
+from agent.models.registry import STAYS, STAYS_WITH_SERVER, describe_destination
 from agent.serve.listening import list_names, list_warnings, read_public_origin
 from agent.serve.users import find_own_token, hash_token, is_token_of, make_token
 from indexes.passage_index import PassageIndex

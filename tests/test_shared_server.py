@@ -5,10 +5,7 @@ The server is a stand-in whose replies depend on what it is asked and on nothing
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from email.utils import formatdate
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,16 +13,6 @@ import pytest
 import yaml
 
 from agent.models.cancellation import CancellationToken
-from agent.models.remote import resending
-from agent.models.remote.resending import (
-    FIRST_PAUSE,
-    JITTER,
-    LONGEST_PAUSE,
-    ConcurrencyLimit,
-    Resending,
-    TransientError,
-    read_retry_after,
-)
 from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE
@@ -90,10 +77,6 @@ def behave(_server: SharedServer, _under_way: int) -> bool:
     return False
 
 
-def refuse_the_third(server: SharedServer, under_way: int) -> bool:
-    return under_way > 2 and server.send_busy("0.02")
-
-
 class Run:
     """Runs over the examples, by what they wrote."""
 
@@ -138,7 +121,7 @@ def run(address: str, example_index: PassageIndex, tmp_path_factory: pytest.Temp
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resending, "FIRST_PAUSE", 0.002)
+    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +134,6 @@ def test_so_many_requests_are_under_way_and_never_more(flags: list[str], most: i
     run.answer(f"shared{most}{len(flags)}", *flags)
     assert SharedServer.most_under_way == most
     assert run.read(f"shared{most}{len(flags)}") == run.read("one")
-
-
-def test_no_request_is_lost_at_a_busy_server(run: Run) -> None:
-    SharedServer.begin(TOPICS, refuse_the_third)
-    told = run.answer("busy", "--concurrency", "3")
-    assert SharedServer.most_under_way == TOPICS
-    assert "without the model" not in told
-    assert run.read("busy") == run.read("one")
 
 
 def test_what_is_dropped_or_refused_is_sent_again_and_counted(run: Run) -> None:
@@ -204,66 +179,3 @@ def test_the_limit_is_of_a_server(example_index: PassageIndex, tmp_path: Path) -
     done = within.convagent("answer", *files, "-m", "none", "--concurrency", "2", cwd=tmp_path)
     assert done.returncode == 2
     assert "--concurrency is of a server's model" in done.stderr
-
-
-def test_any_number_of_threads_share_a_limit() -> None:
-    limit, crowd, lock, crowds = ConcurrencyLimit(3), set[int](), threading.Lock(), list[int]()
-    full = threading.Event()
-
-    def ask(number: int) -> None:
-        with limit.admit(CancellationToken()):
-            with lock:
-                crowd.add(number)
-                crowds.append(len(crowd))
-            if len(crowd) == 3:
-                full.set()
-            full.wait(PATIENCE)
-            with lock:
-                crowd.remove(number)
-
-    with ThreadPoolExecutor(12) as pool:
-        list(pool.map(ask, range(200)))
-    assert (len(crowds), max(crowds)) == (200, 3)
-
-
-def failure(retry_after: float | None = None) -> TransientError:
-    return TransientError("no", where="", remedy="", retry_after=retry_after)
-
-
-@pytest.mark.parametrize(
-    ("asked_to_wait", "pauses"),
-    [
-        ([None, None, None], [0.5, 1.0]),
-        ([5.0, 0.0, None, None, None], [5.0, 1.0, 2.0, 4.0]),
-        ([7.0, 7.0, 7.0, 7.0, 7.0], [7.0, 7.0, 7.0, 7.0]),
-        ([31.0], []),
-    ],
-    ids=["fails three times", "fails three times beside pauses", "busy for long", "busy for too long"],
-)
-def test_when_a_request_is_sent_again(
-    asked_to_wait: list[float | None], pauses: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resending, "FIRST_PAUSE", FIRST_PAUSE)
-    attempts = Resending(patience_seconds=30)
-    *before, last = map(failure, asked_to_wait)
-    for error, pause in zip(before, pauses, strict=True):
-        assert pause <= attempts.choose_pause(error) <= pause * (1 + JITTER)
-    with pytest.raises(TransientError):
-        attempts.choose_pause(last)
-    assert max([0.0, *pauses]) <= LONGEST_PAUSE
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("nan", None), ("inf", None), ("", None), ("soon", None)],
-)
-def test_how_long_a_server_asks_to_wait(header: str, seconds: float | None) -> None:
-    assert read_retry_after({"retry-after": header}) == seconds
-    assert read_retry_after({}) is None
-
-
-def test_a_server_may_say_until_when() -> None:
-    in_an_hour = read_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
-    assert in_an_hour is not None
-    assert 3500 < in_an_hour <= 3600
-    assert read_retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0.0

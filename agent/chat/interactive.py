@@ -15,7 +15,7 @@ from agent.chat.export import export_conversation, mark_citations, mark_nearby, 
 from agent.chat.observer import Observer, describe_call
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session
-from agent.models.remote.destinations import describe_destination
+from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences

@@ -1,6 +1,6 @@
 """Models from the Hugging Face hub, named `hf:user/repo`, `hf:user/repo:quant` or `hf:user/repo/file.gguf`.
 
-Beside `agent/models/remote/openai_client.py` this is the one place that opens a connection, and only for a model that
+Beside `agent/models/openai_client.py` this is the one place that opens a connection, and only for a model that
 is named so. Files stay in the Hugging Face cache; an interrupted download continues where it stopped. With
 `HF_HUB_OFFLINE=1` the hub is not asked: what is in the cache is used.
 """

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
+from agent.models.cancellation import ConcurrencyLimit
 from agent.models.hub import PREFIX, fetch
 from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
-from agent.models.remote.resending import ConcurrencyLimit
 from indexes.storage.cache import Cache
+from schemas.addresses import is_loopback
 from schemas.errors import InvalidInputError, MissingError, UsageError
 
 MODEL_CHOICES = (
     "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.json"
 )
 MEMORY_CACHE_BYTES = 1 << 26  # of replies, where no cache is given
+STAYS = "Nothing leaves this machine."
+STAYS_WITH_SERVER = "What you ask goes to this server and no further."
 SERVER_SCHEMES = ("http://", "https://")
 
 
@@ -93,6 +97,25 @@ def is_server_address(name: str) -> bool:
     return name.startswith(SERVER_SCHEMES)
 
 
+def describe_destination(model: str, embedder: str | None, *, is_shared: bool = False) -> str:
+    """Where questions, passages and statements go, for the person who asks; `is_shared`: perhaps elsewhere."""
+    hosts = [_find_host(name) for name in (model, embedder or "") if is_server_address(name)]
+    if not hosts:
+        return STAYS_WITH_SERVER if is_shared else STAYS
+    return f"Questions, passages and statements go to {' and '.join(dict.fromkeys(hosts))}."
+
+
+def _find_host(address: str) -> str:
+    """The host of an address, without a user or password; whether it is this machine."""
+    try:
+        url = urlsplit(address)
+        host, port = url.hostname or "", url.port
+    except ValueError:
+        return "the model's server"
+    named = f"{host}:{port}" if port else host
+    return f"the server {named} on this machine" if is_loopback(host) else f"the server {named}, over the network"
+
+
 def check_gguf(path: Path) -> Path:
     """The path. Raises `MissingError` where there is no file, `InvalidInputError` where it is not a GGUF."""
     if not path.is_file():
@@ -105,7 +128,7 @@ def check_gguf(path: Path) -> Path:
 
 
 def _find_server(name: str, concurrency: ConcurrencyLimit | None) -> ModelSource:
-    from agent.models.remote.openai_server import open_server_model
+    from agent.models.openai_server import open_server_model
 
     return ModelSource(partial(open_server_model, name, concurrency=concurrency), settings="")
 

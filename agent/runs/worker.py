@@ -10,12 +10,12 @@ from pathlib import Path
 
 import prompts
 from agent.flow import Tools, answer_topic
+from agent.models.cancellation import ConcurrencyLimit
 from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
-from agent.models.remote.resending import ConcurrencyLimit
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.trace import TraceLine
 from indexes.index_vectors import cache_vectors

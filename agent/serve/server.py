@@ -20,8 +20,7 @@ from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_sourc
 from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.store import open_store
-from agent.models.registry import is_server_address
-from agent.models.remote.destinations import describe_destination
+from agent.models.registry import describe_destination, is_server_address
 from agent.serve.connections import run_server
 from agent.serve.documents import (
     UPLOAD_PATH,

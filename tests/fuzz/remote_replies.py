@@ -6,8 +6,8 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from agent.models.openai_server import open_server_model
 from agent.models.protocol import Conversation, Task
-from agent.models.remote.openai_server import open_server_model
 from schemas.errors import ConvagentError
 from schemas.records import Call, Message
 from tests.stand_in import GONE, StandIn, fault, said

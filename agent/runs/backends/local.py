@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TypeVar
 
-from agent.models.remote.resending import ConcurrencyLimit
+from agent.models.cancellation import ConcurrencyLimit
 from agent.models.scripted import ScriptedModel
 from agent.runs.backends.protocol import TopicTask, Workforce
 from agent.runs.trace import TraceLine

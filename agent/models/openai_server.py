@@ -1,7 +1,6 @@
 """A model behind an OpenAI-compatible server (llama-server, vLLM, llama-cpp-python's), named `http://host:port/v1#name`.
 
-It is asked by OpenAI's own client (`agent/models/remote/openai_client.py`). Such servers write, but share no way to
-tell how likely a given text is: judging is by shared words, as with no model.
+Such servers write, but share no way to tell how likely a given text is: judging is by shared words, as with no model.
 """
 
 import hashlib
@@ -9,11 +8,13 @@ import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from agent.models.cancellation import ConcurrencyLimit
 from agent.models.no_model import NoModel
+from agent.models.openai_client import ADDRESS_FORM, Connection, ModelInfo, RefusedError, Usage
 from agent.models.protocol import (
     Conversation,
     Listener,
@@ -23,16 +24,6 @@ from agent.models.protocol import (
     drop_oldest_exchanges,
     no_room_error,
 )
-from agent.models.remote.openai_client import (
-    ADDRESS_FORM,
-    Completion,
-    ModelInfo,
-    RefusedError,
-    Server,
-    Usage,
-    open_server,
-)
-from agent.models.remote.resending import ConcurrencyLimit
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit
@@ -53,7 +44,7 @@ class ServerModel:
     name: str
     digest: str
     listen: Listener
-    _server: Server
+    _server: Connection
     _model: str  # as the server calls it
     _size: int  # tokens that it reads at once
     _takes_json_schema: bool = True
@@ -79,26 +70,32 @@ class ServerModel:
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:
         """As the protocol has it. A server cannot be given a reply's opening, so it is put before what comes back."""
-        started = time.perf_counter()
+        started, sent_before = time.perf_counter(), self._server.requests
         messages, omitted = self._prompt(conversation, task)
         sampling = {"temperature": 0.0} if task.seed is None else {"temperature": TEMPERATURE, "seed": task.seed}
         body = {"model": self._model, "messages": messages, "max_tokens": task.max_tokens, **sampling}
-        schema = None if reply is str else reply_schema(reply)
-        forms: Sequence[Mapping[str, Any]] = ({},) if schema is None else self._json_forms(schema, task.name)
         prompt = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-        text, usage, sent_before = "", Usage(), self._server.limits.requests
+        text, finish_reason, usage = "", None, Usage()
         try:
-            completion = self._complete(body, forms, on_text)
-            choice, usage = completion.choices[0], completion.usage or Usage()
-            text = choice.message.content or ""
+            text, finish_reason, usage = self._complete(body, task, reply, on_text)
         finally:
+            cached = (usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0
             call = Call(
-                task.name, "ask", prompt, text, seconds=round(time.perf_counter() - started, 4), omitted=omitted
+                task.name,
+                "ask",
+                prompt,
+                text,
+                tokens_read=usage.prompt_tokens - cached,
+                tokens_written=usage.completion_tokens,
+                seconds=round(time.perf_counter() - started, 4),
+                requests=self._server.requests - sent_before,
+                prefix_tokens=cached,
+                omitted=omitted,
             )
-            self.listen(_count_tokens(call, usage, self._server.limits.requests - sent_before))
+            self.listen(call)
         if reply is str:
             return cast("Reply", clean_text_reply(text, task))
-        if choice.finish_reason == "length":
+        if finish_reason == "length":
             what = f"the model's reply to step {task.name!r} was cut off after {task.max_tokens} tokens"
             raise ModelReplyError(what, where=self._server.base)
         return parse_reply(strip_thinking(text), reply, task)
@@ -111,25 +108,25 @@ class ServerModel:
                 return messages, omitted
         raise no_room_error(task, _estimate_tokens(messages), task.max_tokens, self._size)
 
-    def _json_forms(self, schema: dict[str, Any], name: str) -> tuple[Mapping[str, Any], ...]:
-        """Ways to hold a reply to a schema: OpenAI's, until a server has refused it, then llama.cpp's older one."""
-        strict = {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
-        older = {"response_format": {"type": "json_object", "schema": schema}}
-        return ({"response_format": strict}, older) if self._takes_json_schema else (older,)
-
     def _complete(
-        self, body: Mapping[str, Any], forms: Sequence[Mapping[str, Any]], on_text: TextListener | None
-    ) -> Completion:
-        """A completion in the first of these forms that the server takes."""
-        *preferred, last = forms
-        for form in preferred:
+        self, body: Mapping[str, Any], task: Task, reply: type, on_text: TextListener | None
+    ) -> tuple[str, str | None, Usage]:
+        """A reply held to its schema in OpenAI's way, or once a server has refused that, in llama.cpp's older one."""
+        if reply is str:
+            return self._server.complete(body, on_text)
+        schema = reply_schema(reply)
+        if self._takes_json_schema:
+            strict = {"name": task.name, "schema": schema, "strict": True}
+            form: dict[str, Any] = {"type": "json_schema", "json_schema": strict}
             try:
-                return self._server.complete({**body, **form}, on_text)
+                return self._server.complete({**body, "response_format": form}, on_text)
             except RefusedError as error:
                 log.debug("%s; asked for a json_object instead", error.what)
-        completion = self._server.complete({**body, **last}, on_text)
-        self._takes_json_schema = self._takes_json_schema and not preferred
-        return completion
+        completed = self._server.complete(
+            {**body, "response_format": {"type": "json_object", "schema": schema}}, on_text
+        )
+        self._takes_json_schema = False
+        return completed
 
 
 def open_server_model(name: str, listen: Listener, concurrency: ConcurrencyLimit | None = None) -> ServerModel:
@@ -139,7 +136,7 @@ def open_server_model(name: str, listen: Listener, concurrency: ConcurrencyLimit
     accepted, `MissingError` where the server is not there or does not have the model.
     """
     base, model = _parse_address(name)
-    server = open_server(base, concurrency)
+    server = Connection(base, concurrency or ConcurrencyLimit(1))
     try:
         info = _find_model(server, model)
     except Exception:
@@ -147,10 +144,12 @@ def open_server_model(name: str, listen: Listener, concurrency: ConcurrencyLimit
         raise
     name = hide_keys(strip_control_characters(f"{base}#{info.id}"))
     digest = hashlib.sha256(name.encode()).hexdigest()  # weights elsewhere cannot be hashed
-    return ServerModel(name, digest, listen, server, info.id, _context_size(info))
+    trained = info.meta.n_ctx_train if info.meta else None
+    size = info.max_model_len or min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)  # llama-server may read fewer
+    return ServerModel(name, digest, listen, server, info.id, size)
 
 
-def _find_model(server: Server, model: str) -> ModelInfo:
+def _find_model(server: Connection, model: str) -> ModelInfo:
     """What the server says of the model, or of its first."""
     try:
         models = server.list_models()
@@ -161,12 +160,6 @@ def _find_model(server: Server, model: str) -> ModelInfo:
         has = strip_control_characters(", ".join(list_with_limit([info.id for info in models], MAX_LISTED)))
         raise MissingError(f"the server has no model {model!r}", where=server.base, remedy=f"It has: {has}")
     return found
-
-
-def _context_size(info: ModelInfo) -> int:
-    """Tokens that it reads at once, as far as it says so: a llama-server may read fewer than its model can."""
-    trained = info.meta.n_ctx_train if info.meta else None
-    return info.max_model_len or min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
 
 
 def _parse_address(name: str) -> tuple[str, str]:
@@ -200,11 +193,3 @@ def _to_messages(conversation: Conversation, task: Task) -> list[dict[str, str]]
 
 def _estimate_tokens(messages: Sequence[Mapping[str, str]]) -> int:
     return sum(MESSAGE_TOKENS + math.ceil(len(message["content"]) / TOKEN_CHARACTERS) for message in messages)
-
-
-def _count_tokens(call: Call, usage: Usage, requests: int) -> Call:
-    """The call with what it took of the server, as that tells it."""
-    details = usage.prompt_tokens_details
-    prefix = (details.cached_tokens or 0) if details else 0
-    read, written = usage.prompt_tokens - prefix, usage.completion_tokens
-    return replace(call, tokens_read=read, tokens_written=written, prefix_tokens=prefix, requests=requests)

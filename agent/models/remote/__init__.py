@@ -1,1 +1,0 @@
-"""Models behind an address: servers that speak the protocol of OpenAI."""
