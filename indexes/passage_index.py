@@ -7,7 +7,7 @@ fetching a thousand texts), `convagent-index.json`, and the checksums of all the
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property, partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -75,7 +75,10 @@ def is_english(languages: Sequence[str]) -> bool:
 
 
 class Index(ABC):
-    """Passages that are searched, in one index or in shards. Safe to share between threads."""
+    """Passages that are searched, in one index or in shards. Safe to share between threads.
+
+    What is said of vectors raises `InvalidInputError` where these are damaged, or are those of another index.
+    """
 
     directory: Path
     info: IndexInfo
@@ -86,10 +89,7 @@ class Index(ABC):
     @property
     @abstractmethod
     def vector_info(self) -> VectorInfo | None:
-        """What the vectors are made with; None if the index has none.
-
-        Raises `InvalidInputError` if that is damaged, or if they are those of another index.
-        """
+        """What the vectors are made with; None if the index has none."""
 
     @property
     @abstractmethod
@@ -99,15 +99,12 @@ class Index(ABC):
     @property
     @abstractmethod
     def compressed_info(self) -> CompressedInfo | None:
-        """How the vectors are compressed; None if they are not. Raises as `vector_info` does."""
+        """How the vectors are compressed; None if they are not."""
 
     @property
     @abstractmethod
     def compressed_vectors(self) -> NearestVectors | None:
-        """What finds the nearest passages where the vectors are compressed; None if they are not.
-
-        Raises `MissingError` where faiss, which they need, is not installed.
-        """
+        """What finds the nearest; None if they are not compressed. Raises `MissingError` without faiss."""
 
     @abstractmethod
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
@@ -121,8 +118,7 @@ class Index(ABC):
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
         """The ids of passages by their numbers."""
 
-    @abstractmethod
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most start nothing
         """End what was started to search it."""
 
     def __len__(self) -> int:
@@ -180,7 +176,7 @@ class PassageIndex(Index):
         self.languages = list_languages(self.info.analyzer)
         check_compatible(self.info, directory)
         check_whole(directory)
-        with self._explain_damage():
+        with _explain_damage(self.directory):
             self._index = _open_tantivy(directory)
             self._offsets = np.asarray(np.memmap(directory / "ids.offsets", dtype=np.uint64, mode="r"))
             with (directory / "ids.txt").open("rb") as ids:
@@ -193,14 +189,8 @@ class PassageIndex(Index):
             self._searcher = self._index.searcher()
             if self._searcher.num_docs != len(self):
                 raise ValueError("its passages are not all there")
-            self.dates = _read_dates(directory)
-
-    def _explain_damage(self) -> AbstractContextManager[None]:
-        """As the function of this name has it."""
-        return explain_damage(self.directory)
-
-    def close(self) -> None:
-        """Nothing was started."""
+            dates = directory / DATES_FILE
+            self.dates = decode(dates.read_bytes(), dict[int, str]) if dates.exists() else {}
 
     @cached_property
     def vector_info(self) -> VectorInfo | None:
@@ -221,7 +211,7 @@ class PassageIndex(Index):
         return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
-        with self._explain_damage():
+        with _explain_damage(self.directory):
             found, steps = self._find_best(weights, k if rows is None else len(self))
             numbers = np.array(self._searcher.fast_field_values("number", found), dtype=np.int64)
             if len(numbers) and numbers.max() >= len(self):
@@ -233,7 +223,7 @@ class PassageIndex(Index):
 
     def count_passages_with(self, terms: Sequence[str]) -> list[int]:
         """How many passages have each of some stems."""
-        with self._explain_damage():
+        with _explain_damage(self.directory):
             return [self._searcher.doc_freq("body", term) for term in terms]
 
     def _find_best(self, weights: Mapping[str, float], k: int) -> tuple[Sequence[Any], Numbers]:
@@ -254,7 +244,7 @@ class PassageIndex(Index):
             depth *= DEEPER
 
     def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
-        with self._explain_damage():
+        with _explain_damage(self.directory):
             return {id: passage for id in ids if (passage := self._find(id))}
 
     def _find(self, id: str) -> Passage | None:
@@ -265,7 +255,7 @@ class PassageIndex(Index):
         return msgspec.json.decode(self._searcher.doc(hits[0][1])["passage"][0], type=Passage)
 
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
-        with self._explain_damage():
+        with _explain_damage(self.directory):
             places = np.asarray(numbers, dtype=np.int64)
             starts, ends = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
             return [self._ids[start:end].decode() for start, end in zip(starts, ends, strict=True)]
@@ -321,7 +311,7 @@ def check_whole(directory: Path, *, thorough: bool = False) -> None:
 
 
 @contextmanager
-def explain_damage(directory: Path) -> Iterator[None]:
+def _explain_damage(directory: Path) -> Iterator[None]:
     """What reading damaged files raises, as one error. Tantivy is written in Rust, whose panics are no `Exception`."""
     try:
         yield
@@ -346,10 +336,3 @@ def _open_tantivy(directory: Path) -> Any:
             raise
         what = "cannot be opened: Tantivy needs a directory that can be written, for its locks"
         raise RunError(what, where=str(directory), remedy="Copy it to one.") from error
-
-
-def _read_dates(directory: Path) -> dict[int, str]:
-    """The dates of passages by their numbers; an index of passages that are no documents has none."""
-    path = directory / DATES_FILE
-    dates: dict[int, str] = decode(path.read_bytes(), dict[int, str]) if path.exists() else {}
-    return dates

@@ -12,8 +12,7 @@ _MONTH = (
 _DATE = rf"(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}\.? {_MONTH},? \d{{4}}|\d{{4}}-\d\d-\d\d)"
 _TIME = r"(?:,? (?:at )?\d{1,2}:\d\d(?: ?[AaPp]\.?[Mm]\.?)?)?"
 _DATED = (
-    r"(?:(?:Last |First )?(?:[Uu]pdated|[Pp]ublished|[Pp]osted|[Mm]odified|[Rr]eviewed|[Cc]reated)(?: on)?:? ?"
-    r"|Date: )"
+    r"(?:(?:Last |First )?(?:[Uu]pdated|[Pp]ublished|[Pp]osted|[Mm]odified|[Rr]eviewed|[Cc]reated)(?: on)?:? ?|Date: )"
 )
 _NAME = r"[A-Z][\w’'-]+ (?:[A-Z]\. )?(?:Mc|Mac|De|O['’])?[A-Z][\w’'-]+"
 _DEGREES = r"(?:,? (?:M\.?D\.?|Ph\.?D\.?|R\.?D\.?N?|MPH|MS|MSc|RN|DO|LD|CDN|BSc|CPT|Staff Writer),?)*"
@@ -35,13 +34,11 @@ _ALONE = (  # sure wherever they begin a text
     r"(?:Estimated )?[Rr]eading [Tt]ime:? \d+ min(?:ute)?s?\.?",
     r"\d+ [Mm]in(?:ute)?s? [Rr]ead\b",
     r"\d[\d.,]*K? (?:[Vv]iews|[Cc]omments?|[Ss]hares|subscribers|votes)(?: View \d+ [Uu]pvotes?)?(?= |$)",
-    r"Share (?:on|via|this(?: on| article| post| page)?) ?(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Email"
-    r"|Reddit"
+    r"Share (?:on|via|this(?: on| article| post| page)?) ?(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Email|Reddit"
     r"|:)?(?: (?:Share on )?(?:Tweet|Pin|Pin it|Email|Twitter|Facebook|Pinterest|LinkedIn|WhatsApp|Print"
     r"|Share))*:?(?= |$)",
     r"(?:Facebook|Twitter|Pinterest|LinkedIn|WhatsApp|Tweet|Email|Instagram)(?: (?:Facebook|Twitter|Pinterest|Pin"
-    r"|LinkedIn"
-    r"|WhatsApp|Tweet|Email|Instagram|Share|Print|Reddit|YouTube)){1,8}(?= |$)",
+    r"|LinkedIn|WhatsApp|Tweet|Email|Instagram|Share|Print|Reddit|YouTube)){1,8}(?= |$)",
     r"(?:Skip to (?:main )?[Cc]ontent|Jump to (?:navigation|search|recipe|Recipe)|Table [Oo]f [Cc]ontents"
     r"|Skip to:)(?= |$)",
     r"(?:Advertisement|ADVERTISEMENT|Advertisements|Anzeige|Sponsored|Print Recipe|Pin Recipe|Get Recipe|Download PDF"
@@ -67,21 +64,18 @@ _WHOLE = (  # of a short text
     r"|.*\bcookie (?:policy|settings|preferences|notice)\b.*|(?:diese (?:web)?seite"
     r"|wir) verwende[nt]\b.*\bcookies\b.*",
     r"(?:cookies?|impressum|imprint|datenschutz(?:erklärung)?|privacy policy|terms (?:of (?:use|service)"
-    r"|and conditions)"
-    r"|home|menu|menü|search|suche|contact(?: us)?|kontakt|about(?: us)?|sitemap|login|log in|sign (?:in|up)|register"
-    r"|subscribe|newsletter|share|tweet|print|email|comments?|share this|next|previous|prev|back|weiter|zurück"
-    r"|startseite"
-    r"|advertisements?|anzeige|werbung|continue reading|read more|learn more|weiterlesen|mehr lesen|related articles?"
-    r"|related posts?|popular articles|table of contents|contents|inhalt(?:sverzeichnis)?|top|faqs?)[.:!]?",
+    r"|and conditions)|home|menu|menü|search|suche|contact(?: us)?|kontakt|about(?: us)?|sitemap|login|log in"
+    r"|sign (?:in|up)|register|subscribe|newsletter|share|tweet|print|email|comments?|share this|next|previous|prev"
+    r"|back|weiter|zurück|startseite|advertisements?|anzeige|werbung|continue reading|read more|learn more|weiterlesen"
+    r"|mehr lesen|related articles?|related posts?|popular articles|table of contents|contents|inhalt(?:sverzeichnis)?"
+    r"|top|faqs?)[.:!]?",
     r"(?:sign up|subscribe|join|register)\b.{0,60}\b(?:newsletter|mailing list|email updates|free trial|updates"
-    r"|channel|"
-    r"inbox)\b.*",
+    r"|channel|inbox)\b.*",
     r"(?:follow|like|find) us on\b.*|share (?:this|on|via)\b(?: [\w-]+){0,5}:?|(?:click|tap) here\b.*"
     r"|(?:abonnieren|teilen) sie\b.{0,80}",
     r"(?:read|see|learn|find out) (?:more|also)\b(?: (?:at|on|about|here|in))?[: ].{0,80}",
     r"(?:impressum|imprint|angaben gemäß|verantwortlich (?:i\. ?s\. ?d\.|im sinne|für den inhalt))\b.*",
-    r"(?:fig(?:ure)?|abb(?:ildung)?|tab(?:le|elle)?|photo|image|source|credit|quelle"
-    r"|foto)s?\.? ?:? ?\d{0,3}[a-z]?\.?",
+    r"(?:fig(?:ure)?|abb(?:ildung)?|tab(?:le|elle)?|photo|image|source|credit|quelle|foto)s?\.? ?:? ?\d{0,3}[a-z]?\.?",
     r"(?:if )?playback doesn['’]t begin shortly.*|you['’]re signed out.*|videos you watch may be added.*",
     r"an error occurred while retrieving.*|this post may contain affiliate links.*|.*\baffiliate (?:links?"
     r"|commission)\b.*",

@@ -16,8 +16,7 @@ MAX_HEADING_WORDS = 30
 MAX_WORD_CHARACTERS = 60  # that are looked at
 WINDOW = 80  # words at the front of a sentence that are looked at
 _SMALL = word_set(
-    "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do"
-    " not "
+    "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do not "
     "& + - – — / | der die das und oder für von im in am zu zur zum mit auf bei"
 )
 _OPENERS = word_set("the this these there if when while although though because since it it's here your our")
@@ -33,14 +32,12 @@ _VERBS = word_set(
     "ist sind war waren hat haben wird werden kann können muss soll"
 )
 _SECTIONS = word_set(
-    "tip tips overview introduction summary conclusion background ingredients directions instructions benefits"
-    " symptoms "
-    "treatment treatments causes bio verdict diagnosis prevention method methods results discussion abstract note "
-    "advantages disadvantages pros cons history design performance price pricing features description requirements"
+    "tip tips overview introduction summary conclusion background ingredients directions instructions benefits "
+    "symptoms treatment treatments causes bio verdict diagnosis prevention method methods results discussion abstract "
+    "note advantages disadvantages pros cons history design performance price pricing features description requirements"
 )
 _SIGNS = re.compile(  # of a menu or a byline that could not be told from the sentence behind it
-    r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1"
-    r"|(?:Medically )?[Rr]eviewed by"
+    r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1|(?:Medically )?[Rr]eviewed by"
 )
 _ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}[.:]?|[•*–-]")
 

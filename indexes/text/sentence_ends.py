@@ -20,9 +20,8 @@ WITHIN = word_set(  # abbreviations that never end a sentence, without white spa
     "tel resp incl insb gem lt geb gen sen rep gov rev capt sgt lt messrs cf i.d.r u.u"
 )
 BEFORE_NUMBERS = word_set(  # that do not end one before a number
-    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm"
-    " rn rs "
-    "jan feb mar apr jun jul aug sep sept oct nov dec okt dez circa c"
+    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm rn "
+    "rs jan feb mar apr jun jul aug sep sept oct nov dec okt dez circa c"
 )
 MAY_END = word_set(  # that end one only before a word that often opens a sentence
     "etc usw u.a inc ltd co corp llc jr sr a.m p.m u.s u.k u.s.a e.u al min max std tsd mio mrd ave rd blvd dept est "
@@ -30,8 +29,7 @@ MAY_END = word_set(  # that end one only before a word that often opens a senten
 )
 _LETTERED = word_set("vitamin hepatitis type typ grade group gruppe box plan part teil phase class klasse")
 MONTHS = word_set(
-    "januar jänner februar märz april mai juni juli august september oktober november dezember january february"
-    " march "
+    "januar jänner februar märz april mai juni juli august september oktober november dezember january february march "
     "may june july october december jan feb mär apr jun jul aug sep sept okt nov dez oct dec"
 )
 BEFORE_ORDINALS = word_set(

@@ -20,21 +20,18 @@ from schemas.records import Passage, Unit, UnitKind
 MAX_LIMITING_WORDS = 14  # of a sentence that points back and negates; a longer one says something of its own
 _ITSELF = "article|page|post|guide|blog|site|website|document|manual|handbook|contract|policy|year|month|chapter|paper"
 _CONNECTIVES = (
-    "however but and or so yet nor then thus hence therefore also besides moreover furthermore additionally"
-    " otherwise "
+    "however but and or so yet nor then thus hence therefore also besides moreover furthermore additionally otherwise "
     "instead nevertheless nonetheless consequently accordingly similarly likewise conversely alternatively meanwhile "
     "afterwards afterward subsequently secondly thirdly lastly finally next again still too plus indeed specifically "
-    "regardless eventually ultimately second third "
-    "aber und oder doch sondern denn jedoch allerdings trotzdem dennoch deshalb deswegen daher darum dann danach"
-    " dabei "
-    "dadurch damit davon dafür dagegen dazu daran darin darauf darüber darunter außerdem zudem ferner sonst "
-    "andernfalls ansonsten stattdessen hierbei hierzu hierfür dort ebenso somit folglich schließlich anschließend"
+    "regardless eventually ultimately second third aber und oder doch sondern denn jedoch allerdings trotzdem dennoch "
+    "deshalb deswegen daher darum dann danach dabei dadurch damit davon dafür dagegen dazu daran darin darauf darüber "
+    "darunter außerdem zudem ferner sonst andernfalls ansonsten stattdessen hierbei hierzu hierfür dort ebenso somit "
+    "folglich schließlich anschließend"
 )
 _PRONOUNS = (
-    "he she they him them his her hers its their theirs himself herself themselves itself "
-    "er ihm ihn ihnen ihr ihre ihren ihrem ihrer ihres sein seine seinen seinem seiner seines dies diese dieser"
-    " diesem "
-    "diesen dieses jene jener jenes letztere letzterer erstere ersterer beides solche solcher solches"
+    "he she they him them his her hers its their theirs himself herself themselves itself er ihm ihn ihnen ihr ihre "
+    "ihren ihrem ihrer ihres sein seine seinen seinem seiner seines dies diese dieser diesem diesen dieses jene jener "
+    "jenes letztere letzterer erstere ersterer beides solche solcher solches"
 )
 _POINTERS = r"(?:this|these|those|that|such|it|them|him|both|either|neither)"
 _ORDINALS = "second|third|fourth|latter|former|same|other|others|above|following|first one|second one"
@@ -49,10 +46,9 @@ _POINTS_BACK = (
     rf"(?:(?:as|in)\s)?the\s(?:{_ORDINALS})\b(?!\s(?:time|century|day|week|month|year|saturday|sunday|monday|tuesday|"
     r"wednesday|thursday|friday|of|frost|two|three|few)\b)",
     r"(?:for (?:example|instance)|in (?:addition|contrast|comparison|other words|turn|short|fact|conclusion"
-    r"|particular)"
-    r"|as (?:a result|such|a consequence)|on the (?:other hand|contrary|one hand)|at the same time|by contrast"
-    r"|after all"
-    r"|if (?:so|not)|even so|either way|that said|what['’]?s more|in both|rather)(?:,|\s(?!to\b|of\b|than\b))",
+    r"|particular)|as (?:a result|such|a consequence)|on the (?:other hand|contrary|one hand)|at the same time"
+    r"|by contrast|after all|if (?:so|not)|even so|either way|that said|what['’]?s more|in both|rather)(?:,|\s(?!to\b"
+    r"|of\b|than\b))",
     rf"(?:in|on|at|by|for|from|with|without|during|after|before|under|despite|given|of|like|unlike|to|through"
     rf"|because of"
     r"|due to|all|some|many|most|none|few|each|one|two|both|any|several|half|part|much|neither|either)"
@@ -63,8 +59,7 @@ _POINTS_BACK = (
     r"(?:while|although|though|if|when|because|since|once|until|whether|even if|even though)\s(?:that|such)\b",
     r"(?:since|until|by|even|back|from|only) then\b|even (?:better|worse|more)\b|more so\b|not only that\b"
     r"|as (?:already )?(?:mentioned|noted|discussed|described|stated|said|shown|explained|seen|you can see|we saw)\b",
-    r"(?:another|others?|both|neither|either|one)\s(?:of\s(?:them|these|those)|is|are|was|were|has|have|can|way"
-    r"|reason"
+    r"(?:another|others?|both|neither|either|one)\s(?:of\s(?:them|these|those)|is|are|was|were|has|have|can|way|reason"
     r"|option|example|benefit|advantage|thing|factor)\b",
     r"sie\s(?:\w*[^n\s]|ist)\b(?!\S)",
     r"es\s(?!(?:gibt|regnet|schneit|ist\s(?:wichtig|möglich|verboten|nicht möglich)|handelt)\b)\w+",
@@ -74,19 +69,16 @@ _POINTS_BACK = (
 )
 POINTS_BACK = re.compile(rf"[\"'“‘„(\[]*(?:{'|'.join(_POINTS_BACK)})", re.IGNORECASE)
 _CUT_OFF = re.compile(  # the rest of a sentence
-    r"[,;:)\]]|\w{1,4}\]|(?:which|who|that|while|where|because|than|of|to|with|in|on|for|from|by|is|are|was|were"
-    r"|the|if"
-    r"|dass|weil|welche\w*|mit|von|ist|sind|war)\s"
+    r"[,;:)\]]|\w{1,4}\]|(?:which|who|that|while|where|because|than|of|to|with|in|on|for|from|by|is|are|was|were|the"
+    r"|if|dass|weil|welche\w*|mit|von|ist|sind|war)\s"
 )
 _LIMITS = (
-    r"only (?:with|if|when|after|for|in|on|at|by|where|until|as|once|during|under|from)\b|not (?:in|on|at|for|with"
-    r"|if|when|before|after|during|by|until|without|suitable|allowed|valid|included|covered"
-    r"|available|permitted)\b"
+    r"only (?:with|if|when|after|for|in|on|at|by|where|until|as|once|during|under|from)\b|not (?:in|on|at|for|with|if"
+    r"|when|before|after|during|by|until|without|suitable|allowed|valid|included|covered|available|permitted)\b"
     r"|unless\b[^,]*$|except(?:ion|ions)?\b|exclud|provided\b|but (?:not|only|never)\b|never(?:\s\w+){0,3}\.?$"
-    r"|no exceptions"
-    r"|subject to\b|this does not|this is not|that does not|does not apply|limited to"
-    r"|nur (?:mit|wenn|nach|für|bei|in|im|auf|bis|von|unter|am|an|falls|mit)\b|nicht\b|außer\b|ausnahme|ausgenommen"
-    r"|es sei denn|sofern\b[^,]*$|vorausgesetzt|(?:das|dies) gilt nicht|aber (?:nicht|nur)\b|jedoch (?:nicht|nur)\b"
+    r"|no exceptions|subject to\b|this does not|this is not|that does not|does not apply|limited to|nur (?:mit|wenn"
+    r"|nach|für|bei|in|im|auf|bis|von|unter|am|an|falls|mit)\b|nicht\b|außer\b|ausnahme|ausgenommen|es sei denn"
+    r"|sofern\b[^,]*$|vorausgesetzt|(?:das|dies) gilt nicht|aber (?:nicht|nur)\b|jedoch (?:nicht|nur)\b"
 )
 LIMITS = re.compile(rf"[\"'“‘„(\[]*(?:{_LIMITS})", re.IGNORECASE)
 _NEGATES = re.compile(
