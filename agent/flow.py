@@ -15,7 +15,6 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
-from agent.turn.conclusions.comparison import put_sides_first
 from agent.turn.interface_sentences import strip_not_found
 from agent.turn.query_rewriting import name_person, rewrite_query
 from agent.turn.safety.avoidance import find_needs
@@ -54,8 +53,8 @@ def answer_turn(
 ) -> TurnResult:
     """Everything that happens to one turn."""
     llm, plan = tools.llm, tools.plan
-    embed = tools.embedder.embed if tools.embedder else None
-    encode_turn = tools.embedder.encode_turn if tools.embedder else None
+    embedder = tools.embedder
+    embed, encode_turn = (embedder.embed, embedder.encode_turn) if embedder else (None, None)
     before, utterance = complete_utterance(history, turn.utterance) if plan.clarify else (history, turn.utterance)
     last = Message("user", given.human_rewrite or utterance)
     conversation = Conversation(prompts.render("system").instruction, (*before, last))
@@ -71,19 +70,18 @@ def answer_turn(
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     if tools.documents and given == NOTHING:
-        whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embed, plan.tuning.answer)
+        whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embedder, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
             if is_harmless(whole.to_write, needs, utterances):
-                whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), embed, plan)
+                whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), embedder, plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
-    in_reading_order = put_sides_first(query, hits, tools.search) if given.hits is None else hits
     depths = FURTHER if needs and given.hits is None else (1,)
     for depth in depths:  # until enough is left that fits
-        passages = tools.read(in_reading_order[: depth * plan.reading_depth])
+        passages = tools.read(hits[: depth * plan.reading_depth])
         review = review_passages(passages, plan.reading_depth, needs, utterances)
         if len(review.kept) >= min(plan.reading_depth, len(passages)) or depth * plan.reading_depth >= len(hits):
             break
-    answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embed, plan)
+    answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embedder, plan)
     used = answer.selected_statements if given.statements is None else statements
     result = TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
     if not plan.clarify or given != NOTHING or review.left_out or review.warnings:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from agent.turn.quote_ranking import compare_meaning
+from agent.turn.quote_ranking import compare_meaning, read_margins, score_answerability
 from agent.turn.quotes import find_quotes
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embedder
 from schemas.records import Passage, Query
 from schemas.tuning import Tuning
 
@@ -13,12 +13,13 @@ MAX_WRONGLY = 0.06  # share of what has an answer that may be told to have none
 NOTHING_TO_QUOTE = -1.0
 
 
-def score_answerability(passages: Sequence[Passage], query: Query, embed: Embed, tuning: Tuning) -> float:
+def judge_passages(passages: Sequence[Passage], query: Query, embedder: Embedder, tuning: Tuning) -> float:
     """What an answer decides by whether the passages hold one: the higher, the surer."""
     quotes = find_quotes(passages, tuning.answer)
     if not quotes:
         return NOTHING_TO_QUOTE
-    return compare_meaning(quotes, query, embed, tuning.query.lead_characters)[1]
+    nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)[1]
+    return score_answerability(nearest, read_margins(quotes, query, embedder), tuning.answer)
 
 
 def share_told(answerable: Sequence[float], unanswerable: Sequence[float]) -> tuple[float, float]:

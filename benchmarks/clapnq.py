@@ -32,9 +32,9 @@ from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
-from benchmarks.answerability import area_under_curve, score_answerability, share_told
+from benchmarks.answerability import area_under_curve, judge_passages, share_told
 from indexes.index_vectors import cache_vectors
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embedder
 from schemas.records import Message, Passage, Plan, Query
 
 SAME = 0.8
@@ -104,14 +104,14 @@ def is_same(text: str, sentence: str) -> bool:
     return shorter > 0 and (one & other).total() >= SAME * shorter
 
 
-def answer(question: Question, llm: LanguageModel, embed: Embed) -> Answered:
+def answer(question: Question, llm: LanguageModel, embedder: Embedder) -> Answered:
     """A question answered from its passage."""
     passages, query = (question.passage,), Query(question.question)
     conversation = Conversation("", (Message("user", question.question),))
-    response = generate_responses(query, conversation, (), passages, Writer(llm), embed, PLAN)[0]
+    response = generate_responses(query, conversation, (), passages, Writer(llm), embedder, PLAN)[0]
     quoted = [sentence.text for sentence in response.sentences if sentence.passage_ids]
     quotes = find_quotes(passages, PLAN.tuning.answer)
-    ranked = rank_quotes(quotes, query, (), embed, PLAN.tuning)[0] if quotes else []
+    ranked = rank_quotes(quotes, query, (), embedder, PLAN.tuning)[0] if quotes else []
     places = (sorted(find_sentences([quote.lead], question.sentences)) for quote in ranked)
     return Answered(
         question.id,
@@ -120,7 +120,7 @@ def answer(question: Question, llm: LanguageModel, embed: Embed) -> Answered:
         tuple(sorted(find_sentences(quoted, question.sentences))),
         tuple(dict.fromkeys(place for found in places for place in found)),
         says_not_found(response),
-        score_answerability(passages, query, embed, PLAN.tuning),
+        judge_passages(passages, query, embedder, PLAN.tuning),
         response.text,
     )
 
@@ -155,8 +155,8 @@ def run(asked: Asked) -> tuple[list[Answered], dict[str, float]]:
     """Every question answered, and the table."""
     embedder, llm = open_embedder("minilm"), open_model(asked.model)
     assert embedder is not None
-    questions, embed = read_questions(asked.data, asked.every), cache_vectors(embedder).embed
-    answered = [answer(question, llm, embed) for question in questions]
+    questions, embedder = read_questions(asked.data, asked.every), cache_vectors(embedder)
+    answered = [answer(question, llm, embedder) for question in questions]
     answerable = sum(question.answerable for question in questions)
     return answered, measure(answered[:answerable], answered[answerable:])
 

@@ -17,7 +17,7 @@ from agent.models.embedding.registry import open_embedder
 from agent.turn.clarification import is_clarification
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.interface_sentences import strip_not_found
-from benchmarks.answerability import area_under_curve, score_answerability, share_told
+from benchmarks.answerability import area_under_curve, judge_passages, share_told
 from benchmarks.bed import (
     DEFAULT,
     NO_MODEL,
@@ -120,9 +120,9 @@ def measure_told(kinds: Kinds, run: AnsweredBed) -> Figures:
     embedder = open_embedder(run.embedder)
     if embedder is None:
         return figures
-    embed = cache_vectors(embedder).embed
+    embedder = cache_vectors(embedder)
     right, wrong = (
-        [score_answerability(turn.passages, turn.query, embed, Plan().tuning) for turn in each]
+        [judge_passages(turn.passages, turn.query, embedder, Plan().tuning) for turn in each]
         for each in (answerable, others)
     )
     told, wrongly = share_told(right, wrong)

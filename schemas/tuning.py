@@ -70,8 +70,8 @@ class AnswerTuning:
 
     max_sentence_words: int = 60  # longer ones are lists
     overlap_weight: float = 0.15  # of the share of the question's words (at most 1.5), beside the cosine
-    brief_gap: float = 0.25  # how far behind the best a sentence may lie that joins it, where one may answer
-    account_gap: float = 0.35  # the same where an account is asked for
+    brief_gap: float = 0.25  # how far behind the best a sentence may lie that joins it, where that surely answers
+    account_gap: float = 0.35  # the same where it may not be all
     other_document_gap: float = 1.0  # the most that it may lie behind, where it is from another document
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
@@ -84,11 +84,13 @@ class AnswerTuning:
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
-    kind_weight: float = 0.1  # of having an amount, a date, a cause and so on, where the question asks for one
-    repeat_penalty: float = 0.1  # of being the answer before, without what is asked for now
+    repeat_penalty: float = 0.1  # of being the answer before, where something else is asked for now
+    reading_weight: float = 0.03  # of the reader's margin
+    least_margin: float = -4.0  # below, one sentence is as far from an answer as another
+    brief_margin: float = 4.0  # from which one sentence may be the whole answer
+    direct_margin: float = 4.0  # from which the words that the reader found stand first
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
-    needs_evidence: bool = False  # whether the best sentence must have the names and the kind of thing asked for
-    direct_stands_alone: bool = False  # whether nothing but its own sentence is shown with a sure direct answer
+    answerable_reading: float = 0.015  # what the best margin adds to that cosine
     own_language: bool = False  # whether what is said about the answer is in the language of the question
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.turn.attribution import why_unsupported
-from agent.turn.conclusions.comparison import find_sides
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.interface_sentences import NOT_FOUND
-from indexes.ranking.vectors import Embed, Vectors
+from indexes.ranking.vectors import Embedder, Readout, Vectors
 from indexes.text.response_length import response_length
 from schemas.records import Passage, Query, Response
 from schemas.tuning import Tuning
@@ -59,20 +58,36 @@ PASSAGES = st.lists(st.tuples(IDS, st.sampled_from(["", "Ferry", "Night train: P
 SIZE = 64
 
 
-def embed_words(texts: Sequence[str]) -> Vectors:
-    """Vectors of the words alone: as good as any where what must hold holds for all."""
-    rows = np.full((len(texts), SIZE), 1e-3, dtype=np.float32)
-    for row, text in zip(rows, texts, strict=True):
-        for word in re.findall(r"\w+", text.lower()):
-            row[zlib.crc32(word.encode()) % SIZE] += 1.0
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows
+class WordVectors:
+    """Vectors of the words alone, and a reader that finds answers anywhere: what must hold holds whatever they say."""
+
+    name, digest, size, max_tokens, encode_turn = "words", "words", SIZE, 99, None
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = np.full((len(texts), SIZE), 1e-3, dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in re.findall(r"\w+", text.lower()):
+                row[zlib.crc32(word.encode()) % SIZE] += 1.0
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
+
+    def read(self, question: str, passage: str) -> Sequence[Readout]:
+        pieces = tuple(found.span() for found in re.finditer(r"\w+|\S", passage))
+        chance = np.random.default_rng(zlib.crc32(f"{question}{passage}".encode()))
+        starts, ends = chance.normal(0, 4, (2, len(pieces))).astype(np.float32)
+        return (Readout(pieces, starts, ends, 0.0),)
 
 
-def answer(drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None, limit: LengthLimit) -> Response:
+WORDS = WordVectors()
+
+
+def answer(drawn: list[tuple[str, str, str]], asked: str, embedder: Embedder | None, limit: LengthLimit) -> Response:
     passages = [Passage(f"{name}:{n}", text, title) for n, (name, title, text) in enumerate(drawn)]
     query = Query(asked, previous_reply="The ferry costs 61 EUR.", earlier_utterances=(QUESTIONS[0],))
-    response = extract_answer(query, (), passages, embed, limit, Tuning())
+    response = extract_answer(query, (), passages, embedder, limit, Tuning())
     held = {passage.id: passage.text for passage in passages}
     for sentence in response.sentences:
         assert sentence.passage_ids or sentence.text == NOT_FOUND
@@ -84,27 +99,22 @@ def answer(drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None, l
 @given(
     drawn=PASSAGES,
     asked=st.sampled_from(QUESTIONS),
-    embed=st.sampled_from([None, embed_words]),
+    embedder=st.sampled_from([None, WORDS]),
     limit=st.sampled_from([LengthLimit(), LengthLimit(60), LengthLimit(12, 40)]),
 )
 def test_what_is_quoted_is_supported_and_within_its_length(
-    drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None, limit: LengthLimit
+    drawn: list[tuple[str, str, str]], asked: str, embedder: Embedder | None, limit: LengthLimit
 ) -> None:
-    response = answer(drawn, asked, embed, limit)
+    response = answer(drawn, asked, embedder, limit)
     assert response_length(response.text) <= limit.tokens  # the stricter of both counts
 
 
 @examples(100)
-@given(drawn=PASSAGES, asked=st.sampled_from(QUESTIONS), embed=st.sampled_from([None, embed_words]))
-def test_a_direct_answer_stands_in_what_is_quoted_or_follows_from_its_numbers(
-    drawn: list[tuple[str, str, str]], asked: str, embed: Embed | None
+@given(drawn=PASSAGES, asked=st.sampled_from(QUESTIONS), embedder=st.sampled_from([None, WORDS]))
+def test_a_direct_answer_stands_in_what_is_quoted(
+    drawn: list[tuple[str, str, str]], asked: str, embedder: Embedder | None
 ) -> None:
-    response = answer(drawn, asked, embed, LengthLimit())
+    response = answer(drawn, asked, embedder, LengthLimit())
     direct = response.direct.rstrip(".").lower()
-    sides = find_sides(asked)
-    if "=" in direct:
-        numbers = re.findall(r"\d+", direct.split("=")[0])
-        assert all(number in response.text for number in numbers)
-    elif direct not in ("yes", "no", "ja", "nein") and not (sides and direct in map(str.lower, sides.names)):
-        assert direct in response.text.lower()
+    assert direct in response.text.lower()
     assert not direct or response.used

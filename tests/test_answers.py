@@ -20,7 +20,7 @@ from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.passage_index import PassageIndex
-from indexes.ranking.vectors import Embed, Embedder
+from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, count_whitespace_words, response_length
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
@@ -36,11 +36,6 @@ BREAD = Passage(
 MUSIC = Passage("music:1", "The trumpet is made of brass and has three valves. A beginner should practise every day.")
 
 
-@pytest.fixture
-def embed(minilm: Embedder) -> Embed:
-    return minilm.embed
-
-
 @pytest.mark.parametrize("text", ["Home | Recipes | Bread | " * 40, "RYE BREAD", "Which bread? Which flour? "])
 def test_a_passage_without_a_statement_is_quoted_by_its_beginning(text: str) -> None:
     """A run needs a text and a passage that it is from, whatever was found."""
@@ -51,9 +46,9 @@ def test_a_passage_without_a_statement_is_quoted_by_its_beginning(text: str) -> 
 
 @pytest.mark.story
 @needs_embedder
-def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> None:
+def test_the_nearest_sentence_needs_no_word_of_the_question(minilm: Embedder) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
-    text = extract_answer(asked, (), [BREAD], embed, LengthLimit(tokens=24), Tuning()).text
+    text = extract_answer(asked, (), [BREAD], minilm, LengthLimit(tokens=24), Tuning()).text
     assert "two days" in text
     assert (
         extract_answer(asked, (), [BREAD], None, LengthLimit(tokens=24), Tuning()).text != text
@@ -62,22 +57,22 @@ def test_the_nearest_sentence_needs_no_word_of_the_question(embed: Embed) -> Non
 
 @pytest.mark.story
 @needs_embedder
-def test_it_is_said_where_the_passages_are_about_something_else(embed: Embed) -> None:
-    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], embed, LengthLimit(), Tuning())
+def test_it_is_said_where_the_passages_are_about_something_else(minilm: Embedder) -> None:
+    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], minilm, LengthLimit(), Tuning())
     assert response.sentences[0].text == NOT_FOUND
     assert response.sentences[0].passage_ids == ()
     assert response.used  # what comes nearest is quoted, and cited
     assert not extract_answer(
-        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], embed, LengthLimit(), Tuning()
+        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], minilm, LengthLimit(), Tuning()
     ).text.startswith(NOT_FOUND)
 
 
 @pytest.mark.story
 @needs_embedder
-def test_a_further_answer_may_be_found_where_the_first_passages_have_none(embed: Embed) -> None:
+def test_a_further_answer_may_be_found_where_the_first_passages_have_none(minilm: Embedder) -> None:
     asked = Query("How many valves has a trumpet?")
     plan = Plan(context_passages=1, responses=2)
-    step = partial(generate_responses, writer=Writer(open_model("none")), embed=embed, plan=plan)
+    step = partial(generate_responses, writer=Writer(open_model("none")), embedder=minilm, plan=plan)
     conversation = Conversation("", (Message("user", asked.utterance),))
     [found] = step(asked, conversation, (), [BREAD, MUSIC])
     assert found.used == (MUSIC.id,)
@@ -108,9 +103,9 @@ def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
 @needs_embedder
 @pytest.mark.parametrize("question", ["Which bread keeps?", "How deep is the North Sea?"])
 @pytest.mark.parametrize("tokens", [12, 40, MAX_TOKENS])
-def test_an_answer_keeps_to_its_length_and_to_its_passages(embed: Embed, question: str, tokens: int) -> None:
+def test_an_answer_keeps_to_its_length_and_to_its_passages(minilm: Embedder, question: str, tokens: int) -> None:
     long = Passage("long:1", " ".join(f"Sentence number {n} speaks of bread and of the sea." for n in range(60)))
-    response = extract_answer(Query(question), (), [BREAD, MUSIC, long], embed, LengthLimit(tokens=tokens), Tuning())
+    response = extract_answer(Query(question), (), [BREAD, MUSIC, long], minilm, LengthLimit(tokens=tokens), Tuning())
     assert response_length(response.text) <= max(tokens, response_length(NOT_FOUND))
     assert count_whitespace_words(response.text) <= LengthLimit().words + len(NOT_FOUND.split())
     texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}

@@ -8,7 +8,7 @@ from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.turn.interface_sentences import NOT_FOUND
 from agent.turn.query_rewriting import name_person, rewrite_query
-from agent.turn.spans.question_words import asks_of_another, leans_on_conversation
+from agent.turn.question_words import asks_of_another, leans_on_conversation
 from schemas.records import Message, Passage, Query, Response, Sentence, Statement, TurnResult
 
 BREAD = Passage(

@@ -3,10 +3,8 @@
 import pytest
 
 from agent.turn.extractive_answer import LengthLimit, extract_answer
-from agent.turn.question_kinds import recognise_kind
-from agent.turn.quote_ranking import find_kind, rank_quotes
+from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
-from agent.turn.spans.answer_spans import drop_column_names, find_spans, has_kind
 from indexes.ranking.vectors import Embedder
 from indexes.text.units import points_back
 from schemas.records import Passage, Query
@@ -17,47 +15,7 @@ CHAT = Tuning(answer=AnswerTuning(brief_gap=0.15))
 
 
 def first(embedder: Embedder, query: Query, *passages: Passage) -> str:
-    return extract_answer(query, (), passages, embedder.embed, LengthLimit(), CHAT).sentences[0].text
-
-
-@pytest.mark.parametrize(
-    ("question", "sentence", "heading", "expected"),
-    [
-        ("How long does it keep?", "It keeps for nine days.", "", True),
-        ("How long does it keep?", "It keeps well in a cloth.", "", False),
-        ("Why did it stop?", "The disk was full.", "Why", True),
-        ("Why did it stop?", "It stopped because the disk was full.", "", True),
-        ("Why did it stop?", "It stopped at noon.", "", False),
-        ("Is it open?", "It is open on 3 May.", "", False),
-        ("How much do I feed the cat?", "Dry food 45 g in the morning.", "", True),
-        ("How much do I feed the cat?", "Dry food in the morning.", "", False),
-        ("How much data do I have?", "Item: Data volume; Value: 25 GB a month.", "", True),
-        ("How early must I give notice?", "Three months to the end of a month.", "", True),
-        ("May I give her milk?", "No milk!", "", True),
-        ("May I give her milk?", "Milk is in the fridge.", "", False),
-        ("What is a skiff?", "A skiff is a small customer project.", "", True),
-        ("What is a skiff?", "Skiffs were planned in March.", "", False),
-    ],
-)
-def test_a_sentence_has_the_kind_that_is_asked_for(question: str, sentence: str, heading: str, expected: bool) -> None:
-    assert has_kind(recognise_kind(question), sentence, heading) == expected
-
-
-def test_a_question_that_goes_on_asks_for_what_the_one_before_did() -> None:
-    earlier = ("What does an hour in a canoe cost?",)
-    assert find_kind(Query("And in a kayak?", earlier_utterances=earlier)).name == "money"
-    assert find_kind(Query("And in a kayak?")).name == "other"
-
-
-def test_a_quantity_does_not_count_what_its_row_does_not_name() -> None:
-    row = "shop: Lidl; item: milk; quantity: 1."
-    assert find_spans(recognise_kind("How many times did I go to Lidl?"), row) == []
-    assert [span.text for span in find_spans(recognise_kind("How much milk did I buy?"), row)] == ["1"]
-
-
-def test_rows_of_two_cells_are_judged_without_the_names_of_their_columns() -> None:
-    assert drop_column_names("Item: Data volume; Value: 25 GB a month.") == "Data volume: 25 GB a month"
-    assert drop_column_names("name: Ada; year: 1990; town: Riga.") == "name: Ada; year: 1990; town: Riga."
+    return extract_answer(query, (), passages, embedder, LengthLimit(), CHAT).sentences[0].text
 
 
 @pytest.mark.parametrize("text", ["It opens from 9 a.m. to 8 p.m.", "Slowed down to 64 kbit/s.", "Sold by Meyer & Co."])
@@ -107,7 +65,7 @@ SKIFF = Passage(
 @needs_embedder
 def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> None:
     kept = Tuning(answer=AnswerTuning(brief_gap=0.15, nearby_sentences=3))
-    answer = extract_answer(Query("What is a skiff in our projects?"), (), [SKIFF], minilm.embed, LengthLimit(), kept)
+    answer = extract_answer(Query("What is a skiff in our projects?"), (), [SKIFF], minilm, LengthLimit(), kept)
     assert [sentence.text for sentence in answer.sentences] == ["A skiff is what we call a small customer project."]
     nearby = [sentence.text for sentence in answer.nearby]
     assert nearby, "what comes near is kept"
@@ -117,7 +75,7 @@ def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> No
 
 @needs_embedder
 def test_a_run_has_nothing_nearby(minilm: Embedder) -> None:
-    assert not extract_answer(Query("What is a skiff?"), (), [SKIFF], minilm.embed, LengthLimit(), Tuning()).nearby
+    assert not extract_answer(Query("What is a skiff?"), (), [SKIFF], minilm, LengthLimit(), Tuning()).nearby
 
 
 @needs_embedder
@@ -129,12 +87,12 @@ def test_a_question_in_another_language_prefers_sentences_in_it(minilm: Embedder
     quotes = find_quotes([spanish, italian], AnswerTuning())
     query = Query("Quanto abbiamo speso alla trattoria del faro?")
     scores = [
-        {quote.document: quote.score for quote in rank_quotes(quotes, query, (), minilm.embed, tuning)[0]}
+        {quote.document: quote.score for quote in rank_quotes(quotes, query, (), minilm, tuning)[0]}
         for tuning in (Tuning(), Tuning(answer=AnswerTuning(foreign_penalty=0.2)))
     ]
     assert scores[1]["cuento.epub"] == pytest.approx(scores[0]["cuento.epub"] - 0.2)
     assert scores[1]["ricevuta.txt"] == scores[0]["ricevuta.txt"]
     english = Query("How much did we spend at the trattoria?")
-    (best, *_), _ = rank_quotes(quotes, english, (), minilm.embed, Tuning(answer=AnswerTuning(foreign_penalty=0.2)))
-    (same, *_), _ = rank_quotes(quotes, english, (), minilm.embed, Tuning())
+    (best, *_), _ = rank_quotes(quotes, english, (), minilm, Tuning(answer=AnswerTuning(foreign_penalty=0.2)))
+    (same, *_), _ = rank_quotes(quotes, english, (), minilm, Tuning())
     assert best.score == same.score

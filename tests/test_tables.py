@@ -9,10 +9,10 @@ import pytest
 
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.turn.conclusions.tables.answer import compute_over_tables
-from agent.turn.conclusions.tables.cells import Period, read_dates, read_numbers, read_period
-from agent.turn.conclusions.tables.question import read_table_question
-from agent.turn.conclusions.tables.rows import list_tables
+from agent.turn.tables.answer import compute_over_tables
+from agent.turn.tables.cells import Period, read_dates, read_numbers, read_period
+from agent.turn.tables.question import read_table_question
+from agent.turn.tables.rows import list_tables
 from indexes.documents.document_index import open_documents
 from indexes.documents.whole_documents import WholeDocuments
 from indexes.passage_index import PassageIndex

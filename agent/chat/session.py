@@ -36,11 +36,8 @@ BRIEF = Tuning(
         account_gap=0.3,
         other_document_gap=0.1,
         rank_penalty=0.03,
-        kind_weight=0.15,
         foreign_penalty=0.2,
         nearby_sentences=3,
-        needs_evidence=True,
-        direct_stands_alone=True,
         own_language=True,
     ),
 )

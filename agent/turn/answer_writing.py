@@ -27,7 +27,7 @@ from agent.turn.extractive_answer import (
     says_not_found,
 )
 from agent.turn.quotes import end_sentence
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import leading_within_limit
 from schemas.errors import ModelError, ModelReplyError
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
@@ -91,7 +91,7 @@ def write_response(
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
     writer: Writer,
-    embed: Embed | None,
+    embedder: Embedder | None,
     limit: LengthLimit,
     plan: Plan,
 ) -> Response:
@@ -108,7 +108,7 @@ def write_response(
     try:
         draft = writer.llm.ask(conversation, task, draft_schema(tuple(numbered)), on_text)
         for written in draft.sentences:
-            answer.add(_ground_sentence(written, numbered, conversation, writer.llm, embed, plan.tuning.answer))
+            answer.add(_ground_sentence(written, numbered, conversation, writer.llm, embedder, plan.tuning.answer))
     except ModelError as error:
         if not (writer.show and answer.sentences):
             raise
@@ -172,7 +172,7 @@ def _ground_sentence(
     numbered: Mapping[str, Passage],
     conversation: Conversation,
     llm: LanguageModel,
-    embed: Embed | None,
+    embedder: Embedder | None,
     tuning: AnswerTuning,
 ) -> Sentence:
     """A sentence that passages support: the one written, or the nearest that one of those that it cites has, if any."""
@@ -180,7 +180,7 @@ def _ground_sentence(
     if sentence.passage_ids:
         return sentence
     cited = _list_cited(written, numbered)
-    instead = nearest_sentence(written.text.strip(), cited, embed, tuning)
+    instead = nearest_sentence(written.text.strip(), cited, embedder, tuning)
     return Sentence(instead, supporting_ids(instead, cited) if instead else ())
 
 
@@ -248,7 +248,7 @@ def generate_responses(
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
     writer: Writer,
-    embed: Embed | None,
+    embedder: Embedder | None,
     plan: Plan,
 ) -> tuple[Response, ...]:
     """The wanted number of answers, best first, each as long as the plan allows.
@@ -266,9 +266,9 @@ def generate_responses(
         shown = left[: plan.context_passages]
         response = Response(())
         if is_writer(writer.llm, plan):
-            response = write_response(conversation, selected_statements, shown, writer, embed, limit, plan)
+            response = write_response(conversation, selected_statements, shown, writer, embedder, limit, plan)
         if not response.sentences:
-            response = extract_answer(query, selected_statements, shown, embed, limit, plan.tuning)
+            response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
         if response.used and not says_not_found(response):
             responses.append(response)
             left = [passage for passage in left if passage.id not in response.used]

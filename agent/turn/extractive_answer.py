@@ -6,32 +6,22 @@ first. What a model sampled has no say here: the same question has the same answ
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.turn.answerability import may_answer
 from agent.turn.attribution import supporting_ids
-from agent.turn.conclusions.comparison import Conclusion, compare_sides, find_sides
-from agent.turn.direct_answer import DirectAnswer, choose_direct_answer, to_sentence
 from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
-from agent.turn.question_kinds import QuestionKind, recognise_kind
-from agent.turn.quote_ranking import find_kind, rank_quotes
-from agent.turn.quotes import Quote, find_quotes, truncate_words
-from agent.turn.spans.answer_spans import has_kind
-from agent.turn.spans.question_words import Evidence, find_names, stem_words
-from indexes.ranking.vectors import Embed
+from agent.turn.question_words import find_names, stem_words
+from agent.turn.quote_ranking import rank_quotes
+from agent.turn.quotes import Quote, find_quotes, to_sentence, truncate_words
+from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH, extract_stems
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
 
-ASKS_WHAT_IS_DUE = re.compile(r"\b(?:need|due|next|must|ha(?:s|ve) to|should|will|fällig|nächste\w*)\b", re.IGNORECASE)
-SAYS_WHAT_IS_DUE = re.compile(
-    r"\b(?:due|next|must|ha(?:s|ve) to|should|will|by|every|until|before|fällig|nächste\w*|bis|muss)\b", re.IGNORECASE
-)
-ELSEWHERE = re.compile(r"\b(?:there|dort)\b", re.IGNORECASE)
-# Questions that one sentence may answer; all others ask for an account of something.
-BRIEF = frozenset({"number", "money", "date", "duration", "place", "person", "code", "yes-no", "choice", "thing"})
+MAX_DIRECT = 10  # words of what stands first
+ASKS_FOR_WORDS = re.compile(r"\b(?:how (?!do|to|can|should)\w+|what|which|who|whom|whose|when|where)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ def extract_answer(
     query: Query,
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
-    embed: Embed | None,
+    embedder: Embedder | None,
     limit: LengthLimit,
     tuning: Tuning,
 ) -> Response:
@@ -54,23 +44,29 @@ def extract_answer(
     quotes = find_quotes(passages, tuning.answer)
     if not quotes:
         return Response(())
-    ranked, answerable = rank_quotes(quotes, query, selected_statements, embed, tuning)
-    concluded = conclude(query, quotes, passages, embed, tuning)
-    if concluded and (response := _cite_conclusion(concluded, passages, limit)).sentences:
-        return response
-    if not answerable or (tuning.answer.needs_evidence and not may_answer(query.utterance, ranked[0], passages, embed)):
+    ranked, answerable = rank_quotes(quotes, query, selected_statements, embedder, tuning)
+    if not answerable:
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
-    direct = find_direct_answer(query.utterance, recognise_kind(query.utterance), ranked)
-    if direct:
-        ranked.insert(0, ranked.pop(direct.sentence_index))
-    further = find_further(query, ranked, lambda asked: rank_quotes(quotes, asked, (), embed, tuning)[0])
-    near = _keep_near(ranked, find_kind(query), tuning.answer, with_vectors=embed is not None)
-    wanted = list(dict.fromkeys((*near[:1], *further, *(() if direct and tuning.answer.direct_stands_alone else near))))
-    sentences = _cite(wanted, passages, [], limit, tuning.answer)
+    wanted = _keep_near(ranked, tuning.answer, with_vectors=embedder is not None)
+    if second := split_parts(query.utterance):
+        asked = replace(query, utterance=second[1], rewrite=f"{second[1]} ({second[0]})")
+        wanted[1:1] = rank_quotes(quotes, asked, (), embedder, tuning)[0][:1]
+    sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
-    return Response(sentences, to_sentence(direct.text) if direct else "", nearby)
+    return Response(sentences, find_direct_answer(query.utterance, ranked[0], tuning.answer), nearby)
+
+
+def find_direct_answer(question: str, best: Quote, tuning: AnswerTuning) -> str:
+    """The few words that answer, where the reader is sure of them; else "".
+
+    The question has a word for what it asks, and the quote is about what it names.
+    """
+    words = best.answer.split()
+    is_sure = best.margin >= tuning.direct_margin and 0 < len(words) <= min(MAX_DIRECT, len(best.lead.split()) - 1)
+    named = find_names(question) <= set(extract_stems(f"{best.document} {best.headed}"))
+    return to_sentence(best.answer) if is_sure and named and ASKS_FOR_WORDS.search(question) else ""
 
 
 def choose_own_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
@@ -97,57 +93,14 @@ def _cite(
     return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
-def conclude(
-    query: Query, quotes: Sequence[Quote], passages: Sequence[Passage], embed: Embed | None, tuning: Tuning
-) -> Conclusion | None:
-    """What follows from a sentence for each side of a comparison; None of any other question."""
-    sides = find_sides(query.utterance, query.earlier_utterances)
-    if sides is None:
-        return None
-    ranked, _ = rank_quotes(quotes, Query(sides.question), (), embed, tuning)
-    return compare_sides(sides, ranked, passages, query.utterance)
-
-
-def _cite_conclusion(concluded: Conclusion, passages: Sequence[Passage], limit: LengthLimit) -> Response:
-    """The sentences of all sides, and what follows from them; empty where not all have room."""
-    texts = list(dict.fromkeys(text for quote in concluded.quotes for text in quote.texts))
-    cited = tuple(Sentence(text, supporting_ids(text, passages)) for text in texts)
-    words = sum(len(text.split()) for text in texts)
-    fits = words <= limit.words and len(leading_within_limit(texts, limit.tokens)) == len(texts)
-    if not fits or not all(sentence.passage_ids for sentence in cited):
-        return Response(())
-    return Response(cited, to_sentence(concluded.direct) if concluded.direct else "")
-
-
-def find_direct_answer(question: str, kind: QuestionKind, ranked: Sequence[Quote]) -> DirectAnswer | None:
-    """The few words that answer, where one of the best quotes surely has them.
-
-    None where the question says "there", where the quote is not about what the question names, and where it may tell of
-    the last time, but the next is asked for.
-    """
-    evidence = [Evidence(quote.lead, quote.heading) for quote in ranked]
-    found = None if ELSEWHERE.search(question) else choose_direct_answer(question, kind, evidence)
-    if found is None:
-        return None
-    quote = ranked[found.sentence_index]
-    is_past = bool(ASKS_WHAT_IS_DUE.search(question)) and not SAYS_WHAT_IS_DUE.search(quote.lead)
-    named = find_names(question) <= set(extract_stems(f"{quote.document} {quote.headed}"))
-    return found if named and not is_past else None
-
-
-def _keep_near(ranked: Sequence[Quote], kind: QuestionKind, tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
-    """The quotes that come near the best one; nearer, where one may answer the question, or is from elsewhere."""
+def _keep_near(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
+    """The quotes that come near the best one; nearer, where that one surely answers, or they are from elsewhere."""
     best = ranked[0]
-    gap = tuning.brief_gap if _is_brief(kind, best) else tuning.account_gap
+    gap = tuning.brief_gap if best.margin >= tuning.brief_margin else tuning.account_gap
     scale = 1.0 if with_vectors else tuning.words_gap_scale
     gaps = {True: gap * scale, False: min(gap, tuning.other_document_gap) * scale}
     joining = [quote for quote in ranked[1:] if len(quote.lead.split()) >= tuning.joining_words]
     return [best, *(quote for quote in joining if quote.score >= best.score - gaps[quote.document == best.document])]
-
-
-def _is_brief(kind: QuestionKind, best: Quote) -> bool:
-    """Whether one sentence may be the whole answer."""
-    return kind.name in BRIEF or (kind.name == "definition" and has_kind(kind, best.lead, best.heading))
 
 
 def _cite_nearby(
@@ -193,33 +146,26 @@ def says_not_found(response: Response) -> bool:
     return bool(opening) and not opening[0].passage_ids and opening[0].text in NOT_FOUND_SENTENCES
 
 
-def nearest_sentence(text: str, passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning) -> str:
+def nearest_sentence(text: str, passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning) -> str:
     """What some passages say most nearly the same, with what must be shown with it; empty where nothing is near."""
     quotes = find_quotes(passages, tuning)
     if not quotes:
         return ""
-    if embed is None:
+    if embedder is None:
         wanted = set(extract_stems(text))
         similarities = [len(wanted & set(extract_stems(quote.lead))) / max(1, len(wanted)) for quote in quotes]
     else:
-        vectors = embed([text, *(quote.lead for quote in quotes)])
+        vectors = embedder.embed([text, *(quote.lead for quote in quotes)])
         similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
     best = max(range(len(quotes)), key=lambda place: similarities[place])
     return " ".join(quotes[best].texts) if similarities[best] >= tuning.same_sentence else ""
 
 
-MAX_STEPS = 2  # that follow the one that answers
 _QUESTION_WORD = (
     r"(?:how|what|which|who|whom|when|where|why|from when|until when|since when|wann|wo|wer|wie|warum|was|welche\w*)"
 )
 _NEXT_PART = re.compile(rf"(?:,\s*|\?\s*|\s+)(?:and|und)\s+(?={_QUESTION_WORD}\b)", re.IGNORECASE)
 _BEGINS_QUESTION = re.compile(rf".*\b{_QUESTION_WORD}\b", re.IGNORECASE | re.DOTALL)
-
-
-def find_further(query: Query, ranked: Sequence[Quote], rank: Callable[[Query], list[Quote]]) -> list[Quote]:
-    """What answers the second part of a question, and the steps after the best quote where it is asked what to do."""
-    kind = recognise_kind(query.utterance)
-    return [*_answer_second_part(query, rank), *_list_steps(kind, ranked)]
 
 
 def split_parts(question: str) -> tuple[str, str] | None:
@@ -228,24 +174,3 @@ def split_parts(question: str) -> tuple[str, str] | None:
     if not found or not _BEGINS_QUESTION.match(question[: found.start()]) or not stem_words(question[: found.start()]):
         return None
     return question[: found.start()].strip(), question[found.end() :].strip()
-
-
-def _answer_second_part(query: Query, rank: Callable[[Query], list[Quote]]) -> list[Quote]:
-    """The best quote for the second part that has what it asks for; none where that cannot be told."""
-    parts = split_parts(query.utterance)
-    kind = recognise_kind(parts[1]) if parts else QuestionKind("other")
-    if parts is None or kind == recognise_kind(parts[0]):
-        return []
-    ranked = rank(replace(query, utterance=parts[1], rewrite=f"{parts[1]} ({parts[0]})"))
-    return [quote for quote in ranked if has_kind(kind, quote.lead, quote.heading)][:1]
-
-
-def _list_steps(kind: QuestionKind, ranked: Sequence[Quote]) -> list[Quote]:
-    """The instructions that follow the best quote in its section, where it is asked what to do."""
-    if kind.name != "how-to":
-        return []
-    best = ranked[0]
-    following = range(best.place + 1, best.place + 1 + MAX_STEPS)
-    steps = [quote for quote in ranked if quote.rank == best.rank and quote.heading == best.heading]
-    steps = [quote for quote in steps if quote.place in following and has_kind(kind, quote.lead, quote.heading)]
-    return sorted(steps, key=lambda quote: quote.place)

@@ -17,7 +17,7 @@ import prompts
 from agent.models.bundled import REWRITER
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.turn.attribution import NEGATIONS
-from agent.turn.spans.question_words import asks_of_another, find_codes, find_names, leans_on_conversation
+from agent.turn.question_words import asks_of_another, find_codes, find_names, leans_on_conversation
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import extract_phrases, split_sentences

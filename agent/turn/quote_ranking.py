@@ -1,9 +1,9 @@
 """How well each quote answers the question, and whether any does.
 
-By meaning (cosine of the sentence, alone and under its headings, with the question) and by words: the share of the
-question's words that the sentence and its headings have, the rare ones counting more; of numbers and codes that the
-question names, so that "E.17" is not answered with E.28; and where it asks for what holds now, the newest year. Without
-an embedding model words alone decide.
+By reading (`reading.py`); by meaning, the cosine of the sentence, alone and under its headings, with the question; and
+by words: the share of the question's words that the sentence and its headings have, the rare ones counting more; of
+numbers and codes that the question names, so that "E.17" is not answered with E.28; and where it asks for what holds
+now, the newest year. Without an embedding model words alone decide.
 """
 
 import math
@@ -11,13 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.turn.answerability import COMPOUNDING, find_compounds, judge_foreign_words
-from agent.turn.question_kinds import QuestionKind, recognise_kind
+from agent.turn.foreign_words import COMPOUNDING, find_compounds, judge_foreign_words
+from agent.turn.question_words import asks_of_another, find_codes, stem_words
 from agent.turn.quotes import Quote
-from agent.turn.spans.answer_spans import drop_column_names, has_kind
-from agent.turn.spans.question_words import asks_of_another, find_codes, leans_on_conversation, stem_words
+from agent.turn.reading import read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
-from indexes.ranking.vectors import Embed, Vectors, combine_vectors
+from indexes.ranking.vectors import Embed, Embedder, Vectors, combine_vectors
 from indexes.text.analysis import ENGLISH, WeightedText
 from indexes.text.languages import find_question_language
 from indexes.words import match_any
@@ -33,34 +32,54 @@ def rank_quotes(
     quotes: Sequence[Quote],
     query: Query,
     selected_statements: Sequence[ScoredStatement],
-    embed: Embed | None,
+    embedder: Embedder | None,
     tuning: Tuning,
 ) -> tuple[list[Quote], bool]:
-    """The quotes with their scores, best first, and whether the best is near enough to the question to answer it."""
-    if embed is None:
+    """The quotes with their scores, best first, and whether any is near enough to the question to answer it."""
+    if embedder is None:
         scores = _score_by_words(quotes, query, selected_statements, tuning.answer)
-        answerable = any(scores)
-        cosines = [0.0] * len(quotes)
-    else:
-        cosines, answerability = compare_meaning(quotes, query, embed, tuning.query.lead_characters)
-        answerable = answerability >= tuning.answer.answerable_cosine
-        named = _judge_words(quotes, query, tuning.answer)
-        scores = [cosine + value for cosine, value in zip(cosines, named, strict=True)]
-        scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
+        answerable = judge_foreign_words(quotes, [0.0] * len(quotes), query, any(scores))
+        return _order(quotes, scores, query, tuning.answer.rank_penalty_words, tuning.answer), answerable
+    quotes = read_margins(quotes, query, embedder)
+    cosines, nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)
+    scores = [
+        cosine + words + tuning.answer.reading_weight * max(quote.margin, tuning.answer.least_margin)
+        for quote, cosine, words in zip(quotes, cosines, _judge_words(quotes, query, tuning.answer), strict=True)
+    ]
+    scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
+    answerable = score_answerability(nearest, quotes, tuning.answer) >= tuning.answer.answerable_cosine
     answerable = judge_foreign_words(quotes, cosines, query, answerable)
-    penalty = tuning.answer.rank_penalty if embed else tuning.answer.rank_penalty_words
+    return _order(quotes, scores, query, tuning.answer.rank_penalty, tuning.answer), answerable
+
+
+def read_margins(quotes: Sequence[Quote], query: Query, embedder: Embedder) -> list[Quote]:
+    """The quotes as they are read; in another language than English nothing is."""
+    is_foreign = bool(_find_foreign_language(quotes, query.utterance))
+    readings = read_quotes(quotes, query.standalone, None if is_foreign else embedder.read)
+    return [replace(quote, margin=one.margin, answer=one.text) for quote, one in zip(quotes, readings, strict=True)]
+
+
+def score_answerability(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
+    """How surely passages have an answer, by the nearest cosine and by the best margin: the higher, the surer."""
+    return nearest + tuning.answerable_reading * max(quote.margin for quote in quotes)
+
+
+def _order(
+    quotes: Sequence[Quote], scores: Sequence[float], query: Query, rank_penalty: float, tuning: AnswerTuning
+) -> list[Quote]:
+    """The quotes with their scores, less what is against each, best first."""
     language = _find_foreign_language(quotes, query.utterance)
     scored = [
         replace(
             quote,
             score=score
-            - penalty * quote.rank
-            - tuning.answer.doubt_penalty * quote.doubtful
-            - tuning.answer.foreign_penalty * (language not in ("", quote.language)),
+            - rank_penalty * quote.rank
+            - tuning.doubt_penalty * quote.doubtful
+            - tuning.foreign_penalty * (language not in ("", quote.language)),
         )
         for quote, score in zip(quotes, scores, strict=True)
     ]
-    return sorted(scored, key=lambda quote: -quote.score), answerable
+    return sorted(scored, key=lambda quote: -quote.score)
 
 
 def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
@@ -76,10 +95,7 @@ def compare_meaning(
     quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int
 ) -> tuple[list[float], float]:
     """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
-    plain, headed = (
-        embed([drop_column_names(quote.lead) for quote in quotes]),
-        embed([quote.headed for quote in quotes]),
-    )
+    plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
     question = combine_vectors(embed, question_parts(query, lead_characters))
     cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
     return cosines, max(nearest_cosine(plain, query, embed, lead_characters), *cosines)
@@ -95,13 +111,15 @@ def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters:
 
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
-    """What the words of each quote add to its cosine."""
-    shares = _share_question_words(quotes, query)
-    codes = _share_codes(quotes, query.utterance)
-    kind = find_kind(query)
+    """What the words of each quote add to its cosine; less where it was the answer before, and another is meant."""
+    goes_on = asks_of_another(query.utterance)
     return [
-        tuning.overlap_weight * share + tuning.code_weight * code + _judge_kind(kind, quote, query, tuning)
-        for quote, share, code in zip(quotes, shares, codes, strict=True)
+        tuning.overlap_weight * share
+        + tuning.code_weight * code
+        - tuning.repeat_penalty * (goes_on and quote.lead in query.previous_reply)
+        for quote, share, code in zip(
+            quotes, _share_question_words(quotes, query), _share_codes(quotes, query.utterance), strict=True
+        )
     ]
 
 
@@ -131,21 +149,6 @@ def _find_outdated(quotes: Sequence[Quote]) -> set[str]:
     for document in sorted(documents, key=YEAR.findall):
         editions.setdefault(YEAR.sub("", document), []).append(document)
     return {document for group in editions.values() for document in group[:-1]}
-
-
-def _judge_kind(kind: QuestionKind, quote: Quote, query: Query, tuning: AnswerTuning) -> float:
-    """More for what has what is asked for; less for the answer before, if it has not, or something else is meant."""
-    fits = has_kind(kind, quote.lead, quote.heading)
-    repeats = quote.lead in query.previous_reply and (not fits or asks_of_another(query.utterance))
-    return tuning.kind_weight * fits - tuning.repeat_penalty * repeats
-
-
-def find_kind(query: Query) -> QuestionKind:
-    """What is asked for; "And in 2023?" asks for what the question before it did."""
-    kind = recognise_kind(query.utterance)
-    if kind.name == "other" and query.earlier_utterances and leans_on_conversation(query.utterance):
-        return recognise_kind(query.earlier_utterances[-1])
-    return kind
 
 
 def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:

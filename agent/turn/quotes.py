@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.turn.spans.question_words import stem_words
-from indexes.text.analysis import ENGLISH, extract_stems
+from agent.turn.question_words import stem_words
+from indexes.text.analysis import extract_stems
 from indexes.text.response_length import MAX_TOKENS, response_length
 from indexes.text.sentences import split_sentences
 from indexes.text.units import find_units_to_quote, split_units
@@ -19,12 +19,23 @@ class Quote:
     lead: str  # the unit itself, by which the quote is judged
     texts: tuple[str, ...]  # what is shown: the unit, and those that must be shown with it, in their order
     heading: str  # the headings that the unit stands under
-    document: str  # what stands before the place in its passage's id
+    passage: Passage
     rank: int  # of its passage, from 0
     place: int  # in its passage, from 0
     doubtful: bool = False  # a heading may be glued to its front
-    language: str = ENGLISH  # of its document
     score: float = 0.0
+    margin: float = 0.0  # how much likelier an answer in it is than none in its passage (`reading.py`)
+    answer: str = ""  # the words of it that the reader takes for the answer
+
+    @property
+    def document(self) -> str:
+        """What stands before the place in its passage's id."""
+        return self.passage.document
+
+    @property
+    def language(self) -> str:
+        """Of its document."""
+        return self.passage.language
 
     @property
     def headed(self) -> str:
@@ -56,7 +67,7 @@ def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote
 
 def _quote_beginning(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
     if text := truncate_words(" ".join(passage.text.split()), MAX_TOKENS, tuning.max_sentence_words):
-        yield Quote(text, (text,), passage.title, passage.document, rank, 0, language=passage.language)
+        yield Quote(text, (text,), passage.title, passage, rank, 0)
 
 
 def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:
@@ -71,11 +82,10 @@ def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -
         end_sentence(unit.text),
         texts,
         ": ".join(unit.headings),
-        passage.document,
+        passage,
         rank,
         unit.place,
         any(each.may_have_heading for each in shown),
-        passage.language,
     )
 
 
@@ -91,3 +101,8 @@ def truncate_words(text: str, tokens: int, max_words: int) -> str:
     while words and response_length(" ".join(words)) > tokens:
         words.pop()
     return " ".join(words)
+
+
+def to_sentence(text: str) -> str:
+    """A few words as they are shown first: `nine days` is `Nine days.`."""
+    return f"{text[:1].upper()}{text[1:].rstrip(' .')}."

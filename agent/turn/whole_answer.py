@@ -12,12 +12,12 @@ from agent.models.protocol import Conversation
 from agent.turn.answer_writing import Writer, is_writer, write_response
 from agent.turn.attribution import supporting_ids
 from agent.turn.clarification import ask_which
-from agent.turn.conclusions.tables.answer import compute_over_tables
-from agent.turn.conclusions.tables.rows import find_tables
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.quotes import Quote, find_quotes
+from agent.turn.tables.answer import compute_over_tables
+from agent.turn.tables.rows import find_tables
 from indexes.documents.whole_documents import WholeDocuments, has_all_words, stem_path
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import extract_stems, load_stop_words, word_set
 from indexes.text.dates import read_date
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit
@@ -61,7 +61,7 @@ def summarise(
     utterance: str,
     documents: WholeDocuments,
     search: Callable[[Query], tuple[Hit, ...]],
-    embed: Embed | None,
+    embedder: Embedder | None,
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
     """The summary of the document that is asked for; None where none is, or it is not sure which."""
@@ -74,11 +74,11 @@ def summarise(
         is_named = asked["of_document"] and _read_subject(subject.casefold()) - _KINDS
         return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
     passages = documents.read(names[0])
-    return _describe_table(names[0], passages) or _quote_central(passages, embed, tuning)
+    return _describe_table(names[0], passages) or _quote_central(passages, embedder, tuning)
 
 
 def compare_documents(
-    utterance: str, documents: WholeDocuments, embed: Embed | None, tuning: AnswerTuning
+    utterance: str, documents: WholeDocuments, embedder: Embedder | None, tuning: AnswerTuning
 ) -> WholeAnswer | None:
     """A short summary of each of two documents, named by their files, or the only two of a kind ("the two leases")."""
     asked = _COMPARES.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
@@ -89,7 +89,7 @@ def compare_documents(
     else:
         named = (asked["first"].casefold(), asked["second"].casefold())
         names = [name for side in named for name in documents.names if name.casefold().endswith(side) and "." in side]
-    answers = [_quote_central(documents.read(name), embed, tuning, SUMMARY_WORDS // 2) for name in names]
+    answers = [_quote_central(documents.read(name), embedder, tuning, SUMMARY_WORDS // 2) for name in names]
     if len(set(names)) != 2 or len(answers) != 2 or answers[0] is None or answers[1] is None:
         return None
     first, second = answers[0], answers[1]
@@ -160,13 +160,13 @@ def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | Non
 
 
 def _quote_central(
-    passages: Sequence[Passage], embed: Embed | None, tuning: AnswerTuning, words: int = SUMMARY_WORDS
+    passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning, words: int = SUMMARY_WORDS
 ) -> WholeAnswer | None:
     """The most telling sentences of a document, in their order."""
     quotes = [quote for quote in find_quotes(passages, tuning) if len(quote.lead.split()) >= MIN_WORDS]
     if not quotes:
         return None
-    chosen = _choose(quotes, _score(quotes, embed), tuning.max_redundancy, words)
+    chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy, words)
     texts = list(dict.fromkeys(text for quote in chosen for text in quote.texts))
     supported = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
     sentences = tuple(Sentence(text, ids[:1]) for text, ids in supported if ids)
@@ -176,10 +176,10 @@ def _quote_central(
     return WholeAnswer(Response(sentences), cited, (*cited, *others)[:MAX_WRITTEN])
 
 
-def _score(quotes: Sequence[Quote], embed: Embed | None) -> NDArray[np.float32]:
+def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> NDArray[np.float32]:
     """How much each quote tells: how near it is to the mean of all, and whether it says much alone."""
-    use_vectors = embed is not None and len(quotes) <= MAX_EMBEDDED
-    vectors = embed([quote.headed for quote in quotes]) if embed and use_vectors else _count_stems(quotes)
+    use_vectors = embedder is not None and len(quotes) <= MAX_EMBEDDED
+    vectors = embedder.embed([quote.headed for quote in quotes]) if embedder and use_vectors else _count_stems(quotes)
     centre = vectors.mean(axis=0)
     scores: NDArray[np.float32] = vectors @ centre
     return scores + np.array([_weigh_form(quote) for quote in quotes], dtype=np.float32)
@@ -264,7 +264,7 @@ def answer_from_whole_documents(
     utterances: Sequence[str],
     documents: WholeDocuments,
     search: Callable[[Query], tuple[Hit, ...]],
-    embed: Embed | None,
+    embedder: Embedder | None,
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
     """What a table as a whole says, the newest document of a kind, or a summary; None of any other question.
@@ -275,13 +275,13 @@ def answer_from_whole_documents(
     return (
         compute_over_tables(utterance, documents, earlier)
         or find_newest(utterance, documents, tuning)
-        or compare_documents(utterance, documents, embed, tuning)
-        or summarise(utterance, documents, search, embed, tuning)
+        or compare_documents(utterance, documents, embedder, tuning)
+        or summarise(utterance, documents, search, embedder, tuning)
     )
 
 
 def write_whole_answer(
-    whole: WholeAnswer, conversation: Conversation, writer: Writer, embed: Embed | None, plan: Plan
+    whole: WholeAnswer, conversation: Conversation, writer: Writer, embedder: Embedder | None, plan: Plan
 ) -> WholeAnswer:
     """A summary or comparison in the words of a model that writes; as it is where none does, or nothing is supported.
 
@@ -291,7 +291,7 @@ def write_whole_answer(
         return whole
     limit = LengthLimit(SUMMARY_WORDS, plan.response_tokens)
     writer = replace(writer, step="summarise")
-    response = write_response(conversation, (), whole.to_write, writer, embed, limit, plan)
+    response = write_response(conversation, (), whole.to_write, writer, embedder, limit, plan)
     if not response.sentences:
         return whole
     return WholeAnswer(response, tuple(passage for passage in whole.to_write if passage.id in response.used))

@@ -22,7 +22,7 @@ from agent.turn.quotes import find_quotes, truncate_words
 from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_safety import LeftOut, Review
 from indexes.documents.chunking import end_with_full_stop
-from indexes.ranking.vectors import Embed
+from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement
@@ -58,7 +58,7 @@ def answer_for_person(
     selected_statements: tuple[ScoredStatement, ...],
     review: Review,
     writer: Writer,
-    embed: Embed | None,
+    embedder: Embedder | None,
     plan: Plan,
 ) -> PersonalAnswer:
     """What `generate_responses` makes of the passages that are left, with what the person has to be told first.
@@ -67,12 +67,12 @@ def answer_for_person(
     """
     has_to_heed = bool(review.left_out or review.warnings or review.noted)
     writer = replace(writer, show=None) if has_to_heed else writer
-    responses = generate_responses(query, conversation, selected_statements, review.kept, writer, embed, plan)
+    responses = generate_responses(query, conversation, selected_statements, review.kept, writer, embedder, plan)
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
-    unheeded = extract_answer(query, selected_statements, unsafe, embed, LengthLimit(MAX_TOKENS), plan.tuning)
-    fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embed, plan.tuning)
+    unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), plan.tuning)
+    fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
     found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
     safe, heeded = _put_safety_first_in_all(responses, found, plan, said_in)
@@ -105,19 +105,19 @@ def _is_near(
     selected_statements: Sequence[ScoredStatement],
     kept: Sequence[Passage],
     unsafe: Sequence[Passage],
-    embed: Embed | None,
+    embedder: Embedder | None,
     tuning: Tuning,
 ) -> bool:
     """Whether what is left comes about as near to the question as what was left out: a pie is no answer for a drink.
 
     Without an embedding model that cannot be told.
     """
-    if embed is None or not kept or not unsafe:
+    if embedder is None or not kept or not unsafe:
         return True
     sides = [find_quotes(passages, tuning.answer) for passages in (kept, unsafe)]
     numbered = [replace(quote, rank=side, place=0) for side, quotes in enumerate(sides) for quote in quotes]
     untied = replace(tuning, answer=replace(tuning.answer, rank_penalty=0.0))
-    ranked, _ = rank_quotes(numbered, query, selected_statements, embed, untied)
+    ranked, _ = rank_quotes(numbered, query, selected_statements, embedder, untied)
     left, lost = (max((quote.score for quote in ranked if quote.rank == side), default=0.0) for side in (0, 1))
     return left >= NEAR * lost
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.turn.conclusions.tables.cells import NO, YES, Period, split_words
-from agent.turn.conclusions.tables.columns import find_date_column, read_column, read_dates_of
-from agent.turn.conclusions.tables.matching import Item, Matched, TableWords
-from agent.turn.conclusions.tables.question import TableQuestion
-from agent.turn.conclusions.tables.rows import Row, Table
+from agent.turn.tables.cells import NO, YES, Period, split_words
+from agent.turn.tables.columns import find_date_column, read_column, read_dates_of
+from agent.turn.tables.matching import Item, Matched, TableWords
+from agent.turn.tables.question import TableQuestion
+from agent.turn.tables.rows import Row, Table
 from indexes.words import list_words
 
 _DOUBTFUL = re.compile(

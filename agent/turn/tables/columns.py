@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from agent.turn.conclusions.tables.cells import (
+from agent.turn.tables.amounts import CURRENCY_OF
+from agent.turn.tables.cells import (
     QUANTITIES,
     UNIT_OF,
     UNIT_WORDS,
@@ -15,8 +16,7 @@ from agent.turn.conclusions.tables.cells import (
     split_words,
     stem_of,
 )
-from agent.turn.conclusions.tables.rows import Row, Table
-from agent.turn.spans.amounts_and_dates import CURRENCY_OF
+from agent.turn.tables.rows import Row, Table
 from indexes.words import list_tables
 
 

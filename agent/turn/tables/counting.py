@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from agent.turn.conclusions.tables.cells import GROUP_OF, QUANTITIES, Number, split_words, stem_of
-from agent.turn.conclusions.tables.columns import (
+from agent.turn.tables.cells import GROUP_OF, QUANTITIES, Number, split_words, stem_of
+from agent.turn.tables.columns import (
     can_be_added,
     find_date_column,
     find_money_columns,
@@ -17,9 +17,9 @@ from agent.turn.conclusions.tables.columns import (
     read_column,
     read_dates_of,
 )
-from agent.turn.conclusions.tables.question import LANGUAGES
-from agent.turn.conclusions.tables.rows import Row
-from agent.turn.conclusions.tables.selection import Selected, UnsureError, find_one
+from agent.turn.tables.question import LANGUAGES
+from agent.turn.tables.rows import Row
+from agent.turn.tables.selection import Selected, UnsureError, find_one
 
 _PAYING = frozenset(split_words("pay paid spend spent buy bought earn earned receive received"))
 _IN_ALL = re.compile(

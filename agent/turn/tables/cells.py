@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from agent.turn.spans.amounts_and_dates import CURRENCY_OF, MONTH, MONTH_OF, UNIT, read_date
+from agent.turn.tables.amounts import CURRENCY_OF, MONTH, MONTH_OF, UNIT, read_date
 from indexes.text.analysis import extract_stems
 from indexes.words import list_tables, list_words
 
@@ -158,14 +158,11 @@ def _read_date(cell: str, american: bool | None) -> Date | None:
         return _check(Date(int(found[1]), int(found[2])))
     if found := _AMERICAN.fullmatch(cell) or _DAY_OF_MONTH.fullmatch(cell):
         groups = found.groupdict()
-        amount = read_date(f"{groups['month']} 2000")
-        month = int(amount.value) // 100 % 100 if amount else 0
-        return _check(Date(int(groups.get("year") or 0), month, int(groups.get("day") or 0)))
-    amount = read_date(cell)
-    if amount is None or amount.unit == "year":
-        return _check(Date(int(amount.value))) if amount else None
-    value = int(amount.value)
-    return _check(Date(value // 10000, value // 100 % 100, value % 100))
+        return _check(
+            Date(int(groups.get("year") or 0), MONTH_OF[groups["month"][:3].lower()], int(groups.get("day") or 0))
+        )
+    found_date = read_date(cell)
+    return _check(Date(*found_date)) if found_date else None
 
 
 def _read_numeric(found: re.Match[str], american: bool | None) -> Date | None:

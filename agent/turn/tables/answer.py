@@ -7,9 +7,11 @@ there is none, and the question is answered from passages like any other.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agent.turn.conclusions.tables.cells import split_words
-from agent.turn.conclusions.tables.columns import HEADER_WORDS
-from agent.turn.conclusions.tables.counting import (
+from agent.turn.question_words import find_other
+from agent.turn.quotes import to_sentence
+from agent.turn.tables.cells import split_words
+from agent.turn.tables.columns import HEADER_WORDS
+from agent.turn.tables.counting import (
     add_amounts,
     add_money,
     add_named,
@@ -17,12 +19,10 @@ from agent.turn.conclusions.tables.counting import (
     find_extreme,
     list_rows,
 )
-from agent.turn.conclusions.tables.matching import Item, Matched, TableWords, match_words, says_name, split_question
-from agent.turn.conclusions.tables.question import LANGUAGES, TableQuestion, read_table_question
-from agent.turn.conclusions.tables.rows import Table, are_columns_named, list_tables
-from agent.turn.conclusions.tables.selection import Selected, UnsureError, select_rows
-from agent.turn.direct_answer import to_sentence
-from agent.turn.spans.question_words import find_other
+from agent.turn.tables.matching import Item, Matched, TableWords, match_words, says_name, split_question
+from agent.turn.tables.question import LANGUAGES, TableQuestion, read_table_question
+from agent.turn.tables.rows import Table, are_columns_named, list_tables
+from agent.turn.tables.selection import Selected, UnsureError, select_rows
 from indexes.documents.whole_documents import WholeDocuments
 from schemas.records import Response, Sentence, WholeAnswer
 

@@ -6,13 +6,12 @@ too little to stand alone. A question with words of its own and none of these be
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from agent.turn.attribution import MEANINGFUL_STOP_WORDS, stem_token
 from indexes.text.analysis import ENGLISH, extract_stems, load_stop_words
 from indexes.text.languages import find_question_language
-from indexes.words import list_tables, list_words, match_any
+from indexes.words import list_words, match_any
 
 _WORD = re.compile(r"\d(?:[\d.,:]*\d)?|[^\W_]+")
 _PARTICLE = re.compile(r"(?P<verb>\w+)-(?P<particle>in|out|up|off|on|down)\b")
@@ -24,21 +23,6 @@ CONTRASTS = (
     *(day.lower() for day in list_words("weekdays", ["en"])),
     *(month.lower() for month in list_words("months", ["en"]) if month != "May"),
 )
-_DIMENSIONS = list_tables("dimensions")
-_CONDITION = re.compile(rf"\b(?:{match_any('restrictions')})\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A sentence that may answer, and the headings that it stands under."""
-
-    text: str
-    heading: str = ""
-
-
-def is_conditional(sentence: str) -> bool:
-    """Whether a sentence has a condition, an exception or a hedge."""
-    return bool(_CONDITION.search(sentence))
 
 
 @lru_cache(maxsize=4096)
@@ -57,12 +41,6 @@ def stem_words(text: str, language: str = ENGLISH) -> tuple[str, ...]:
 @cache
 def _filler_words() -> frozenset[str]:
     return load_stop_words() - MEANINGFUL_STOP_WORDS - set(CONTRASTS)
-
-
-def dimensions_of(text: str) -> set[str]:
-    """Which dimensions a text speaks of: a wardrobe's height is not its depth."""
-    words = set(_WORD.findall(text.lower()))
-    return {name for name, group in _DIMENSIONS.items() if words & set(group)}
 
 
 def is_german(text: str) -> bool:

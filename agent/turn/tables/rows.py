@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agent.turn.conclusions.tables.cells import split_words
+from agent.turn.tables.cells import split_words
 from indexes.documents.whole_documents import WholeDocuments
 from schemas.records import Passage
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.turn.conclusions.tables.cells import (
+from agent.turn.tables.cells import (
     CURRENCIES,
     NO,
     UNIT_WORDS,
@@ -22,8 +22,8 @@ from agent.turn.conclusions.tables.cells import (
     read_period,
     split_words,
 )
-from agent.turn.conclusions.tables.question import LANGUAGES
-from agent.turn.conclusions.tables.rows import Table
+from agent.turn.tables.question import LANGUAGES
+from agent.turn.tables.rows import Table
 from indexes.text.analysis import ENGLISH, word_set
 from indexes.words import list_words
 

@@ -1,0 +1,110 @@
+"""Whether passages in another language than English answer a question in it, by the words that they share.
+
+The embedded model and the reader know English alone. In languages that make one word of several, a part of a word
+counts, too: "Jahrespacht", "Pacht".
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from agent.turn.question_words import stem_words
+from agent.turn.quotes import Quote
+from indexes.text.analysis import ENGLISH, load_stop_words, separate_pairs
+from indexes.text.languages import find_question_language
+from schemas.records import Query
+
+PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
+FOREIGN_SHARE = 0.35  # of a question's words, from which a quote in its language may answer it
+FOREIGN_COSINE = 0.7  # from which fewer do
+HIRAGANA = re.compile(r"[\u3040-\u309f]+")
+COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
+MIN_PART = 5  # letters of a part that stands alone: shorter ones begin and end too many words
+MIN_PIECE = 4  # of one where another part of the word is found as well: "Honigglas", "Honig", "Glas"
+MAX_LINK = 2  # letters between two parts: "Heizung-s-wartung"
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], query: Query, answerable: bool) -> bool:
+    """Whether quotes answer a question in another language than English: of documents in that language, words tell.
+
+    The embedded model knows English alone: under it any two sentences of another language are near each other. A
+    follow-up may have its words from the conversation. `answerable` is what is said of all other questions.
+    """
+    languages = tuple(sorted({quote.language for quote in quotes}))
+    language = find_question_language(query.utterance, languages) if set(languages) != {ENGLISH} else ENGLISH
+    if language == ENGLISH or language not in languages:
+        return answerable
+    asked = dict.fromkeys((query.utterance, query.standalone))
+    shares = [max(_share_content_words(text, language, quote) for text in asked) for quote in quotes]
+    pairs = zip(shares, cosines, strict=True)
+    return any(share >= FOREIGN_SHARE or (share and cosine >= FOREIGN_COSINE) for share, cosine in pairs)
+
+
+def _share_content_words(question: str, language: str, quote: Quote) -> float:
+    """Of a question's words, the share that a quote or its headings have; all of none. Parts of words count, too."""
+    words = _list_content_words(question, language)
+    wanted = {word: stems for word in words if (stems := frozenset(stem_words(word, quote.language)))}
+    if not wanted:
+        return 1.0
+    held = quote.headed_stems()
+    return sum(_share_word(word, stems, held, quote) for word, stems in wanted.items()) / len(wanted)
+
+
+def _share_word(word: str, stems: frozenset[str], held: frozenset[str], quote: Quote) -> float:
+    if stems & held:
+        return len(stems & held) / len(stems)
+    if quote.language not in COMPOUNDING:
+        return 0.0
+    written = list_written_words(f"{quote.heading} {' '.join(quote.texts)}")
+    if is_made_of(word, written) or ends_another(word, written):
+        return 1.0
+    return PART_OF_WORD * has_part_in_common(word, written)
+
+
+@lru_cache(maxsize=256)
+def _list_content_words(question: str, language: str) -> tuple[str, ...]:
+    """The words of a question without the stop words of its language, and of Japanese without hiragana alone."""
+    words = separate_pairs(question.lower()).split()
+    bare = [word.strip("?¿!¡.,;:«»„“”\"'()") for word in words]
+    stop_words = load_stop_words(language) if language else frozenset[str]()
+    return tuple(dict.fromkeys(word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)))
+
+
+def list_written_words(text: str) -> frozenset[str]:
+    """The words of a text as they are written, in small letters."""
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def find_compounds(wanted: Iterable[str], held: frozenset[str]) -> frozenset[str]:
+    """Those of some words that others have as a part, or that are made of others."""
+    return frozenset(word for word in wanted if has_part_in_common(word, held) or is_made_of(word, held))
+
+
+def ends_another(word: str, others: Iterable[str]) -> bool:
+    """Whether a word is what another is a kind of: "Rohrbruch" of "Wasserrohrbruch"."""
+    return len(word) >= MIN_PIECE and any(other.endswith(word) and len(other) > len(word) + 1 for other in others)
+
+
+def has_part_in_common(word: str, others: Iterable[str]) -> bool:
+    """Whether a word has another as a part or is a part of it; or has its end as their beginning, or the other way."""
+    return any(_have_part(word, other) or _have_part(other, word) or _join(word, other) for other in others)
+
+
+def is_made_of(word: str, others: Iterable[str]) -> bool:
+    """Whether a word is two others, with hardly a letter between them."""
+    known = [other for other in others if MIN_PIECE <= len(other) < len(word)]
+    begins = [len(other) for other in known if word.startswith(other)]
+    ends = [len(other) for other in known if word.endswith(other)]
+    return any(0 <= len(word) - begin - end <= MAX_LINK for begin in begins for end in ends)
+
+
+def _have_part(whole: str, part: str) -> bool:
+    return len(part) >= MIN_PART and len(whole) > len(part) + 1 and (whole.startswith(part) or whole.endswith(part))
+
+
+def _join(one: str, other: str) -> bool:
+    """Whether one ends as the other begins: "Schrebergarten", "Gartenordnung"."""
+    longest = min(len(one), len(other)) - 1
+    sizes = range(MIN_PART + 1, longest + 1)
+    return any(one[-size:] == other[:size] or other[-size:] == one[:size] for size in sizes)

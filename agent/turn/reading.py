@@ -1,0 +1,66 @@
+"""What the reader finds in the passages: how surely each quote answers a question, and the words of it that do.
+
+A passage is read whole, its title in front. How surely a quote answers is the best beginning and end within it, held
+against "not here" (the margin of Devlin et al., NAACL 2019; logits). The reader knows English alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent.turn.quotes import Quote
+from indexes.ranking.vectors import Read, Readout
+from indexes.text.analysis import ENGLISH
+from indexes.text.units import split_units
+from schemas.records import Passage
+
+MAX_PIECES = 30  # words and signs of what answers
+UNREAD = -8.0  # the margin of what was not read: that of a sentence about something else
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the reader makes of one quote."""
+
+    margin: float = UNREAD  # above 0, an answer within it is likelier than none in the passage
+    text: str = ""  # the words that answer best, as they stand in the passage
+
+
+def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None) -> list[Reading]:
+    """One reading for each quote."""
+    if read is None:
+        return [Reading()] * len(quotes)
+    passages = {quote.passage: _read_passage(quote.passage, question, read) for quote in quotes}
+    return [passages[quote.passage].get(quote.place, Reading()) for quote in quotes]
+
+
+def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Reading]:
+    """The readings of the statements of a passage, by their places."""
+    if passage.language != ENGLISH:
+        return {}
+    text, ends = f"{passage.title}:" if passage.title else "", dict[int, tuple[int, int]]()
+    for unit in split_units(passage):
+        text = f"{text} {unit.text}" if text else unit.text
+        if unit.is_statement:
+            ends[unit.place] = (len(text) - len(unit.text), len(text))
+    windows = read(question, text)
+    return {place: _find_best(windows, text, within) for place, within in ends.items()}
+
+
+def _find_best(windows: Sequence[Readout], text: str, within: tuple[int, int]) -> Reading:
+    """The best answer within some characters of a text."""
+    return max((_find_in_window(window, text, within) for window in windows), key=lambda found: found.margin)
+
+
+def _find_in_window(window: Readout, text: str, within: tuple[int, int]) -> Reading:
+    places = [place for place, (start, end) in enumerate(window.pieces) if within[0] <= start and end <= within[1]]
+    if not places:
+        return Reading()
+    first, last = places[0], places[-1] + 1
+    sums = window.starts[first:last, None] + window.ends[None, first:last]
+    allowed = np.triu(np.ones_like(sums, dtype=bool)) & ~np.triu(np.ones_like(sums, dtype=bool), MAX_PIECES)
+    sums = np.where(allowed, sums, -np.inf)
+    start, end = np.unravel_index(int(sums.argmax()), sums.shape)
+    margin = float(sums[start, end]) - window.nothing
+    return Reading(margin, text[window.pieces[first + start][0] : window.pieces[first + end][1]])

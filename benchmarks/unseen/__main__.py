@@ -1,0 +1,135 @@
+"""Questions over three folders, written by somebody who had not seen the program: `python -m benchmarks.unseen`.
+
+Each question is asked as in a chat, after the turns before it, over its own folder. README.md says when an answer is
+right. The sealed half is graded in memory, and only totals are printed.
+"""
+
+import argparse
+import lzma
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import msgspec
+
+from agent.chat.session import Session, open_assistant
+from agent.chat.store import Store
+from agent.models.embedding.registry import open_embedder
+from agent.turn.extractive_answer import says_not_found
+from indexes.documents.document_index import open_documents
+from schemas.records import Response
+
+HERE = Path(__file__).parent
+UNANSWERABLE = "unanswerable"
+COLUMNS = ("first", "right", "wrong", "denied")
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question and what its answer has to say. Patterns are searched for, in any case."""
+
+    id: str
+    folder: str
+    conversation: tuple[str, ...]  # ids of the turns before it
+    kind: str
+    ask: str
+    first: tuple[str, ...]  # all stand in the first sentence of an answer that answers at once
+    right: tuple[str, ...]  # all stand in a right answer
+    wrong: tuple[str, ...]  # none stands in the first sentence
+
+
+class Questions(msgspec.Struct, frozen=True):
+    """One half."""
+
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What came of a question. Of one without an answer, `denied` is right and all else wrong."""
+
+    question: Question
+    response: Response
+    first: bool
+    right: bool
+    wrong: bool
+    denied: bool
+
+
+def read_questions(*, sealed: bool) -> tuple[Question, ...]:
+    """The open half, or the sealed one."""
+    if sealed:
+        data = lzma.decompress((HERE / "sealed_questions.json.xz").read_bytes())
+    else:
+        data = (HERE / "open_questions.json").read_bytes()
+    return msgspec.json.decode(data, type=Questions).questions
+
+
+def ask_all(questions: Sequence[Question], model: str) -> Iterator[Graded]:
+    """Every question, graded."""
+    by_folder = defaultdict[str, list[Question]](list)
+    by_id = {question.id: question for question in questions}
+    for question in questions:
+        by_folder[question.folder].append(question)
+    embedder = open_embedder("minilm")
+    for name, asked in by_folder.items():
+        folder = HERE / "documents" / name
+        with tempfile.TemporaryDirectory() as cache:
+            index = open_documents(folder, Path(cache), embedder, lambda *_: nullcontext(lambda _done: None)).index
+            assistant = open_assistant(str(folder), index, model, embedder)
+            for question in asked:
+                session = Session(assistant, Store(None))
+                for turn in question.conversation:
+                    session.ask(by_id[turn].ask)
+                yield grade(question, session.ask(question.ask).response)
+
+
+def grade(question: Question, response: Response) -> Graded:
+    """By the rules of README.md. A short answer in front and the sentence that it is from count as one."""
+    denied = says_not_found(response) or not response.used
+    lead = " ".join([response.direct, *(sentence.text for sentence in response.sentences[:1])])
+    if question.kind == UNANSWERABLE:
+        return Graded(question, response, denied, denied, not denied, denied)
+    is_first = not denied and _has_all(question.first, lead)
+    misleads = any(re.search(pattern, lead, re.IGNORECASE) for pattern in question.wrong)
+    right = not denied and _has_all(question.right, f"{response.direct} {response.text}") and not misleads
+    return Graded(question, response, is_first and not misleads, right, not right and not denied, denied)
+
+
+def _has_all(patterns: Sequence[str], text: str) -> bool:
+    return all(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+
+
+def print_totals(graded: Sequence[Graded]) -> None:
+    """A row for each kind, one for all that can be answered."""
+    kinds = sorted({one.question.kind for one in graded} - {UNANSWERABLE})
+    answerable = [one for one in graded if one.question.kind != UNANSWERABLE]
+    rows = [(kind, [one for one in answerable if one.question.kind == kind]) for kind in kinds]
+    print(f"{'':14}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
+    for kind, ones in [*rows, ("answerable", answerable)]:
+        shares = (mean(getattr(one, column) for one in ones) for column in COLUMNS)
+        print(f"{kind:14}{len(ones):5}" + "".join(f"{share:8.3f}" for share in shares))
+    others = [one for one in graded if one.question.kind == UNANSWERABLE]
+    print(f"{UNANSWERABLE:14}{len(others):5}  told {sum(one.denied for one in others)} of {len(others)}")
+
+
+def main() -> None:
+    """Ask, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sealed", action="store_true", help="the sealed half: totals alone")
+    parser.add_argument("--model", default="none", help="default: none")
+    parser.add_argument("--show", action="store_true", help="the answers of the open half, too")
+    given = parser.parse_args()
+    graded = list(ask_all(read_questions(sealed=given.sealed), given.model))
+    for one in graded if given.show and not given.sealed else ():
+        verdict = "first" if one.first else "right" if one.right else "denied" if one.denied else "WRONG"
+        print(f"[{verdict}] {one.question.kind}: {one.question.ask}\n    {one.response.direct} | {one.response.text}")
+    print_totals(graded)
+
+
+if __name__ == "__main__":
+    main()
