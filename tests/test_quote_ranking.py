@@ -64,7 +64,7 @@ SKIFF = Passage(
 
 @needs_embedder
 def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> None:
-    kept = Tuning(answer=AnswerTuning(brief_gap=0.15, nearby_sentences=3))
+    kept = Tuning(answer=AnswerTuning(brief_gap=0.15, account_gap=0.15, nearby_sentences=3))
     answer = extract_answer(Query("What is a skiff in our projects?"), (), [SKIFF], minilm, LengthLimit(), kept)
     assert [sentence.text for sentence in answer.sentences] == ["A skiff is what we call a small customer project."]
     nearby = [sentence.text for sentence in answer.nearby]
