@@ -88,7 +88,8 @@ class AnswerTuning:
     reading_weight: float = 0.03  # of the reader's margin
     least_margin: float = -4.0  # below, one sentence is as far from an answer as another
     brief_margin: float = 4.0  # from which one sentence may be the whole answer
-    direct_margin: float = 4.0  # from which the words that the reader found stand first
+    direct_margin: float = 6.0  # from which the words that the reader found stand first
+    direct_lead: float = 3.0  # that they have at least before any others of the passage
     answerable_cosine: float = 0.38  # of the nearest sentence; below, the passages are taken to have no answer
     answerable_reading: float = 0.015  # what the best margin adds to that cosine
     own_language: bool = False  # whether what is said about the answer is in the language of the question

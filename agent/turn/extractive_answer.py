@@ -63,10 +63,10 @@ def find_direct_answer(question: str, best: Quote, tuning: AnswerTuning) -> str:
 
     The question has a word for what it asks, and the quote is about what it names.
     """
-    words = best.answer.split()
-    is_sure = best.margin >= tuning.direct_margin and 0 < len(words) <= min(MAX_DIRECT, len(best.lead.split()) - 1)
+    is_sure = best.margin >= tuning.direct_margin and best.lead_of_answer >= tuning.direct_lead
+    is_short = 0 < len(best.answer.split()) <= min(MAX_DIRECT, len(best.lead.split()) - 1)
     named = find_names(question) <= set(extract_stems(f"{best.document} {best.headed}"))
-    return to_sentence(best.answer) if is_sure and named and ASKS_FOR_WORDS.search(question) else ""
+    return to_sentence(best.answer) if is_sure and is_short and named and ASKS_FOR_WORDS.search(question) else ""
 
 
 def choose_own_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:

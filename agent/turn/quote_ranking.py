@@ -56,7 +56,10 @@ def read_margins(quotes: Sequence[Quote], query: Query, embedder: Embedder) -> l
     """The quotes as they are read; in another language than English nothing is."""
     is_foreign = bool(_find_foreign_language(quotes, query.utterance))
     readings = read_quotes(quotes, query.standalone, None if is_foreign else embedder.read)
-    return [replace(quote, margin=one.margin, answer=one.text) for quote, one in zip(quotes, readings, strict=True)]
+    return [
+        replace(quote, margin=one.margin, answer=one.text, lead_of_answer=one.lead)
+        for quote, one in zip(quotes, readings, strict=True)
+    ]
 
 
 def score_answerability(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:

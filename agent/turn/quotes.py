@@ -26,6 +26,7 @@ class Quote:
     score: float = 0.0
     margin: float = 0.0  # how much likelier an answer in it is than none in its passage (`reading.py`)
     answer: str = ""  # the words of it that the reader takes for the answer
+    lead_of_answer: float = 0.0  # how much likelier these are than any others of the passage
 
     @property
     def document(self) -> str:

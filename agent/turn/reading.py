@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.turn.quotes import Quote
-from indexes.ranking.vectors import Read, Readout
+from indexes.ranking.vectors import Read, Readout, Vectors
 from indexes.text.analysis import ENGLISH
 from indexes.text.units import split_units
 from schemas.records import Passage
 
 MAX_PIECES = 30  # words and signs of what answers
+NEVER = -1e4
 UNREAD = -8.0  # the margin of what was not read: that of a sentence about something else
 
 
@@ -25,6 +26,7 @@ class Reading:
 
     margin: float = UNREAD  # above 0, an answer within it is likelier than none in the passage
     text: str = ""  # the words that answer best, as they stand in the passage
+    lead: float = 0.0  # how much likelier they are than any others of the passage
 
 
 def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None) -> list[Reading]:
@@ -58,9 +60,17 @@ def _find_in_window(window: Readout, text: str, within: tuple[int, int]) -> Read
     if not places:
         return Reading()
     first, last = places[0], places[-1] + 1
-    sums = window.starts[first:last, None] + window.ends[None, first:last]
-    allowed = np.triu(np.ones_like(sums, dtype=bool)) & ~np.triu(np.ones_like(sums, dtype=bool), MAX_PIECES)
-    sums = np.where(allowed, sums, -np.inf)
-    start, end = np.unravel_index(int(sums.argmax()), sums.shape)
-    margin = float(sums[start, end]) - window.nothing
-    return Reading(margin, text[window.pieces[first + start][0] : window.pieces[first + end][1]])
+    sums = _sum_odds(window)
+    start, end = np.unravel_index(int(sums[first:last, first:last].argmax()), (last - first, last - first))
+    start, end = start + first, end + first
+    best = float(sums[start, end])
+    sums[: end + 1, start:] = NEVER  # what overlaps
+    words = text[window.pieces[start][0] : window.pieces[end][1]]
+    return Reading(best - window.nothing, words, best - float(sums.max()))
+
+
+def _sum_odds(window: Readout) -> Vectors:
+    """(pieces, pieces): the logit of each answer by its first and last piece."""
+    sums = window.starts[:, None] + window.ends[None, :]
+    is_answer = np.triu(np.ones_like(sums, dtype=bool))
+    return np.where(is_answer & ~np.triu(is_answer, MAX_PIECES), sums, np.float32(NEVER))

@@ -3,6 +3,7 @@
 What was left out is mentioned only where it would have answered: a question about trains hears nothing of peanuts.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,7 +72,12 @@ def answer_for_person(
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
-    unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), plan.tuning)
+    in_full = replace(
+        plan.tuning, answer=replace(plan.tuning.answer, brief_margin=math.inf)
+    )  # one of all that conflict
+    unheeded = extract_answer(
+        query, selected_statements, unsafe, embedder, limit, replace(plan.tuning, answer=all_near)
+    )
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
     found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
@@ -115,8 +121,8 @@ def _is_near(
     if embedder is None or not kept or not unsafe:
         return True
     sides = [find_quotes(passages, tuning.answer) for passages in (kept, unsafe)]
-    numbered = [replace(quote, rank=side, place=0) for side, quotes in enumerate(sides) for quote in quotes]
-    untied = replace(tuning, answer=replace(tuning.answer, rank_penalty=0.0))
+    numbered = [replace(quote, rank=side) for side, quotes in enumerate(sides) for quote in quotes]
+    untied = replace(tuning, answer=replace(tuning.answer, rank_penalty=0.0, reading_weight=0.0))
     ranked, _ = rank_quotes(numbered, query, selected_statements, embedder, untied)
     left, lost = (max((quote.score for quote in ranked if quote.rank == side), default=0.0) for side in (0, 1))
     return left >= NEAR * lost
