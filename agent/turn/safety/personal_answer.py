@@ -72,12 +72,9 @@ def answer_for_person(
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
-    in_full = replace(
-        plan.tuning, answer=replace(plan.tuning.answer, brief_margin=math.inf)
-    )  # one of all that conflict
-    unheeded = extract_answer(
-        query, selected_statements, unsafe, embedder, limit, replace(plan.tuning, answer=all_near)
-    )
+    all_near = replace(plan.tuning.answer, brief_margin=math.inf, other_document_gap=math.inf)
+    tuning = replace(plan.tuning, answer=all_near)
+    unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), tuning)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
     found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
