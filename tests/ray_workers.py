@@ -2,38 +2,49 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agent.runs.backends.protocol import TopicTask
-from agent.runs.backends.ray_worker import RayWorker
-from agent.runs.trace import TraceLine
+from agent.runs.backends.ray import RayWorker, find_next_turn
+from agent.runs.backends.ray_embedding import BlockEmbedder
 from agent.runs.worker import WorkerDescription
+from indexes.ranking.vectors import StoredVectors
 
 
-def prepare_losses(folder: Path, turn_id: str, times: int) -> None:
-    """Have so many workers end before they answer a turn of the topics file in this folder."""
+def prepare_losses(folder: Path, task: object, times: int) -> None:
+    """Have so many workers end before they do a task; the folder is that of the topics file or the index."""
     for number in range(times):
-        (folder / f"lost-{turn_id}-{number}").touch()
+        (folder / f"lost-{task}-{number}").touch()
 
 
-def count_losses(folder: Path, turn_id: str) -> int:
+def count_losses(folder: Path, task: object) -> int:
     """How many are still to come."""
-    return len(list(folder.glob(f"lost-{turn_id}-*")))
+    return len(list(folder.glob(f"lost-{task}-*")))
+
+
+def _end_if_prepared(folder: Path, task: object) -> None:
+    for prepared in folder.glob(f"lost-{task}-*"):
+        prepared.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class MortalWorker(RayWorker):
     """Ends as by `kill -9` before a turn for which that was prepared."""
 
-    def answer(self, task: TopicTask) -> Iterator[TraceLine]:
-        lines = super().answer(task)
-        for turn in task.topic.turns:
-            if turn.id not in task.replies:
-                for prepared in self._recipe.topics.parent.glob(f"lost-{turn.id}-*"):
-                    prepared.unlink()
-                    os.kill(os.getpid(), signal.SIGKILL)
-                yield next(lines)
+    def answer(self, task: TopicTask) -> Any:
+        turn = find_next_turn(task)
+        _end_if_prepared(self._topics.parent, turn and turn.id)
+        return super().answer(task)
+
+
+class MortalEmbedder(BlockEmbedder):
+    """The same, before a block of passages, by its first."""
+
+    def answer(self, block: range) -> StoredVectors:
+        _end_if_prepared(self._index.parent, block.start)
+        return super().answer(block)
 
 
 class DyingWorker(RayWorker):

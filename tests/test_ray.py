@@ -23,10 +23,10 @@ import pytest
 
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.backends import ray as ray_backend
-from agent.runs.backends import ray_shards
+from agent.runs.backends import ray_cluster
 from agent.runs.backends.protocol import Workforce
-from agent.runs.backends.ray import MAX_LOSSES, open_ray
-from agent.runs.backends.ray_cluster import Cluster, find_socket_home, open_cluster
+from agent.runs.backends.ray import open_ray
+from agent.runs.backends.ray_cluster import MAX_LOSSES, Cluster, find_socket_home, open_cluster
 from agent.runs.backends.registry import open_backend
 from agent.runs.evidence import EvidenceFiles, open_evidence
 from agent.runs.run import OnTurn
@@ -40,7 +40,7 @@ from indexes.sharding.sharded_index import open_index
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Plan, TurnResult
 from tests import ray_workers
-from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, needs_model
+from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT
 from tests.processes import names, run, start
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra ray)")
@@ -126,7 +126,7 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
     answered = [{line.answered.turn_id: line.answered for line in read_trace(r.trace).lines()} for r in (here, there)]
     assert answered[0] == answered[1]
     assert read_trace(here.trace).settings == read_trace(there.trace).settings
-    assert in_flight <= {1, 2}
+    assert max(in_flight) <= 2
     assert {"gcs_server", "raylet"} <= kinds
     assert any(kind.startswith("ray::RayWorker") for kind in kinds)
     assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}
@@ -134,71 +134,42 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
     assert raylet.environ()["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
-@pytest.mark.soak
 @needs_ray
-@needs_model
-def test_so_has_one_with_the_bundled_model(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
-    first, *_ = json.loads((EXAMPLES / "topics.json").read_text())
-    topics = tmp_path / "topics.json"
-    topics.write_text(json.dumps([first | {"turns": first["turns"][:2]}]))
-    runs = [answer(replace(request(topics, example_index, on), model="smollm2")).run for on in ("local", "ray")]
-    assert runs[0].read_bytes() == runs[1].read_bytes()
-
-
-@needs_ray
-def test_a_topic_goes_on_with_another_worker_where_one_is_killed(
-    cluster: Cluster,
-    topics: Path,
-    example_index: PassageIndex,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+def test_a_run_goes_on_where_workers_and_shards_are_killed(
+    cluster: Cluster, topics: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At two turns once, and at a third until the model is given up there.
-
-    That is the first of its topic: what a worker sent just before it was killed may be lost, too.
-    """
+    """Workers at two turns once, and at a third until the model is given up there; a shard after the first turn."""
+    corpus = find_corpus([EXAMPLES / "passages.jsonl"])
+    build_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
+    sharded = open_index(topics.parent / "index")
+    monkeypatch.setattr(ray_backend, "PASSAGES_IN_WORKERS", 0)
     monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.MortalWorker)
     for turn_id, times in (("0_1", 1), ("1_3", 1), ("2_1", MAX_LOSSES + 1)):
         ray_workers.prepare_losses(topics.parent, turn_id, times)
-    here = answer(request(topics, example_index, "local"))
-    there = answer(request(topics, example_index, "ray"))
-    assert there.without_model == {"2_1": f"{MAX_LOSSES} workers were lost at it"}
+    killed: list[int] = []
+
+    def kill_a_shard(_turn: TurnResult, _seconds: float, _in_flight: int) -> None:
+        if not killed:
+            shards = [p for p in psutil.Process().children(recursive=True) if p.name().startswith("ray::ShardActor")]
+            assert len(shards) == 2
+            killed.append(shards[0].pid)
+            shards[0].kill()
+
+    here = answer(request(topics, sharded, "local"))
+    there = answer(request(topics, sharded, "ray"), kill_a_shard)
+    assert killed
+    assert there.without_model.keys() == {"2_1"}
+    assert there.without_model["2_1"].startswith(f"{MAX_LOSSES} workers were lost at it (")
     assert there.run.read_bytes() == here.run.read_bytes()  # with `none` that turn, too, is the same
     assert there.problems == ()
-    assert caplog.text.count(" was lost (") == 2 + MAX_LOSSES
     assert ray_workers.count_losses(topics.parent, "2_1") == 1
     turns = [line.answered.turn_id for line in read_trace(there.trace).lines()]
     assert len(turns) == len(set(turns)) == there.turns
 
 
 @needs_ray
-def test_shards_are_actors_that_are_started_again(
-    cluster: Cluster, topics: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Over shards in this process here, as actors there, of which one is killed after the first turn."""
-    corpus = find_corpus([EXAMPLES / "passages.jsonl"])
-    build_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
-    monkeypatch.setattr(ray_shards, "PASSAGES_IN_WORKERS", 0)
-    killed: set[int] = set()
-
-    def kill_a_shard(_turn: TurnResult, _seconds: float, _in_flight: int) -> None:
-        shards = [p for p in psutil.Process().children(recursive=True) if p.name().startswith("ray::ShardActor")]
-        assert len(shards) == 2 or killed
-        if not killed:
-            killed.add(shards[0].pid)
-            shards[0].kill()
-
-    sharded = open_index(topics.parent / "index")
-    here = answer(request(topics, sharded, "local"))
-    there = answer(request(topics, sharded, "ray"), kill_a_shard)
-    assert killed
-    assert there.run.read_bytes() == here.run.read_bytes()
-    assert there.without_model == {}
-
-
-@needs_ray
 def test_a_shard_that_is_not_there_is_told_with_its_node(cluster: Cluster, tmp_path: Path) -> None:
-    actors = ray_shards.ShardsOnRay((cluster.start_service(ray_shards.ShardActor, tmp_path / "shard-1-of-1"),))
+    actors = ray_backend.ShardsOnRay((cluster.start_actor(ray_backend.ShardActor, tmp_path / "shard-1-of-1"),))
     with pytest.raises(MissingError, match="no such index directory") as raised:
         actors.ask("dates", {0: ()})
     assert raised.value.where.startswith("node ")
@@ -277,7 +248,7 @@ def test_workers_that_cannot_be_used_end_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ray_backend, "RayWorker", worker)
-    monkeypatch.setattr(ray_backend, "MAX_LOSSES", 1)
+    monkeypatch.setattr(ray_cluster, "MAX_LOSSES", 1)
     wanted = replace(workforce(topics, example_index), count=1)
     with pytest.raises(error, match=message), open_ray("ray", wanted):
         pass
@@ -294,7 +265,7 @@ def test_another_kind_of_processor_is_told(
 ) -> None:
     monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.ForeignWorker)
     with open_ray("ray", workforce(topics, example_index)) as backend:
-        while any(place.awaited for place in backend._places):
+        while "processor" not in caplog.text:
             list(backend._receive())
     assert caplog.text.count("has another kind of processor") == 1
 

@@ -1,7 +1,5 @@
 """`index embed --on ray`: the same bytes as here, whatever becomes of the workers."""
 
-import os
-import signal
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from agent.runs.backends import ray_embedding
-from agent.runs.backends.ray import MAX_LOSSES
-from agent.runs.backends.ray_cluster import Cluster
-from agent.runs.backends.ray_embedding import BlockEmbedder, open_block_embedders
+from agent.runs.backends.ray_cluster import MAX_LOSSES, Cluster
+from agent.runs.backends.ray_embedding import open_block_embedders
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import PART_FILE, PART_INFO_FILE, embed_index
 from indexes.ranking import vectors as vector_files
-from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE, Embedder, StoredVectors
+from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE, Embedder
 from schemas.errors import RunError, UsageError
+from tests import ray_workers
 from tests.conftest import needs_embedder
 from tests.processes import names, write_passages
 from tests.test_compressed_vectors import no_progress
@@ -41,17 +39,6 @@ def embed(index: Path, model: Embedder, on: str) -> list[bytes]:
     return [(index / name).read_bytes() for name in (VECTORS_FILE, VECTOR_INFO_FILE)]
 
 
-class MortalEmbedder(BlockEmbedder):
-    """Ends as by `kill -9` at blocks for which a file beside the index says so, as often as it has lines."""
-
-    def embed(self, block: range) -> StoredVectors:
-        prepared = self._recipe.index.parent / f"lost-{block.start}"
-        if prepared.exists() and (left := prepared.read_text()):
-            prepared.write_text(left[1:])
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().embed(block)
-
-
 @pytest.mark.soak
 @needs_ray
 @needs_embedder
@@ -63,13 +50,13 @@ def test_workers_that_are_lost_change_no_byte(
 ) -> None:
     before = names(index)
     here = embed(index, minilm, "local")
-    monkeypatch.setattr(ray_embedding, "BlockEmbedder", MortalEmbedder)
+    monkeypatch.setattr(ray_embedding, "BlockEmbedder", ray_workers.MortalEmbedder)
     for block in (0, 24):
-        (index.parent / f"lost-{block}").write_text("x")
+        ray_workers.prepare_losses(index.parent, block, 1)
     assert embed(index, minilm, "ray") == here
     assert names(index) == before | {VECTORS_FILE, VECTOR_INFO_FILE}
-    (index.parent / "lost-40").write_text("x" * MAX_LOSSES)
-    with pytest.raises(RunError, match="3 workers were lost at passages 40 to 47"):
+    ray_workers.prepare_losses(index.parent, 40, MAX_LOSSES)
+    with pytest.raises(RunError, match="passages 40 to 47: 3 workers were lost"):
         embed(index, minilm, "ray")
     assert {PART_INFO_FILE, PART_FILE} <= names(index)  # what came before is kept, and gone on with here
     assert embed(index, minilm, "local") == here

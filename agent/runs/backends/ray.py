@@ -1,74 +1,160 @@
 """Workers as actors on a Ray cluster. Whoever asks them writes the trace; they send each turn as it is finished.
 
-An actor, or the node that it is on, may be lost at any time. Its topic is then asked again from the last finished turn,
-of whichever actor is free, and another actor is started in its place. A turn at which actors are lost again and again
-is answered in this process without the model, and says so: perhaps it takes more memory than a node has.
+A turn at which actors are lost again and again is answered in this process without the model, and says so: perhaps it
+takes more memory than a node has. Where an index has many passages, its shards are actors, too, which all workers ask.
 """
 
 import logging
-from collections import Counter, deque
+import socket
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import prompts
 from agent.runs.backends.protocol import TopicTask, Workforce
-from agent.runs.backends.ray_cluster import Cluster, find_cause, open_cluster, parse_cluster_address, summarise_loss
-from agent.runs.backends.ray_shards import start_shards
-from agent.runs.backends.ray_worker import RayWorker, Recipe
+from agent.runs.backends.ray_cluster import (
+    Cluster,
+    Crew,
+    Lost,
+    find_cause,
+    import_ray,
+    make_name_absolute,
+    open_cluster,
+    parse_cluster_address,
+    summarise_loss,
+)
+from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
 from agent.runs.trace import TraceLine
-from agent.runs.worker import Worker, WorkerDescription, hash_sources
-from schemas.errors import RunError, UsageError, format_count
+from agent.runs.worker import Worker, WorkerDescription, WorkerSpecification, describe_worker, hash_sources
+from agent.tracks.topic_files import read_topics
+from indexes.passage_index import Index, PassageIndex
+from indexes.sharding.sharded_index import ByShard, ShardsHere, ask_shard
+from schemas.errors import ConvagentError, RunError, UsageError, format_count
 from schemas.records import Turn
 
-MAX_LOSSES = 3  # of actors at one turn, until it is answered without the model; in one place, until that is given up
-NOTICE_SECONDS = 60  # until it is said that the cluster has no room for a worker yet
+PASSAGES_IN_WORKERS = 1_000_000  # up to which every worker had better search all shards itself
 log = logging.getLogger("convagent")
 
 
-@dataclass(slots=True)
-class Place:
-    """Where there is one actor at a time, which is being opened, answers a topic or is idle."""
+class ShardActor:
+    """Opens a shard with the first question, in the process of an actor. It has no state: once lost it is restarted."""
 
-    actor: Any = None
-    awaited: Any = None  # what it was asked for: a description of itself, or the lines of a topic; None: it is idle
-    task: TopicTask | None = None  # the topic, with the replies that have come so far
-    node: str = ""
-    losses: int = 0  # of actors here that were not open yet
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._shard: PassageIndex | None = None
+
+    def ask(self, question: str, arguments: tuple[Any, ...]) -> Any:
+        """As `Shards` have it, of one. Raises what a shard raises, with the node's name."""
+        try:
+            self._shard = self._shard or PassageIndex(self._directory)
+            return ask_shard(self._shard, question, arguments)
+        except ConvagentError as error:
+            error.where = f"node {socket.gethostname()}: {error.where}"
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsOnRay:
+    """`Shards` that are actors. It can be handed to other actors of the cluster."""
+
+    actors: tuple[Any, ...]
+
+    def ask(self, question: str, arguments: ByShard) -> ByShard:
+        """As `Shards` has it. Raises `RunError` where a shard is lost again and again."""
+        ray = import_ray()
+        asked = [self.actors[shard].ask.remote(question, given) for shard, given in arguments.items()]
+        try:
+            return dict(zip(arguments, ray.get(asked), strict=True))
+        except ray.exceptions.RayTaskError as error:
+            raise find_cause(error) from error
+        except ray.exceptions.RayError as error:
+            raise RunError(f"a shard of the index was lost: {summarise_loss(error)}") from error
+
+    def connect(self, _directories: Sequence[Path]) -> "ShardsOnRay":
+        """As `Connect` has it: those that are there."""
+        return self
+
+    def close(self) -> None:
+        """They end with those who started them."""
+
+
+def make_absolute(files: EvidenceFiles) -> EvidenceFiles:
+    """The same files, named so that they are found from any directory."""
+    index = files.index or (DEFAULT_INDEX if files.ranking is None else None)
+    return replace(
+        files,
+        index=index and index.absolute(),
+        ranking=files.ranking and files.ranking.absolute(),
+        passages=tuple(path.absolute() for path in files.passages),
+        embedder=files.embedder and make_name_absolute(files.embedder),
+    )
+
+
+class RayWorker:
+    """Answers turns in the process of an actor, and says on which node it is.
+
+    It is made of plain values and of absolute paths, which must be readable on each node; of the shards of the index,
+    where workers do not open them themselves.
+    """
+
+    def __init__(self, specification: WorkerSpecification, topics: Path, shards: ShardsOnRay | None) -> None:
+        self._specification, self._topics, self._shards = specification, topics, shards
+        self._opened: tuple[str, WorkerDescription, Worker] | None = None
+
+    def open(self) -> tuple[str, WorkerDescription]:
+        """Load models and evidence: the node's name, and what the worker is made of."""
+        self._opened = self._open()
+        return self._opened[:2]
+
+    def _open(self) -> tuple[str, WorkerDescription, Worker]:
+        node, made_from = socket.gethostname(), self._specification
+        try:
+            connect = self._shards.connect if self._shards else ShardsHere
+            evidence = open_evidence(made_from.files, read_topics(self._topics), made_from.plan, connect)
+            worker = made_from.open(evidence)
+        except ConvagentError as error:
+            error.where = f"node {node}: {error.where}" if error.where else f"node {node}"
+            raise
+        except OSError as error:
+            where = f"node {node}: {error.filename or 'a file'}"
+            raise RunError(f"cannot be read ({error.strerror or error})", where=where) from error
+        return node, describe_worker(worker, evidence), worker
+
+    def answer(self, task: TopicTask) -> tuple[str, WorkerDescription, TraceLine]:
+        """As `open` has it, which is called again where another actor was lost, and the line of a topic's next turn."""
+        node, made_of, worker = self._opened = self._opened or self._open()
+        return node, made_of, next(worker.answer(task.topic, task.given, task.replies))
 
 
 @contextmanager
 def open_ray(name: str, workforce: Workforce) -> Iterator["RayBackend"]:
     """Actors on the cluster that `--on` names. Raises what `open_cluster` does, and what the first one to open does."""
     count = min(workforce.count, workforce.concurrency)  # each sends one request at a time
-    workforce = replace(workforce, count=count)
     log.info("starting %s on Ray", format_count(count, "worker"))
-    with open_cluster(parse_cluster_address(name), workforce.count) as cluster:
-        backend = RayBackend(cluster, workforce)
-        try:
-            backend.wait_for_first()
-            yield backend
-        finally:
-            backend.close()
+    with (
+        open_cluster(parse_cluster_address(name), count) as cluster,
+        closing(RayBackend(cluster, workforce)) as backend,
+    ):
+        backend.wait_for_first()
+        yield backend
 
 
 class RayBackend:
-    """Hands topics to actors and takes turns from them."""
+    """Hands turns to actors and takes them answered: the turns of a topic in order, as many topics at a time."""
 
     def __init__(self, cluster: Cluster, workforce: Workforce) -> None:
-        self._cluster, self._ray, self._workforce = cluster, cluster.ray, workforce
-        self._shards = start_shards(cluster, workforce.evidence.index)
-        self._recipe = Recipe.of(workforce, cluster.threads, self._shards)
+        self._workforce, self._ray = workforce, cluster.ray
         self._description: WorkerDescription | None = None
-        self._strangers: set[str] = set()  # nodes that have another kind of processor than the first
-        self._waiting: deque[TopicTask] = deque()
-        self._losses: Counter[str] = Counter()  # of actors, by turn id
         self._modelless: Worker | None = None
-        self._places = [Place() for _ in range(workforce.count)]
-        for place in self._places:
-            self._start_actor(place)
+        self._strangers: set[str] = set()  # nodes that have another kind of processor than the first
+        self._shards = _start_shards(cluster, workforce.evidence.index)
+        plain = workforce.specification
+        files, model = make_absolute(plain.files), make_name_absolute(plain.model)
+        specification = replace(plain, model=model, files=files, threads=cluster.threads)
+        self._crew = Crew(cluster, RayWorker, specification, workforce.topics.absolute(), self._shards)
 
     @property
     def description(self) -> WorkerDescription:
@@ -77,15 +163,16 @@ class RayBackend:
 
     @property
     def in_flight(self) -> int:
-        return sum(place.task is not None for place in self._places)
+        return self._crew.in_hand
 
     def continue_script(self, lines: Iterable[TraceLine]) -> None:
         """Scripts are played in one process alone."""
 
     def close(self) -> None:
         """End the actors."""
-        for actor in [place.actor for place in self._places] + [*(self._shards.actors if self._shards else ())]:
-            self._ray.kill(actor)
+        self._crew.close()
+        for shard in self._shards.actors if self._shards else ():
+            self._ray.kill(shard)
 
     def wait_for_first(self) -> None:
         """Until one actor is open. Raises what kept it from that."""
@@ -93,48 +180,28 @@ class RayBackend:
             list(self._receive())
 
     def answer(self, tasks: Sequence[TopicTask]) -> Iterator[TraceLine]:
-        self._waiting.extend(task for task in tasks if find_next_turn(task))
-        while self._waiting or self.in_flight:
-            self._assign_topics()
-            yield from self._receive()
+        waiting = self._crew.waiting
+        waiting.extend(task for task in tasks if find_next_turn(task))
+        while waiting or self.in_flight:
+            for task, line in self._receive():
+                answered = line.answered
+                if answered.without_model:  # what an actor itself logged of it is shown nowhere
+                    log.warning("turn %s is answered without the model: %s", answered.turn_id, answered.without_model)
+                rest = replace(task, replies={**task.replies, answered.turn_id: answered.response.text})
+                if find_next_turn(rest):
+                    waiting.appendleft(rest)  # for the actor that has read this conversation
+                yield line
 
-    def _start_actor(self, place: Place) -> None:
-        place.actor = self._cluster.start_actor(RayWorker, self._recipe)
-        place.awaited, place.task = place.actor.open.remote(), None
+    def _receive(self) -> Iterator[tuple[TopicTask, TraceLine]]:
+        for task, reply in self._crew.receive():
+            if isinstance(reply, Lost):
+                yield task, self._answer_here(task, reply.why)
+                continue
+            node, made_of, *lines = reply
+            self._check(node, made_of)
+            yield from ((task, line) for line in lines)
 
-    def _assign_topics(self) -> None:
-        for place in self._places:
-            if self._waiting and place.awaited is None:
-                place.task = self._waiting.popleft()
-                place.awaited = place.actor.answer.options(num_returns="streaming").remote(place.task)
-
-    def _receive(self) -> Iterator[TraceLine]:
-        """Wait until an actor has sent something or is lost, and take it."""
-        awaiting = [place for place in self._places if place.awaited is not None]
-        ready, _ = self._ray.wait([place.awaited for place in awaiting], timeout=NOTICE_SECONDS)
-        if not ready and not self.in_flight:
-            log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
-        for place in awaiting:
-            if any(place.awaited is sent for sent in ready):
-                yield from self._take(place)
-
-    def _take(self, place: Place) -> Iterator[TraceLine]:
-        errors = self._ray.exceptions
-        try:
-            if place.task is None:
-                self._note_opened(place, *self._ray.get(place.awaited))
-            else:
-                line = self._ray.get(next(place.awaited))
-                place.task = add_reply(place.task, line)
-                yield _warn_without_model(line)
-        except StopIteration:
-            place.awaited = place.task = None
-        except errors.RayTaskError as error:
-            raise find_cause(error, place.node) from error
-        except errors.RayError as error:
-            yield from self._replace_actor(place, summarise_loss(error))
-
-    def _note_opened(self, place: Place, node: str, made_of: WorkerDescription) -> None:
+    def _check(self, node: str, made_of: WorkerDescription) -> None:
         """Check that an actor is made of the same as this process, and as the others. Raises `UsageError`."""
         found, expected = asdict(made_of), self._expect()
         if different := [name for name, value in expected.items() if found[name] != value]:
@@ -147,7 +214,6 @@ class RayBackend:
             self._strangers.add(node)
             what = "node %s has another kind of processor: what is answered there may differ (docs/reliability.md)"
             log.warning(what, node)
-        place.node, place.awaited, place.losses = node, None, 0
 
     def _expect(self) -> dict[str, Any]:
         """What a worker has to be made of, save the processor."""
@@ -156,36 +222,8 @@ class RayBackend:
         code = {"prompts": prompts.digest(), "convagent": version("convagent"), "sources": hash_sources()}
         return code | {"passages": self._workforce.evidence.digest}
 
-    def _replace_actor(self, place: Place, why: str) -> Iterator[TraceLine]:
-        """Start another actor where one was lost, and have its topic asked again."""
-        self._ray.kill(place.actor)  # it may only seem to be lost
-        task = place.task
-        place.losses += task is None
-        if place.losses < MAX_LOSSES:
-            self._start_actor(place)
-        else:
-            self._places.remove(place)
-        if not self._places:
-            remedy = "What was answered is kept, and the same command with --resume goes on."
-            raise RunError(f"no worker can be started: {why}", remedy=remedy)
-        if task:
-            yield from self._ask_again(task, place.node, why)
-
-    def _ask_again(self, task: TopicTask, node: str, why: str) -> Iterator[TraceLine]:
-        """Put a topic in front again; answer its next turn here, without the model, if too many were lost at it."""
-        turn = find_next_turn(task)
-        if turn is None:
-            return
-        self._losses[turn.id] += 1
-        log.warning("turn %s: the worker on node %s was lost (%s)", turn.id, node, why)
-        if self._losses[turn.id] == MAX_LOSSES:
-            line = self._answer_without_model(task, f"{MAX_LOSSES} workers were lost at it")
-            task = add_reply(task, line)
-            yield _warn_without_model(line)
-        if find_next_turn(task):
-            self._waiting.appendleft(task)
-
-    def _answer_without_model(self, task: TopicTask, why: str) -> TraceLine:
+    def _answer_here(self, task: TopicTask, why: str) -> TraceLine:
+        """The next turn of a topic, answered without the model."""
         if self._modelless is None:
             specification = replace(self._workforce.specification, model="none")
             self._modelless = specification.open(self._workforce.evidence)
@@ -198,14 +236,13 @@ def find_next_turn(task: TopicTask) -> Turn | None:
     return next((turn for turn in task.topic.turns if turn.id not in task.replies), None)
 
 
-def add_reply(task: TopicTask, line: TraceLine) -> TopicTask:
-    """The task with one turn finished."""
-    answered = line.answered
-    return replace(task, replies={**task.replies, answered.turn_id: answered.response.text})
+def _start_shards(cluster: Cluster, index: Index | None) -> ShardsOnRay | None:
+    """The shards of an index as actors; None for one that has none, or that every worker had better search itself.
 
-
-def _warn_without_model(line: TraceLine) -> TraceLine:
-    """The line. What an actor itself logged of it is shown nowhere."""
-    if why := line.answered.without_model:
-        log.warning("turn %s is answered without the model: %s", line.answered.turn_id, why)
-    return line
+    The cluster spreads them over its nodes, so that each node keeps its own shards' files in memory.
+    """
+    if index is None or not index.info.shards or len(index) <= PASSAGES_IN_WORKERS:
+        return None
+    spread = {"num_cpus": 0, "scheduling_strategy": "SPREAD", "max_concurrency": max(2, cluster.workers)}
+    actors = (cluster.start_actor(ShardActor, path.absolute(), **spread) for path in index.part_directories)
+    return ShardsOnRay(tuple(actors))

@@ -1,8 +1,4 @@
-"""A Ray cluster: one of this machine alone, started here and gone afterwards, or one that is there and is joined.
-
-    with open_cluster(None, workers=2) as cluster:  # "HOST:PORT" joins the cluster whose head listens there
-        actor = cluster.start_actor(Embedder, path)  # Embedder(path), in a process of its own
-        vectors = cluster.ray.get(actor.embed.remote(texts))
+"""A Ray cluster, one of this machine alone that ends with the run or one that is joined, and a crew of actors on it.
 
 What goes wrong with Ray's defaults is put right here, and nowhere else: it counts its users, listens on every network,
 shows its workers' logs as its own, takes RAY_ADDRESS for a wish to join, gives workers threads by their number of
@@ -17,6 +13,7 @@ import signal
 import socket
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +21,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from agent.models.hub import PREFIX
 from agent.models.local.hardware import threads_to_use
+from agent.models.registry import is_server_address
 from indexes.storage.atomic_files import scratch_directory
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
@@ -40,8 +39,11 @@ OWN_DEFAULTS = {
     "RAY_worker_niceness": "0",  # it is 15: beside any other program, workers would stand still
 }
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
-SERVICE_RESTARTS = 10
 PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
+NOTICE_SECONDS = 60  # until it is said that the cluster has no room for a worker yet
+MAX_LOSSES = 3  # of actors at one task, until it is given up
+OPENING = object()  # in the place of a task
+log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +54,71 @@ class Cluster:
     workers: int
     threads: int  # of each worker
 
-    def start_actor(self, cls: type, *arguments: object) -> Any:
-        """An actor that is an object of the class, as a process of its own. Once lost it stays lost.
+    def start_actor(self, cls: type, *arguments: object, **options: object) -> Any:
+        """An actor that is an object of the class, as a process of its own.
 
-        It takes as many of its node's processors as it has threads. It waits for them where they are taken.
+        It takes as many of its node's processors as it has threads, and waits for them where they are taken. It may be
+        lost at any time, or its node: Ray then starts it again, and asks it again, `MAX_LOSSES` times altogether.
         """
-        return self._start(cls, arguments, num_cpus=self.threads, max_restarts=0, max_task_retries=0)
-
-    def start_service(self, cls: type, *arguments: object) -> Any:
-        """An actor without a state that all workers ask, for which no processor is set aside.
-
-        Once lost it is started again and asked again, a few times. It is put where the fewest others are.
-        """
-        losses = {"max_restarts": SERVICE_RESTARTS, "max_task_retries": SERVICE_RESTARTS}
-        place = {"num_cpus": 0, "scheduling_strategy": "SPREAD", "max_concurrency": max(2, self.workers)}
-        return self._start(cls, arguments, **losses, **place)
-
-    def _start(self, cls: type, arguments: tuple[object, ...], **options: object) -> Any:
+        lost = {"max_restarts": -1, "max_task_retries": MAX_LOSSES - 1}
         threads = {"OMP_NUM_THREADS": str(self.threads)}  # the same on every node: sums differ by it in the last bits
-        return self.ray.remote(cls).options(**options, runtime_env={"env_vars": threads}).remote(*arguments)
+        usual = {"num_cpus": self.threads, "runtime_env": {"env_vars": threads}, **lost}
+        return self.ray.remote(cls).options(**(usual | options)).remote(*arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """In the place of a reply."""
+
+    why: str
+
+
+class Crew:
+    """Actors of one class, each of which is asked one thing at a time: first `open()`, then `answer(task)`."""
+
+    def __init__(self, cluster: Cluster, cls: type, *arguments: object) -> None:
+        self.waiting: deque[Any] = deque()  # tasks
+        self._ray, self._idle = cluster.ray, list[Any]()
+        actors = [cluster.start_actor(cls, *arguments) for _ in range(cluster.workers)]
+        self._asked = {actor.open.remote(): (actor, OPENING) for actor in actors}
+
+    @property
+    def in_hand(self) -> int:
+        """How many tasks actors have now."""
+        return sum(task is not OPENING for _, task in self._asked.values())
+
+    def close(self) -> None:
+        """End the actors."""
+        for actor in [*self._idle, *(actor for actor, _ in self._asked.values())]:
+            self._ray.kill(actor)
+
+    def receive(self) -> Iterator[tuple[Any, Any]]:
+        """Hand out what waits, until there is a reply: tasks with what came of them, `OPENING` for one that was opened.
+
+        What came of a task at which actors were lost again and again is the `Lost`. Raises what an actor raises, and
+        `RunError` where none can be started.
+        """
+        while self._idle and self.waiting:
+            actor, task = self._idle.pop(), self.waiting.popleft()
+            self._asked[actor.answer.remote(task)] = actor, task
+        ready, _ = self._ray.wait(list(self._asked), timeout=NOTICE_SECONDS)
+        if not (ready or self.in_hand):
+            log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
+        for reply in ready:
+            actor, task = self._asked.pop(reply)
+            self._idle.append(actor)
+            try:
+                yield task, self._ray.get(reply)
+            except self._ray.exceptions.RayTaskError as error:
+                raise find_cause(error) from error
+            except self._ray.exceptions.RayError as error:
+                if task is not OPENING:
+                    yield task, Lost(f"{MAX_LOSSES} workers were lost at it ({summarise_loss(error)})")
+                    continue
+                self._ray.kill(self._idle.pop())
+                if not (self._idle or self._asked):
+                    remedy = "What was answered is kept, and the same command with --resume goes on."
+                    raise RunError(f"no worker can be started: {summarise_loss(error)}", remedy=remedy) from error
 
 
 def is_cluster(name: str) -> bool:
@@ -91,6 +139,13 @@ def parse_cluster_address(name: str) -> str | None:
     return f"{host}:{port}"
 
 
+def make_name_absolute(model: str) -> str:
+    """The name of a model, as an absolute path where it is that of a file."""
+    is_elsewhere = model.startswith(PREFIX) or is_server_address(model)
+    is_file = not is_elsewhere and (model.endswith(".gguf") or os.sep in model)
+    return str(Path(model).expanduser().absolute()) if is_file else model
+
+
 @contextmanager
 def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
     """A cluster for so many workers: at the address, or without one a cluster of this process's own.
@@ -108,11 +163,17 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
     if ray.is_initialized():
         yield Cluster(ray, workers, _share_processors(ray, workers))
     elif address is None:
-        with _start_own(ray, workers) as cluster:
-            yield cluster
+        threads = max(1, threads_to_use() // workers)
+        size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
+        with scratch_directory(find_socket_home() / "ray") as place, _no_dashboard(ray):
+            place.chmod(0o700)
+            own = {"address": "local", "include_dashboard": False, "_temp_dir": str(place)}
+            with _connect(ray, "no cluster could be started here", **own, **size):
+                yield Cluster(ray, workers, threads)
     else:
-        with _join(ray, address, workers) as cluster:
-            yield cluster
+        _require_listener(address)
+        with _connect(ray, f"the cluster at {address} cannot be joined", address=address):
+            yield Cluster(ray, workers, _share_processors(ray, workers))
 
 
 def import_ray() -> Any:
@@ -123,18 +184,9 @@ def import_ray() -> Any:
         if error.name != "ray":
             raise
         raise MissingError("Ray is not installed", remedy=f"pip install 'convagent[{EXTRA}]'.") from error
+    # It prints on stdout what its daemons tell, whatever `log_to_driver` says.
+    ray._private.worker.print_to_stdstream = lambda told, **_: log.debug("Ray: %s", told["lines"])
     return ray
-
-
-@contextmanager
-def _start_own(ray: Any, workers: int) -> Iterator[Cluster]:
-    threads = max(1, threads_to_use() // workers)
-    size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
-    with scratch_directory(find_socket_home() / "ray") as place, _no_dashboard(ray):
-        place.chmod(0o700)
-        failed = "no cluster could be started here"
-        with _connect(ray, failed, address="local", include_dashboard=False, _temp_dir=str(place), **size):
-            yield Cluster(ray, workers, threads)
 
 
 @contextmanager
@@ -151,16 +203,13 @@ def _no_dashboard(ray: Any) -> Iterator[None]:
         services.start_api_server = start
 
 
-@contextmanager
-def _join(ray: Any, address: str, workers: int) -> Iterator[Cluster]:
+def _require_listener(address: str) -> None:
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE_SECONDS).close()
     except OSError as error:
         remedy = f"Start one with `ray start --head --port={port}`, or let --on ray start one here."
         raise RunError(f"no cluster answers ({error.strerror or error})", where=address, remedy=remedy) from error
-    with _connect(ray, f"the cluster at {address} cannot be joined", address=address):
-        yield Cluster(ray, workers, _share_processors(ray, workers))
 
 
 @contextmanager
@@ -207,11 +256,11 @@ def _share_processors(ray: Any, workers: int) -> int:
     return max(1, min(sum(computing) // workers, *computing, threads_to_use()))
 
 
-def find_cause(error: Any, node: str) -> ConvagentError:
+def find_cause(error: Any) -> ConvagentError:
     """Our own error, that an actor raised, or one that names what it raised."""
     if isinstance(error.cause, ConvagentError):
         return error.cause
-    return RunError(f"a worker failed: {error.cause!r}", where=f"node {node}" if node else "")
+    return RunError(f"a worker failed: {error.cause!r}", where=f"node {error.ip}")
 
 
 def summarise_loss(error: Exception) -> str:
