@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from agent.terminal import measures, progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
-from agent.terminal.options import fill, takes_options
+from agent.terminal.options import command, fill
 from agent.terminal.settings import log
 from agent.tracks.registry import EDITION_NAMES
 
@@ -35,7 +35,6 @@ app.add_typer(model_app, name="model", rich_help_panel=MACHINE_PANEL)
 users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
 app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
 
-GIVEN = "From a given ranking"
 Mode = Literal["automatic", "manual", "only-response"]
 OnError = Literal["stop", "skip"]
 MODEL = Option(
@@ -56,16 +55,22 @@ ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, 
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent.evaluation.judging import Criteria
+
     Edition = str
     ExportForm = str
 else:  # the choices, for the command line
     Edition = Literal[EDITION_NAMES]
     ExportForm = Literal[(*EDITION_NAMES, "autojudge", "nuggetizer", "ragnarok", "trec")]
 EDITION = Option(None, "--format", help="Of the run. Default: that of the topics.")
+ON = Option(
+    "local", metavar="local|ray|ray://HOST:PORT", help="Where the --jobs are: here, or on the nodes of a Ray cluster."
+)
 RUN_NAME = Option("convagent", help="The run's name.")
 TEAM = Option("convagent", help="The team's name (iKAT 2025).")
 RUNS = Argument(help="One run file, or two to compare; a ranking may be a TREC run.")
-JUDGED_RUNS = Argument(help="Run files; two are compared.")
 QRELS = Option(None, help="Relevance labels: turn 0 id level.")
 EQUIVALENCE = Option(
     None,
@@ -111,7 +116,7 @@ def apply_settings(
     context.default_map = settings.read_settings_file()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """What is asked, and by which models: the options of every door."""
 
@@ -125,18 +130,8 @@ class Source:
     incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept of you.")
 
 
-@dataclass(frozen=True, slots=True)
-class ChatOptions(Source):
-    """Of `convagent chat`."""
-
-    only: str | None = ONLY
-    go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
-    number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
-
-
-@app.command()
-@takes_options
-def chat(options: ChatOptions) -> None:
+@command(app, "chat")
+class Chat(Source):
     """Ask your own documents, offline, and see where each sentence of the answer is from.
 
     [bold]convagent chat --docs ~/notes[/] reads texts, office files, books, mail, PDFs; later only what changed.
@@ -145,38 +140,21 @@ def chat(options: ChatOptions) -> None:
     [bold]convagent chat --continue[/] goes on where you left off; `convagent chats` lists what there is.
     [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
     """
-    from agent.chat.start import ChatRequest, start_chat
 
-    request = fill(ChatRequest, options, continue_last=options.go_on, chat=options.number)
-    if code := start_chat(request):
-        raise typer.Exit(code)
-
-
-@dataclass(frozen=True, slots=True)
-class ServeOptions(Source):
-    """Of `convagent serve`."""
-
-    port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
-    host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
     only: str | None = ONLY
-    open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
-    users: Path | None = Option(
-        None, metavar="FILE", help="Users who each have a token, as `convagent users` makes it."
-    )
-    new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
-    no_token: bool = Option(
-        False, "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
-    )
-    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
-    public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
-    allow_upload: bool = Option(
-        False, "--allow-upload", help="Let files be added to the folder of --docs through the page."
-    )
+    go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
+    number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
+
+    def __call__(self) -> None:
+        from agent.chat.start import ChatRequest, start_chat
+
+        request = fill(ChatRequest, self, continue_last=self.go_on, chat=self.number)
+        if code := start_chat(request):
+            raise typer.Exit(code)
 
 
-@app.command()
-@takes_options
-def serve(options: ServeOptions) -> None:
+@command(app, "serve")
+class Serve(Source):
     """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.
 
     [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
@@ -184,49 +162,71 @@ def serve(options: ServeOptions) -> None:
     [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
     [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
     """
-    from agent.chat.opening import resolve_source
-    from agent.serve.server import ServerRequest, serve
 
-    request = fill(
-        ServerRequest,
-        options,
-        source=resolve_source(options.docs, options.index),
-        only=options.only or "",
-        needs_token=not options.no_token,
-        allowed_hosts=tuple(options.allow_host or ()),
+    port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
+    host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
+    only: str | None = ONLY
+    open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
+    users: Path | None = Option(None, metavar="FILE", help="Users with tokens, as `convagent users` makes it.")
+    new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
+    no_token: bool = Option(
+        False, "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
     )
-    serve(request, reports.report_server_start(open_browser=options.open_browser))
+    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
+    public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
+    allow_upload: bool = Option(False, "--allow-upload", help="Let files be added to the folder through the page.")
+
+    def __call__(self) -> None:
+        from agent.chat.opening import resolve_source
+        from agent.serve.server import ServerRequest, serve
+
+        request = fill(
+            ServerRequest,
+            self,
+            source=resolve_source(self.docs, self.index),
+            only=self.only or "",
+            needs_token=not self.no_token,
+            allowed_hosts=tuple(self.allow_host or ()),
+        )
+        serve(request, reports.report_server_start(open_browser=self.open_browser))
 
 
-@dataclass(frozen=True, slots=True)
-class McpOptions(Source):
-    """Of `convagent mcp`."""
-
-    http: bool = Option(False, "--http", help="Listen on a port, not on stdin; clients need a token.")
-    port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
-
-
-@app.command()
-@takes_options
-def mcp(options: McpOptions) -> None:
+@command(app, "mcp")
+class Mcp(Source):
     """Give your documents to an assistant or editor, as tools of the Model Context Protocol (MCP).
 
     [bold]convagent mcp --docs ~/notes[/] is what to write in the assistant's settings: it starts the program itself.
     [bold]convagent mcp --docs ~/notes --http[/] listens at http://127.0.0.1:8765/mcp, and prints the token.
     """
-    from agent.mcp import start
-    from agent.mcp.library import LibraryRequest
 
-    request = fill(LibraryRequest, options, source=start.choose_source(options.docs, options.index))
-    if options.http:
-        start.serve_on_port(request, options.port, reports.report_mcp_start)
-    else:
-        start.serve_on_stdio(request)
+    http: bool = Option(False, "--http", help="Listen on a port, not on stdin; clients need a token.")
+    port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
+
+    def __call__(self) -> None:
+        from agent.mcp import start
+        from agent.mcp.library import LibraryRequest
+
+        request = fill(LibraryRequest, self, source=start.choose_source(self.docs, self.index))
+        if self.http:
+            start.serve_on_port(request, self.port, reports.report_mcp_start)
+        else:
+            start.serve_on_stdio(request)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerOptions:
-    """Of `convagent answer`."""
+@command(app, "answer", rich_help_panel=RUNS_PANEL)
+class Answer:
+    """Answer every turn of a topics file and write a valid run.
+
+    [bold]convagent answer topics.json --index index[/] writes topics.run.json and, turn by turn, its trace.
+    [bold]convagent answer topics.json -i index --resume[/] goes on after an interruption.
+    [bold]convagent answer topics.json -i index -m none -o -[/] uses no model and prints the run.
+    [bold]convagent answer topics.json -i index --mode manual[/] uses the human rewrites and gold statements.
+    [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
+    [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
+    [bold]convagent answer topics.json -i index --no-answer[/] only searches.
+    [bold]convagent answer topics.json -i index -m http://gpu:8000/v1 --concurrency 16[/] asks a server 16 at a time.
+    [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
+    """
 
     topics: Path = Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")
     index: Path | None = Option(
@@ -235,20 +235,10 @@ class AnswerOptions:
     model: str = MODEL
     embedder: str | None = EMBEDDER
     output: Path | None = Option(None, "--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
-    mode: Mode | None = Option(
-        None, help="manual uses the human rewrites and gold statements.", show_default="automatic"
-    )
-    ranking: Path | None = Option(
-        None,
-        help="Answer from it: a TREC run, a run file, queries with candidates, scores, or topics.",
-        rich_help_panel=GIVEN,
-    )
-    passages: list[Path] | None = Option(
-        None, help="Texts of the ranking's passages; can be repeated.", rich_help_panel=GIVEN
-    )
-    on_error: OnError = Option(
-        "stop", help="What to do with turns and passages that are missing.", rich_help_panel=GIVEN
-    )
+    mode: Mode | None = Option(None, help="manual uses human rewrites and gold statements. Default: automatic.")
+    ranking: Path | None = Option(None, help="Answer from it: a TREC run, a run, queries with candidates, or topics.")
+    passages: list[Path] | None = Option(None, help="Texts of the ranking's passages; can be repeated.")
+    on_error: OnError = Option("stop", help="Where turns or passages of the ranking are missing.")
     edition: Edition | None = EDITION
     run_name: str = RUN_NAME
     team: str = TEAM
@@ -256,9 +246,7 @@ class AnswerOptions:
     k: int = Option(1000, "-k", min=1, max=1000, help="Passages a turn.")
     context_passages: int = Option(5, min=1, max=20, help="Passages that an answer is built from.")
     responses: int = Option(1, min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")
-    query: str = Option(
-        "context,previous", help="Parts of the query beside the utterance: context, hyde, previous, rewrite."
-    )
+    query: str = Option("context,previous", help="What is added to the utterance: context, hyde, previous, rewrite.")
     answers: Literal["auto", "extract", "write"] = Option(
         "auto",
         "--answer",
@@ -290,52 +278,38 @@ class AnswerOptions:
     concurrency: int | None = Option(
         None, min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
     )
-    on: str = Option(
-        "local",
-        metavar="local|ray|ray://HOST:PORT",
-        help="Where the --jobs are: in this process, in others of this machine, or on the nodes of a Ray cluster.",
-    )
+    on: str = ON
     no_cache: bool = Option(False, "--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
     resume: bool = Option(False, "--resume", help="Go on where the trace ends.")
     overwrite: bool = OVERWRITE
 
+    def __call__(self) -> None:
+        from agent.runs import answer_topics
+        from agent.runs.evidence import EvidenceFiles
+        from schemas.records import Parts, Plan
 
-@app.command(rich_help_panel=RUNS_PANEL)
-@takes_options
-def answer(options: AnswerOptions) -> None:
-    """Answer every turn of a topics file and write a valid run.
+        outputs = fill(answer_topics.Outputs.choose, self, run=self.output)
+        parts = Parts(not self.no_rewrite, not self.no_passages, not self.no_answer)
+        query = answer_topics.parse_query_parts(self.query)
+        request = fill(
+            answer_topics.RunRequest,
+            self,
+            origin=fill(EvidenceFiles, self, passages=tuple(self.passages or ())),
+            plan=fill(Plan, self, parts=parts, query=query, answer=self.answers),
+            min_probability=self.statement_threshold,
+            cache=not self.no_cache,
+        )
+        reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
 
-    [bold]convagent answer topics.json --index index[/] writes topics.run.json and, turn by turn, its trace.
-    [bold]convagent answer topics.json -i index --resume[/] goes on after an interruption.
-    [bold]convagent answer topics.json -i index -m none -o -[/] uses no model and prints the run.
-    [bold]convagent answer topics.json -i index --mode manual[/] uses the human rewrites and gold statements.
-    [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
-    [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
-    [bold]convagent answer topics.json -i index --no-answer[/] only searches.
-    [bold]convagent answer topics.json -i index -m http://gpu:8000/v1 --concurrency 16[/] asks a server 16 at a time.
-    [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
+
+@command(index_app, "build")
+class IndexBuild:
+    """Build an index from passage files; a small one is embedded too, so that it can be searched by meaning.
+
+    [bold]convagent index build passages.jsonl.gz more/ -o index[/]
+    [bold]convagent index build documents.jsonl --segment -o index[/]
+    [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts, on a machine of its own.
     """
-    from agent.runs import answer_topics
-    from agent.runs.evidence import EvidenceFiles
-    from schemas.records import Parts, Plan
-
-    outputs = fill(answer_topics.Outputs.choose, options, run=options.output)
-    parts = Parts(not options.no_rewrite, not options.no_passages, not options.no_answer)
-    query = answer_topics.parse_query_parts(options.query)
-    request = fill(
-        answer_topics.RunRequest,
-        options,
-        origin=fill(EvidenceFiles, options, passages=tuple(options.passages or ())),
-        plan=fill(Plan, options, parts=parts, query=query, answer=options.answers),
-        min_probability=options.statement_threshold,
-        cache=not options.no_cache,
-    )
-    reports.show_run(answer_topics.answer_file(request, outputs, progress.turn_progress))
-
-
-@dataclass(frozen=True, slots=True)
-class IndexBuildOptions:
-    """Of `convagent index build`."""
 
     passages: list[Path] = Argument(help="Files or directories: .jsonl .tsv .xml, plain or .gz .bz2 .zst")
     output: Path = Option(Path("index"), "--output", "-o", metavar="DIR", help="The index directory.")
@@ -348,34 +322,23 @@ class IndexBuildOptions:
     embedder: str | None = EMBEDDER
     overwrite: bool = OVERWRITE
 
+    def __call__(self) -> None:
+        from agent.models.embedding.registry import open_embedder
+        from indexes.corpora.corpus import find_corpus
+        from indexes.index_builder import build_index, choose_parts
+        from indexes.index_vectors import MAX_UNASKED, embed_index
 
-@index_app.command("build")
-@takes_options
-def index_build(options: IndexBuildOptions) -> None:
-    """Build an index from passage files; a small one is embedded too, so that it can be searched by meaning.
-
-    [bold]convagent index build passages.jsonl.gz more/ -o index[/]
-    [bold]convagent index build documents.jsonl --segment -o index[/]
-    [bold]convagent index build passages/ --shard 3/8 -o index[/] builds one of eight parts, on a machine of its own.
-    """
-    from agent.models.embedding.registry import open_embedder
-    from indexes.corpora.corpus import find_corpus
-    from indexes.index_builder import build_index, choose_parts
-    from indexes.index_vectors import MAX_UNASKED, embed_index
-
-    parts, skip_problems = choose_parts(options.shards, options.shard), options.on_error == "skip"
-    corpus = find_corpus(options.passages, segment=options.segment)
-    model = open_embedder(options.embedder)
-    with progress.byte_progress(corpus) as tick:
-        built = build_index(
-            corpus, options.output, parts, skip_problems=skip_problems, overwrite=options.overwrite, progress=tick
-        )
-    reports.show_index_built(built, corpus, options.output)
-    if options.shard:
-        return
-    reports.show_embedding_done(
-        embed_index(options.output, model, progress.stage_progress, MAX_UNASKED), options.output
-    )
+        parts, skip_problems = choose_parts(self.shards, self.shard), self.on_error == "skip"
+        corpus = find_corpus(self.passages, segment=self.segment)
+        model = open_embedder(self.embedder)
+        with progress.byte_progress(corpus) as tick:
+            built = build_index(
+                corpus, self.output, parts, skip_problems=skip_problems, overwrite=self.overwrite, progress=tick
+            )
+        reports.show_index_built(built, corpus, self.output)
+        if self.shard:
+            return
+        reports.show_embedding_done(embed_index(self.output, model, progress.stage_progress, MAX_UNASKED), self.output)
 
 
 @index_app.command("embed")
@@ -385,9 +348,7 @@ def index_embed(
     compress: bool = Option(False, "--compress", help="Compress them, too, for searching millions in little memory."),
     overwrite: bool = Option(False, "--overwrite", help="Make them anew, though they are there."),
     jobs: int = Option(1, "--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray."),
-    on: str = Option(
-        "local", metavar="local|ray|ray://HOST:PORT", help="Where: in this process, or in --jobs of a Ray cluster."
-    ),
+    on: str = ON,
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
@@ -454,9 +415,15 @@ def search(
     reports.show_hits(hits, retriever.read([hit.id for hit in hits]), as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class ValidateOptions:
-    """Of `convagent validate`."""
+@command(app, "validate", rich_help_panel=RUNS_PANEL)
+class Validate:
+    """Check a run file against its edition's schema and rules; lists every problem.
+
+    What the official validator of the edition refuses is an error; what only our own rules forbid is a warning.
+
+    [bold]convagent validate topics.run.json --topics topics.json[/]
+    [bold]convagent validate run.json --topics topics.json --ranking given.trec --index index --strict[/]
+    """
 
     run: Path = Argument(help="A run file.")
     topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
@@ -471,21 +438,11 @@ class ValidateOptions:
     strict: bool = Option(False, "--strict", help="Refuse also what the official validator of the edition takes.")
     as_json: bool = Option(False, "--json", help="The problems as JSON.")
 
+    def __call__(self) -> None:
+        from agent.runs.validation import CheckRequest, check_run
 
-@app.command(rich_help_panel=RUNS_PANEL)
-@takes_options
-def validate(options: ValidateOptions) -> None:
-    """Check a run file against its edition's schema and rules; lists every problem.
-
-    What the official validator of the edition refuses is an error; what only our own rules forbid is a warning.
-
-    [bold]convagent validate topics.run.json --topics topics.json[/]
-    [bold]convagent validate run.json --topics topics.json --ranking given.trec --index index --strict[/]
-    """
-    from agent.runs.validation import CheckRequest, check_run
-
-    request = fill(CheckRequest, options)
-    reports.show_problems(check_run(options.run, options.topics, request), as_json=options.as_json)
+        request = fill(CheckRequest, self)
+        reports.show_problems(check_run(self.run, self.topics, request), as_json=self.as_json)
 
 
 @eval_app.command("search")
@@ -552,34 +509,37 @@ def eval_answers(
     measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgingOptions:
-    """Of `convagent eval nuggets` and `eval rubric`."""
+@dataclass(frozen=True)
+class Judging:
+    """The options of `eval nuggets` and `eval rubric`."""
 
+    runs: list[Path] = Argument(help="Run files; two are compared.")
     judge: str | None = Option(
         None,
         metavar="MODEL|FILE",
-        help="A model as in --model that is asked; minilm, a rough proxy; or a file with verdicts.",
+        help="A model as in --model; minilm, a rough proxy; or a file with verdicts.",
         show_default="the verdicts in the file of criteria",
     )
     topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
     human: Path | None = Option(None, metavar="FILE", help="Verdicts of people, to measure the agreement with.")
     output: Path | None = Option(
-        None, "--output", "-o", help="Where the verdicts go.", show_default="RUN.nuggets.jsonl, RUN.rubric.jsonl"
+        None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl, RUN.rubric.jsonl"
     )
     per_turn: bool = PER_TURN
     as_json: bool = MEASURES_AS_JSON
     overwrite: bool = OVERWRITE
 
+    def judge_by(self, criteria: "Criteria", file: Path, names: "Sequence[str]") -> None:
+        """Judge the runs by what is in a file, and print the measures of these names."""
+        from agent.evaluation.judging import JudgingRequest, judge_runs
 
-@eval_app.command("nuggets")
-@takes_options
-def eval_nuggets(
-    *,
-    runs: list[Path] = JUDGED_RUNS,
-    nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's."),
-    options: JudgingOptions,
-) -> None:
+        request = fill(JudgingRequest, self, runs=tuple(self.runs), criteria=file)
+        judged = judge_runs(request, criteria, progress.stage_progress)
+        measures.show_judged(judged, names, per_turn=self.per_turn, as_json=self.as_json)
+
+
+@command(eval_app, "nuggets")
+class EvalNuggets(Judging):
     """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
 
     Killed and begun again, it goes on with the first answer that has no verdict yet.
@@ -589,23 +549,18 @@ def eval_nuggets(
     [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
     [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
     """
-    from agent.evaluation.judged_answers import NUGGET_MEASURES as MEASURES
-    from agent.evaluation.judging import NUGGETS, JudgingRequest, judge_runs
 
-    request = fill(JudgingRequest, options, runs=tuple(runs), criteria=nuggets)
-    judged = judge_runs(request, NUGGETS, progress.stage_progress)
-    measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
+    nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")
+
+    def __call__(self) -> None:
+        from agent.evaluation.judged_answers import NUGGET_MEASURES
+        from agent.evaluation.judging import NUGGETS
+
+        self.judge_by(NUGGETS, self.nuggets, NUGGET_MEASURES)
 
 
-@eval_app.command("rubric")
-@takes_options
-def eval_rubric(
-    *,
-    runs: list[Path] = JUDGED_RUNS,
-    rubric: Path = Option(..., "--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge."),
-    min_grade: int = Option(4, min=1, max=5, help="From which a question counts as answered."),
-    options: JudgingOptions,
-) -> None:
+@command(eval_app, "rubric")
+class EvalRubric(Judging):
     """How well a run's answers answer the questions that a good answer does, graded from 0 to 5.
 
     Killed and begun again, it goes on with the first answer that has no grades yet.
@@ -613,12 +568,15 @@ def eval_rubric(
     [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
     [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
     """
-    from agent.evaluation.judged_answers import RUBRIC_MEASURES as MEASURES
-    from agent.evaluation.judging import JudgingRequest, by_rubric, judge_runs
 
-    request = fill(JudgingRequest, options, runs=tuple(runs), criteria=rubric)
-    judged = judge_runs(request, by_rubric(min_grade), progress.stage_progress)
-    measures.show_judged(judged, MEASURES, per_turn=options.per_turn, as_json=options.as_json)
+    rubric: Path = Option(..., "--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge.")
+    min_grade: int = Option(4, min=1, max=5, help="From which a question counts as answered.")
+
+    def __call__(self) -> None:
+        from agent.evaluation.judged_answers import RUBRIC_MEASURES
+        from agent.evaluation.judging import by_rubric
+
+        self.judge_by(by_rubric(self.min_grade), self.rubric, RUBRIC_MEASURES)
 
 
 @eval_app.command("conversation")
@@ -735,27 +693,8 @@ def show(
     show_conversation(trace, topic)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """Of `convagent report`."""
-
-    runs: list[Path] = Argument(help="Runs of any edition, TREC runs or traces; the first is the baseline.")
-    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer.")
-    output: Path = Option(Path("report.html"), "--output", "-o", metavar="FILE", help="The page.")
-    qrels: Path | None = Option(
-        None, help="Labels of passages: turn 0 id level.", show_default="the topics' own passages"
-    )
-    ptkb_qrels: Path | None = Option(None, help="Labels of statements.", show_default="the topics' own choice")
-    rel_level: int = Option(1, min=1, max=1000, help="The level from which a passage is relevant.")
-    name: list[str] | None = Option(None, help="What the runs are called, one each in their order.")
-    passages: list[Path] | None = Option(None, help="Texts of passages; can be repeated.")
-    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that has them.")
-    overwrite: bool = OVERWRITE
-
-
-@app.command(rich_help_panel=RUNS_PANEL)
-@takes_options
-def report(options: ReportOptions) -> None:
+@command(app, "report", rich_help_panel=RUNS_PANEL)
+class Report:
     """Write one page that shows where runs differ, and on which turns. It needs no network.
 
     What there are no labels for is not measured; the runs can be read beside each other all the same.
@@ -763,13 +702,26 @@ def report(options: ReportOptions) -> None:
     [bold]convagent report topics.run.json --topics topics.json[/] writes report.html.
     [bold]convagent report ours.json theirs.trec -t topics.json --qrels qrels.txt --index index -o report.html[/]
     """
-    from agent.evaluation.answers import PassageSource
-    from agent.evaluation.report import ReportRequest, write_report
 
-    texts = fill(PassageSource, options, passages=tuple(options.passages or ()))
-    names = tuple(options.name or ())
-    path = write_report(fill(ReportRequest, options, runs=tuple(options.runs), names=names, texts=texts))
-    log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
+    runs: list[Path] = Argument(help="Runs of any edition, TREC runs or traces; the first is the baseline.")
+    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer.")
+    output: Path = Option(Path("report.html"), "--output", "-o", metavar="FILE", help="The page.")
+    qrels: Path | None = QRELS
+    ptkb_qrels: Path | None = Option(None, help="Labels of statements.", show_default="the topics' own choice")
+    rel_level: int = Option(1, min=1, max=1000, help="The level from which a passage is relevant.")
+    name: list[str] | None = Option(None, help="What the runs are called, one each in their order.")
+    passages: list[Path] | None = Option(None, help="Texts of passages; can be repeated.")
+    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that has them.")
+    overwrite: bool = OVERWRITE
+
+    def __call__(self) -> None:
+        from agent.evaluation.answers import PassageSource
+        from agent.evaluation.report import ReportRequest, write_report
+
+        texts = fill(PassageSource, self, passages=tuple(self.passages or ()))
+        names = tuple(self.name or ())
+        path = write_report(fill(ReportRequest, self, runs=tuple(self.runs), names=names, texts=texts))
+        log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 
 @app.command(rich_help_panel=RUNS_PANEL)
@@ -839,44 +791,44 @@ def spans(
     reports.show_lines_written(*write_spans(topics, output, overwrite=overwrite), output)
 
 
-@dataclass(frozen=True, slots=True)
-class RankOptions:
-    """Of `convagent rank`."""
+@command(app, "rank", rich_help_panel=TRACKS_PANEL)
+class Rank:
+    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
+
+    [bold]convagent rank topics.xml --index index -o run.trec[/]
+    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
+    """
 
     topics: Path = RCD_TOPICS
     output: Path = Option(..., "--output", "-o", help="The TREC run.")
     index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")
     k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic.")
     spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found.")
-    reference_spans: bool = Option(
-        False, "--reference-spans", help="Look for the topics' own titles, which are labels."
-    )
+    reference_spans: bool = Option(False, "--reference-spans", help="Look for the topics' titles, which are labels.")
     embedder: str | None = EMBEDDER
     overwrite: bool = OVERWRITE
 
+    def __call__(self) -> None:
+        from agent.tasks.rcd.spans import SpanSource, rank_file
+        from agent.turn.retrieval import open_retriever_in
 
-@app.command(rich_help_panel=TRACKS_PANEL)
-@takes_options
-def rank(options: RankOptions) -> None:
-    """Rank passages about what each dialogue leaves unexplained (RCD-2020).
+        wanted = SpanSource(self.spans, self.reference_spans)
+        retriever = open_retriever_in(self.index, self.embedder)
+        reports.show_lines_written(
+            *rank_file(self.topics, wanted, retriever, self.output, self.k, overwrite=self.overwrite),
+            self.output,
+        )
 
-    [bold]convagent rank topics.xml --index index -o run.trec[/]
-    [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
+
+@command(app, "touche", rich_help_panel=TRACKS_PANEL)
+class Touche:
+    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
+
+    Query likelihood with Dirichlet smoothing (mu 2000), the organisers' baseline.
+
+    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
+    [bold]convagent touche --input INPUT -o OUTPUT --on-error skip[/] leaves bad arguments out.
     """
-    from agent.tasks.rcd.spans import SpanSource, rank_file
-    from agent.turn.retrieval import open_retriever_in
-
-    wanted = SpanSource(options.spans, options.reference_spans)
-    retriever = open_retriever_in(options.index, options.embedder)
-    reports.show_lines_written(
-        *rank_file(options.topics, wanted, retriever, options.output, options.k, overwrite=options.overwrite),
-        options.output,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ToucheOptions:
-    """Of `convagent touche`."""
 
     directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
     output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
@@ -885,23 +837,13 @@ class ToucheOptions:
     on_error: OnError = Option("stop", help="What to do with a bad argument.")
     overwrite: bool = OVERWRITE
 
+    def __call__(self) -> None:
+        from agent.tasks.touche.run import ToucheTask, write_run
 
-@app.command(rich_help_panel=TRACKS_PANEL)
-@takes_options
-def touche(options: ToucheOptions) -> None:
-    """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
-
-    Query likelihood with Dirichlet smoothing (mu 2000), the organisers' baseline.
-
-    [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
-    [bold]convagent touche --input INPUT -o OUTPUT --on-error skip[/] leaves bad arguments out.
-    """
-    from agent.tasks.touche.run import ToucheTask, write_run
-
-    task = ToucheTask(options.directory, options.k, options.run_name, skip_problems=options.on_error == "skip")
-    reports.show_touche_run(
-        write_run(task, options.output, progress.byte_progress, overwrite=options.overwrite), task, options.output
-    )
+        task = ToucheTask(self.directory, self.k, self.run_name, skip_problems=self.on_error == "skip")
+        reports.show_touche_run(
+            write_run(task, self.output, progress.byte_progress, overwrite=self.overwrite), task, self.output
+        )
 
 
 @app.command(rich_help_panel=MACHINE_PANEL)

@@ -4,7 +4,7 @@ A sentence is supported as in `agent/turn/attribution.py`: it must be an excerpt
 in other words is measured as worse than it is.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +12,11 @@ from agent.evaluation.judges import judge_support
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.exchange.answer_files import find_limits
 from agent.models.protocol import LanguageModel
-from agent.runs.evidence import PassageTexts
+from agent.runs.evidence import PassageTexts, find_texts
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
-from indexes.corpora.corpus import find_corpus
 from indexes.sharding.sharded_index import open_index
 from indexes.text.response_length import count_whitespace_words
 from indexes.text.units import split_units
@@ -53,8 +52,7 @@ def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, j
     turns = {turn.turn_id: turn for turn in found}
     texts = None
     if find_limits(edition).cites:
-        cited = {hit.id for turn in found for response in turn.responses[:1] for hit in response.used}
-        texts = find_texts(cited, found, given)
+        cited, texts = find_cited(found, given)
         if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
             what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
             remedy = "Give the passages with --passages FILE, or an index with --index DIR."
@@ -114,11 +112,10 @@ def _find_support(sentences: Sequence[str], place: int, cited: Sequence[Passage]
     return next(filter(None, tried), ())
 
 
-def find_texts(ids: Container[str], turns: Iterable[RunTurn], source: PassageSource) -> PassageTexts:
-    """The texts of passages: those of the runs' own turns, of passage files, of an index."""
-    listed = (passage for turn in turns for response in turn.responses for passage in response.passages or ())
-    texts = {each.id: Passage(each.id, each.text) for each in listed if each.id in ids and each.text.strip()}
-    for _, _, passage in find_corpus(source.passages) if source.passages else ():
-        if not isinstance(passage, str) and passage.id in ids:
-            texts.setdefault(passage.id, passage)
-    return PassageTexts(texts, open_index(source.index) if source.index else None)
+def find_cited(turns: Sequence[RunTurn], source: PassageSource) -> tuple[set[str], PassageTexts]:
+    """The ids that first responses cite, and their texts: the runs' own, those of passage files, of an index."""
+    responses = [response for turn in turns for response in turn.responses[:1]]
+    cited = {hit.id for response in responses for hit in response.used}
+    own = {p.id: Passage(p.id, p.text) for each in responses for p in each.passages or () if p.text.strip()}
+    index = open_index(source.index) if source.index else None
+    return cited, find_texts(cited, own, source.passages, index)[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.evaluation import answers, ptkb, search
-from agent.evaluation.answers import NO_SOURCE, PassageSource, find_texts
+from agent.evaluation.answers import NO_SOURCE, PassageSource, find_cited
 from agent.evaluation.scores import Qrels, Scores, check_turns_shared, read_qrels, read_run_file
 from agent.evaluation.significance import (
     Interval,
@@ -161,14 +161,13 @@ def open_material(request: ReportRequest) -> Material:
     for file, labels in ((request.qrels, passages), (request.ptkb_qrels, statements)):
         if file:
             check_turns_shared(file, labels, known)
-    used = {hit.id for run in runs for turn in run.turns.values() for each in turn.responses[:1] for hit in each.used}
     return Material(
         topics,
         runs,
         {id: passages[id] for id in known if id in passages},
         {id: statements[id] for id in known if id in statements},
         request.rel_level,
-        find_texts(used, [turn for run in runs for turn in run.turns.values()], request.texts),
+        find_cited([turn for run in runs for turn in run.turns.values()], request.texts)[1],
     )
 
 

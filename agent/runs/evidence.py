@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from agent.models.protocol import Listener
 from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_topics
 from agent.tracks.json_files import locate_errors
 from agent.turn.retrieval import Searcher
-from indexes.corpora.corpus import Corpus, find_corpus
+from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import Index
 from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
@@ -76,26 +76,26 @@ def _from_ranking(path: Path, origin: EvidenceFiles, topics: Topics, plan: Plan)
         ranking, problems = restrict_to_topics(given, topics, plan.k)
     if extra := [id for id in given.hits if id not in ranking.hits]:
         log.warning("%s: %d of %d turns are none of these topics: %s", path, len(extra), len(given.hits), extra[0])
-    corpus = find_corpus(origin.passages) if origin.passages else None
-    texts, broken = collect_texts(ranking, plan.reading_depth, corpus, _open_text_index(origin, ranking, corpus))
-    problems += [*broken, *unreadable_passages(ranking, texts, plan.reading_depth)]
+    read = {id: hits[: plan.reading_depth] for id, hits in ranking.hits.items()}
+    wanted = {hit.id for hits in read.values() for hit in hits}
+    index = _open_text_index(origin, ranking)
+    if not (origin.passages or index or ranking.texts):
+        remedy = "Give the passages with --passages FILE, or an index with --index DIR."
+        raise MissingError("the ranking comes without texts", remedy=remedy)
+    texts, broken = find_texts(wanted, ranking.texts, origin.passages, index)
+    problems += [*broken, *_list_unreadable(read, texts)]
     if problems and origin.on_error == "stop":
         remedy = "Mend the files, or give --on-error skip to go on with what is there."
         raise InvalidInputError(_list_problems(problems), where=str(path), remedy=remedy)
     for what, places in group_places(problems).items():
         log.warning("%s: %s", ", ".join(list_with_limit(places, MAX_PLACES, "and {} more")), what)
-    if unknown := unknown_below_depth(ranking, texts, plan.reading_depth):
-        log.info(
-            "%d passages below rank %d, where none is read, are in no given text", len(unknown), plan.reading_depth
-        )
-    readable = {hit.id for hits in ranking.hits.values() for hit in hits[: plan.reading_depth]}
-    digest = _digest_parts(msgspec.json.encode(texts.find(id)) for id in sorted(readable))
+    digest = _digest_parts(msgspec.json.encode(texts.find(id)) for id in sorted(wanted))
     return Evidence(texts.read, digest, ranking)
 
 
-def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking, corpus: Corpus | None) -> Index | None:
+def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking) -> Index | None:
     """The index that was named; the one in `index` where there is no other source of texts."""
-    if origin.index is None and (corpus is not None or ranking.texts or not resolve_replaced(DEFAULT_INDEX).is_dir()):
+    if origin.index is None and (origin.passages or ranking.texts or not resolve_replaced(DEFAULT_INDEX).is_dir()):
         return None
     return open_index(origin.index or DEFAULT_INDEX)
 
@@ -124,7 +124,7 @@ def group_places(problems: Iterable[Problem]) -> dict[str, list[str]]:
 class PassageTexts:
     """The passages that may be read: given with the ranking or in passage files, or those of an index."""
 
-    passages: Mapping[str, Passage]  # by id; of a passage that is not to be read, only that it is there
+    passages: Mapping[str, Passage]  # by id
     index: Index | None = None
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
@@ -136,41 +136,29 @@ class PassageTexts:
         return self.passages.get(id) or (self.index.find(id) if self.index else None)
 
 
-def collect_texts(
-    ranking: GivenRanking, read: int, corpus: Corpus | None, index: Index | None
+def find_texts(
+    wanted: Container[str], own: Mapping[str, Passage], files: Sequence[Path], index: Index | None
 ) -> tuple[PassageTexts, list[Problem]]:
-    """The texts of the first `read` passages of every turn, and every broken line met on the way.
+    """The texts of passages, and every broken line of a file met on the way.
 
-    Where several sources have a text, the ranking's own comes first, then the files. Of the files only what is to be
-    read stays in memory. Raises `MissingError` where nobody could give a text.
+    Where several sources have a text, what came with the ids themselves (`own`) is first, then the files. What is not
+    wanted does not stay in memory.
     """
-    if corpus is None and index is None and not ranking.texts:
-        remedy = "Give the passages with --passages FILE, or an index with --index DIR."
-        raise MissingError("the ranking comes without texts", remedy=remedy)
-    listed = {hit.id for hits in ranking.hits.values() for hit in hits}
-    wanted = {hit.id for hits in ranking.hits.values() for hit in hits[:read]}
-    passages = {id: passage for id, passage in ranking.texts.items() if id in listed}
+    passages = {id: passage for id, passage in own.items() if id in wanted}
     problems = []
-    for path, number, found in corpus or ():
+    for path, number, found in find_corpus(files) if files else ():
         if isinstance(found, str):
             problems.append(Problem(f"{path}:{number}", found))
-        elif found.id in listed:
-            passages.setdefault(found.id, found if found.id in wanted else Passage(found.id, ""))
+        elif found.id in wanted:
+            passages.setdefault(found.id, found)
     return PassageTexts(passages, index), problems
 
 
-def unreadable_passages(ranking: GivenRanking, texts: PassageTexts, read: int) -> Iterator[Problem]:
+def _list_unreadable(read: Mapping[str, Sequence[Hit]], texts: PassageTexts) -> Iterator[Problem]:
     """The passages that an answer should be built from and cannot be."""
-    for turn_id, hits in ranking.hits.items():
-        for rank, hit in enumerate(hits[:read], start=1):
+    for turn_id, hits in read.items():
+        for rank, hit in enumerate(hits, start=1):
             passage = texts.find(hit.id)
-            if passage is None:
-                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) is in none of the given texts")
-            elif not passage.text:
-                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) has no text")
-
-
-def unknown_below_depth(ranking: GivenRanking, texts: PassageTexts, read: int) -> set[str]:
-    """Ids that are in none of the given texts and need not be: they are listed, and not read."""
-    below = {hit.id for hits in ranking.hits.values() for hit in hits[read:]}
-    return {id for id in below if texts.find(id) is None}
+            if passage is None or not passage.text:
+                lacks = "has no text" if passage else "is in none of the given texts"
+                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) {lacks}")

@@ -251,20 +251,13 @@ class ServerUsage:
 
 def sum_server_usage(lines: Iterable[TraceLine]) -> ServerUsage:
     """What the turns of these lines took."""
-    usage = ServerUsage()
-    for line in lines:
-        for call in line.calls:
-            if call.requests:
-                usage = _add_call(usage, call)
-    return usage
-
-
-def _add_call(usage: ServerUsage, call: Call) -> ServerUsage:
+    calls = [call for line in lines for call in line.calls if call.requests]
+    cached = sum(call.prefix_tokens for call in calls)
     return ServerUsage(
-        usage.calls + 1,
-        usage.requests + call.requests,
-        usage.prompt_tokens + call.tokens_read + call.prefix_tokens,
-        usage.cached_tokens + call.prefix_tokens,
-        usage.completion_tokens + call.tokens_written,
-        usage.seconds + call.seconds,
+        len(calls),
+        sum(call.requests for call in calls),
+        sum(call.tokens_read for call in calls) + cached,
+        cached,
+        sum(call.tokens_written for call in calls),
+        sum(call.seconds for call in calls),
     )

@@ -1,41 +1,38 @@
-"""The options of a command as dataclasses, where a command has more of them than a function should take."""
+"""Commands as dataclasses, where a command has more options than a function should take."""
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from functools import wraps
+from dataclasses import dataclass, fields
 from inspect import Parameter, signature
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
+
+import typer
 
 T = TypeVar("T")
 
 
-def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let typer see the fields of the dataclasses that a command takes as options of its own, in their places.
+@dataclass_transform(frozen_default=True)
+def command(app: typer.Typer, name: str, **how: Any) -> Callable[[type[T]], type[T]]:
+    """Make a command of a class: its fields are the options, its docstring is the help, and calling it does the work.
 
-    The default of a field is what `typer.Option` or `typer.Argument` returns.
+    The default of a field is what `typer.Option` or `typer.Argument` returns; `how` is as for `typer.Typer.command`.
     """
-    parameters: list[Parameter] = []
-    groups: dict[str, Any] = {}
-    for each in signature(command).parameters.values():
-        if is_dataclass(each.annotation):
-            groups[each.name] = each.annotation
-            parameters += [
-                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
-                for field in fields(each.annotation)
-            ]
-        else:
-            parameters.append(each.replace(kind=Parameter.KEYWORD_ONLY))
 
-    @wraps(command)
-    def run(**values: Any) -> None:
-        grouped = {
-            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
-        command(**values, **grouped)
+    def register(kind: type[T]) -> type[T]:
+        made: Any = dataclass(frozen=True)(kind)
 
-    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
+        def run(**values: Any) -> None:
+            made(**values)()
+
+        run.__doc__ = kind.__doc__
+        parameters = [
+            Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+            for field in fields(made)
+        ]
+        run.__signature__ = signature(run).replace(parameters=parameters)  # type: ignore[attr-defined]
+        app.command(name, **how)(run)
+        return kind
+
+    return register
 
 
 def fill(kind: Callable[..., T], options: Any, **values: Any) -> T:

@@ -29,12 +29,9 @@ def _open_bar(name: str, total: int, done: int = 0, *, in_bytes: bool = False) -
 
 @contextmanager
 def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
-    """A bar over turns, with the seconds a turn takes, how many are in flight and the time left.
-
-    Call what it yields after each turn.
-    """
+    """A bar over turns, with the seconds that one takes and how many are in flight. Call it after each turn."""
+    seconds: list[float] = []
     with _open_bar("turns", total, done) as update:
-        seconds: list[float] = []
 
         def on_turn(answered: "TurnResult", took: float, in_flight: int) -> None:
             seconds.append(took)
@@ -46,27 +43,19 @@ def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
 
 @contextmanager
 def byte_progress(corpus: "Corpus") -> Iterator[Callable[[], None]]:
-    """A bar over the bytes of a corpus, with passages a second. Call what it yields after each block."""
-    started = time.perf_counter()
+    """A bar over the bytes of a corpus, with passages a second. Call it after each block."""
     with _open_bar("indexing", corpus.bytes_total, in_bytes=True) as update:
-
-        def on_block() -> None:
-            pace = corpus.passages_read / max(time.perf_counter() - started, 1e-3)
-            update(completed=corpus.bytes_read, pace=f"{pace:,.0f} passages/s")
-
-        yield on_block
+        started = time.perf_counter()
+        yield lambda: update(completed=corpus.bytes_read, pace=_format_pace(corpus.passages_read, started))
 
 
 @contextmanager
 def stage_progress(stage: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over the things of one stage, with how many are done a second: a `StageProgress`.
-
-    Call what it yields with how many are done.
-    """
-    started = time.perf_counter()
+    """A bar over the things of one stage: a `StageProgress`. Call it with how many are done."""
     with _open_bar(stage, total) as update:
+        started = time.perf_counter()
+        yield lambda done: update(completed=done, pace=_format_pace(done, started))
 
-        def on_done(done: int) -> None:
-            update(completed=done, pace=f"{done / max(time.perf_counter() - started, 1e-3):,.0f} a second")
 
-        yield on_done
+def _format_pace(done: int, started: float) -> str:
+    return f"{done / max(time.perf_counter() - started, 1e-3):,.0f} a second"

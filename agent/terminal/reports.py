@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from indexes.index_builder import BuildReport
     from indexes.passage_index import Index
     from indexes.ranking.compressed_vectors import CompressedInfo
-    from indexes.ranking.vectors import VectorInfo
     from indexes.sharding.sharded_index import Verification
     from schemas.records import ChatSummary, Hit, Passage, Problem
 
@@ -69,30 +68,21 @@ def show_index(index: "Index", path: Path, *, as_json: bool) -> None:
             shown["compressed"] = {"recipe": compressed.recipe, "bytes": compressed.bytes}
         print_json(msgspec.to_builtins(info) | {"vectors": shown})
         return
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     rows = {
-        "index": str(path),
+        "index": f"{path}, {sum(file.stat().st_size for file in path.rglob('*') if file.is_file()) / 1e6:.1f} MB",
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
-        "size": f"{size / 1e6:.1f} MB",
-        "shards": str(info.shards or "none"),
+        "shards": f"{info.shards or 'none'}",
         "analyzer": info.analyzer,
         "segments": info.segmentation or "none: the passages are as they came",
-        "sources": "\n".join(f"{'':10}{source}" for source in info.sources).strip(),
+        "sources": ("\n" + " " * 10).join(info.sources),
         "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
-        "memory": _describe_vector_memory(vectors, compressed) if vectors else "",
         "made by": f"{info.made_by} in {info.seconds} s",
     }
+    if vectors:  # in memory, to search by meaning
+        size = compressed.bytes if compressed else 4 * vectors.size * vectors.passages
+        rows["vectors"] += f", {size / 1e6:,.1f} MB in memory" + (f" ({compressed.recipe})" if compressed else "")
     for name, value in rows.items():
-        if value:
-            typer.echo(f"{name:10}{value}")
-
-
-def _describe_vector_memory(vectors: "VectorInfo", compressed: "CompressedInfo | None") -> str:
-    """What searching by meaning takes of it."""
-    if compressed:
-        each = compressed.bytes / compressed.passages
-        return f"{compressed.bytes / 1e6:,.1f} MB to search by meaning: {compressed.recipe}, {each:.0f} bytes a passage"
-    return f"{4 * vectors.size * vectors.passages / 1e6:,.1f} MB to search by meaning"
+        typer.echo(f"{name:10}{value}")
 
 
 def show_verification(found: "Verification", path: Path) -> None:

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,18 @@ class _PlainFormatter(logging.Formatter):
         return hide_keys(strip_control_characters(super().format(record)))
 
 
-class _OnceFilter(logging.Filter):
-    """Lets a warning through once: a file that is topics and ranking at once is read twice, and as odd each time."""
+def _pass_once() -> Callable[[logging.LogRecord], bool]:
+    """Let a warning through once: a file that is topics and ranking at once is read twice, and as odd each time."""
+    warned: set[str] = set()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._warned: set[str] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno != logging.WARNING:
-            return True
+    def is_new(record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        is_new = message not in self._warned
-        self._warned.add(message)
-        return is_new
+        if record.levelno != logging.WARNING or message not in warned:
+            warned.add(message)
+            return True
+        return False
+
+    return is_new
 
 
 def configure_logging(*, quiet: bool, verbose: int) -> None:
@@ -46,7 +45,7 @@ def configure_logging(*, quiet: bool, verbose: int) -> None:
     _verbosity.update(quiet=quiet, verbose=verbose)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_PlainFormatter("%(message)s"))
-    handler.addFilter(_OnceFilter())
+    handler.addFilter(_pass_once())
     log.handlers[:] = [handler]
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
     if quiet:
