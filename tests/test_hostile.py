@@ -62,10 +62,6 @@ PLAIN = Passage("plain:1", "Oats hold a protein called avenin. Most people with 
 QUESTION = "Are oats free of gluten?"
 
 
-def test_there_are_enough_of_them() -> None:
-    assert len(set(HOSTILE)) >= 30
-
-
 @needs_model
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_becomes_a_marker_of_the_model(text: str, smollm2: Any) -> None:

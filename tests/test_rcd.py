@@ -81,13 +81,10 @@ TOP = "<top><num>1</num><desc><p>Rye bread.</p></desc></top>"
 ODD = [
     # what, the file, what is read as dialogue, what must be said
     ("a bare &", TOP.replace("Rye", "R&B & rye"), ["R&B & rye bread."], None),
-    ("an entity", TOP.replace("Rye", "R&amp;B"), ["R&B bread."], None),
     ("a bare <", TOP.replace("Rye", "1 < 2, rye"), ["1 < 2, rye bread."], None),
-    ("no frame around", TOP, ["Rye bread."], None),
     ("capital tags", TOP.replace("top>", "TOP>").replace("p>", "P>"), ["Rye bread."], None),
     ("a comment", TOP.replace("Rye", "<!-- loud -->Rye"), ["Rye bread."], None),
     ("a numbered <p>", TOP.replace("<p>", '<p pno="10046153-0">'), ["Rye bread."], None),
-    ("a <pno>", TOP.replace("<p>", "<pno>7</pno><p><pno>10046153-0</pno>"), ["Rye bread."], None),
     ("<p> not closed", TOP.replace(".</p>", ".<p>Yes."), ["Rye bread.", "Yes."], "topic 1: <p> is not closed"),
     ("the last <p> not closed", TOP.replace(".</p>", "."), ["Rye bread."], "topic 1: <p> is not closed"),
     ("<desc> not closed", TOP.replace("</desc>", ""), ["Rye bread."], None),
@@ -102,7 +99,6 @@ ODD = [
     ("an open title", TOP.replace("<desc>", "<title>Rye<desc>"), ["Rye bread."], "topic 1: <title> is not closed"),
     ("a control sign", TOP.replace("Rye", "R\u0002ye\u200b"), ["Rye bread."], "left out: U+0002, U+200B"),
     ("a lost character", TOP.replace("Rye", "Rye\ufffd"), ["Rye\ufffd bread."], "lost before (U+FFFD)"),
-    ("odd spaces", TOP.replace("Rye ", "\u00a0Rye\t\r\n  "), ["Rye bread."], None),
     ("Windows-1252", TOP.replace("Rye", "“Rye”").encode("cp1252"), ["“Rye” bread."], "file: is not UTF-8"),
     ("a byte order mark", TOP.encode("utf-8-sig"), ["Rye bread."], None),
 ]
@@ -122,7 +118,6 @@ def test_what_can_be_read_is_read_and_what_is_odd_is_told(
 
 BAD_TOPICS = [
     ("not XML", "Rye bread.", "is not XML"),
-    ("empty", "", "is not XML"),
     ("no topic", "<topics></topics>", "holds no topic"),
     ("no number", TOP.replace("<num>1</num>", ""), "the topic in line 1 has no number"),
     ("two words", TOP.replace("<num>1", "<num>1 b"), "topic '1 b' (line 1): its number is no single word"),
@@ -207,7 +202,6 @@ def test_the_rule_finds_what_it_is_known_to_find(training: Path, tmp_path: Path)
 
 BAD_SPANS = [
     ("no tab", "1 rye bread\n", "line 1 is not `num<TAB>span`"),
-    ("no span", "1\t\n", "line 1 is not `num<TAB>span`"),
     ("three columns", "1\trye\tbread\n", "line 1 is not `num<TAB>span`"),
     ("twice", "1\trye\n\n1\tbread\n", "line 3: topic 1 has a span already"),
     ("unknown", "1\trye\n9\tbread\n", "line 2: there is no topic 9"),
@@ -287,9 +281,7 @@ NUMBERS = [
     # how a paragraph is numbered in document 10046153
     '<p pno="10046153-0">Rye bread.</p>',
     "<p><pno>0</pno>Rye bread.</p>",
-    "<p><pno> 10046153-0 </pno> Rye bread.</p>",
     "<pno>10046153-0</pno><p>Rye bread.</p>",
-    "<pno>0</pno>\n<p>Rye bread.",
     "<p>Rye <pno>10046153-0</pno>bread.</p>",
     '<pno>7</pno><p pno="0">Rye bread.</p>',
     '<p pno="0"><pno>7</pno>Rye bread.</p>',
@@ -300,14 +292,9 @@ NUMBERS = [
 @pytest.mark.parametrize("paragraph", NUMBERS)
 def test_a_paragraphs_number_may_be_an_element_and_have_the_documents(paragraph: str, tmp_path: Path) -> None:
     doc = f"<doc><docno>10046153</docno><title>Rye</title>{paragraph}</doc>\n"
-    path = write(tmp_path / "wiki.xml", doc + '<doc><docno>11</docno><p pno="3">Oats.</p></doc>')
+    path = write(tmp_path / "wiki.xml", doc + '<doc><p pno="11-3">Oats.</p></doc>')
     passages = [passage for _, _, passage in find_corpus([path])]
     assert passages == [Passage("10046153-0", "Rye bread.", "Rye"), Passage("11-3", "Oats.")]
-
-
-def test_a_whole_number_needs_no_document_number(tmp_path: Path) -> None:
-    path = write(tmp_path / "wiki.xml", '<doc><p pno="10046153-0">Rye bread.</p></doc>')
-    assert [passage for _, _, passage in find_corpus([path])] == [Passage("10046153-0", "Rye bread.")]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """RCD-2020: what the measures of spans and of passages say, by hand."""
 
-import logging
 import math
 from pathlib import Path
 
@@ -139,6 +138,7 @@ def test_the_first_topic_stands_for_its_scene_as_by_the_organisers_script(
     ("lines", "scenes"),
     [
         ("27 28\n36,37,43\n", (("27", "28"), ("36", "37", "43"))),
+        ("# scenes\n\n  3 , 1\n2\t4\r\n", (("3", "1"), ("2", "4"))),
         ("36 37\n1\n37 43\n", (("36", "37", "43"), ("1",))),  # lines with a number in common
         ("1 2\n3 4\n4 1\n", (("3", "4", "1", "2"),)),
         ("2 1\n1 2\n", (("2", "1"),)),
@@ -148,59 +148,24 @@ def test_the_file_of_scenes(lines: str, scenes: tuple[Scene, ...], tmp_path: Pat
     assert read_equivalence(write(tmp_path / "scenes", lines)) == scenes
 
 
-SCENES = ["1 3\n", "1,3", "# scenes\n\n  3 , 1\n2\n", "1\t3\r\n"]
-
-
-@pytest.mark.parametrize("lines", SCENES)
-def test_spans_of_one_scene_are_judged_as_one(lines: str, topics: Path, tmp_path: Path) -> None:
+def test_spans_of_one_scene_are_judged_as_one(topics: Path, tmp_path: Path) -> None:
     """By the file 1 and 3 share a scene, and 1 and 2, whose dialogues have the same text, do not."""
     spans = write(tmp_path / "spans", "1\tLindenau\n2\trye bread\n3\tMarie Curie\n")
     [alone] = evaluate_spans([spans], topics)
-    [joined] = evaluate_spans([spans], topics, write(tmp_path / "scenes", lines))
+    [joined] = evaluate_spans([spans], topics, write(tmp_path / "scenes", "1 3\n"))
     assert alone.by_turn("Jaccard") == {"1+2": 2 / 5, "3": 0.0}
     assert joined.by_turn("Jaccard") == {"1+3": 1.0, "2": 1.0}
 
 
-def test_levels_with_a_fraction_are_read(tmp_path: Path) -> None:
-    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", "1 0 10-0 2.0\n1 0 11-3 -1.0\n")
-    [found] = evaluate_passages([run], qrels, None)
-    assert found.by_turn("RR") == {"1": 1 / 3}
-
-
-@pytest.mark.parametrize("with_topics", [True, False])
-def test_passages_of_one_scene_share_their_labels(with_topics: bool, topics: Path, tmp_path: Path) -> None:
-    """3 has no relevant passage of its own; with 1 it has that of 1."""
-    run = write(tmp_path / "run.trec", RUN + "3 Q0 10-0 2 0.5 ours\n")
-    scenes, known = write(tmp_path / "scenes", "3 1\n"), topics if with_topics else None
-    [found] = evaluate_passages([run], write(tmp_path / "qrels", QRELS), known, scenes)
-    assert found.by_turn("RR") == {"3": 0.5}
-
-
-def test_topics_without_labels_have_those_of_their_scene(tmp_path: Path) -> None:
-    run, qrels = write(tmp_path / "run", "8 Q0 a 1 1.0 x\n9 Q0 a 1 1.0 x\n"), write(tmp_path / "qrels", "9 0 a 1\n")
-    [found] = evaluate_passages([run], qrels, None, write(tmp_path / "scenes", "8 9\n10 11\n"))
-    assert found.by_turn("RR") == {"8": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("# none\n", "holds no topic number"),
-        ("77 78\n", "has no number of a topic here: it has '77', the topics have '1'"),
-    ],
-)
-def test_scenes_that_cannot_be_used_are_refused(lines: str, message: str, topics: Path, tmp_path: Path) -> None:
-    scenes, spans = write(tmp_path / "scenes", lines), write(tmp_path / "spans", "1\trye bread\n")
-    said = CliRunner().invoke(app, ["eval", "rcd-spans", str(spans), "-t", str(topics), "--equivalence", str(scenes)])
-    assert said.exit_code == 5
-    assert message in said.stderr
-
-
-def test_numbers_of_other_topics_are_counted(topics: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_scenes_of_other_topics_are_refused_or_counted(
+    topics: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     spans = write(tmp_path / "spans", "1\trye bread\n")
-    with caplog.at_level(logging.WARNING, logger="convagent"):
-        evaluate_spans([spans], topics, write(tmp_path / "scenes", "1 3\n77 78\n"))
-    assert "2 of 4 numbers are no topics here: 77" in caplog.text
+    for lines, message in (("# none\n", "holds no topic number"), ("77 78\n", "has none of these topics: it has '77'")):
+        with pytest.raises(InvalidInputError, match=message):
+            evaluate_spans([spans], topics, write(tmp_path / "scenes", lines))
+    evaluate_spans([spans], topics, write(tmp_path / "scenes", "1 3\n77 78\n"))
+    assert "2 of 4 topics are none of these: 77" in caplog.text
 
 
 def test_labels_and_runs_of_other_topics_alone_are_refused(

@@ -34,6 +34,7 @@ from agent.tasks.rcd.topics import RcdTopics, read_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 
+log = logging.getLogger("convagent")
 Scene = tuple[str, ...]  # topic numbers
 
 
@@ -55,22 +56,6 @@ def read_equivalence(path: Path) -> tuple[Scene, ...]:
     return tuple(dict.fromkeys(scene_of.values()))
 
 
-def group_numbers(numbers: Iterable[str], scenes: Iterable[Scene]) -> list[Scene]:
-    """The numbers that share a scene together, in their own order; every other one alone."""
-    scene_of = {number: scene for scene in scenes for number in scene}
-    found: dict[Scene, list[str]] = {}
-    for number in numbers:
-        found.setdefault(scene_of.get(number, (number,)), []).append(number)
-    return [tuple(group) for group in found.values()]
-
-
-def add_unlabelled(labelled: Sequence[str], scenes: Iterable[Scene]) -> tuple[str, ...]:
-    """Topics with labels, and those that share a scene with one of them."""
-    known = set(labelled)
-    return tuple(dict.fromkeys((*labelled, *(number for scene in scenes if known & {*scene} for number in scene))))
-
-
-log = logging.getLogger("convagent")
 SPAN_MEASURES = ("BLEU", "Jaccard")
 PASSAGE_MEASURES = ("AP", "P@5", "RR")
 LENGTHS = (3, 4, 5)  # of character n-grams; what each weighs is its share of their sum
@@ -97,23 +82,16 @@ def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics, scenes
 
 
 def _group_topics(topics: RcdTopics, equivalence: Path | None) -> list[Scene]:
+    """The topics of a file that share a scene together, in their own order; every other one alone."""
     if equivalence is None:
         return [tuple(dialogue.id for dialogue in group) for group in topics.groups()]
-    numbers, scenes = [dialogue.id for dialogue in topics.dialogues], read_equivalence(equivalence)
-    _check_scenes_known(numbers, scenes, equivalence)
-    return group_numbers(numbers, scenes)
-
-
-def _check_scenes_known(numbers: Sequence[str], scenes: Sequence[Scene], path: Path) -> None:
-    """Raise `InvalidInputError` where no topic is in any scene; warn where only some are."""
-    listed = [number for scene in scenes for number in scene]
-    known = set(numbers)
-    unknown = [number for number in listed if number not in known]
-    if len(unknown) == len(listed):
-        what = f"has no number of a topic here: it has {unknown[0]!r}, the topics have {next(iter(numbers), '-')!r}"
-        raise InvalidInputError(what, where=str(path))
-    if unknown:
-        log.warning("%s: %d of %d numbers are no topics here: %s", path, len(unknown), len(listed), unknown[0])
+    scenes, numbers = read_equivalence(equivalence), [dialogue.id for dialogue in topics.dialogues]
+    _check_topics_known(list(chain.from_iterable(scenes)), numbers, equivalence)
+    scene_of = {number: scene for scene in scenes for number in scene}
+    found: dict[Scene, list[str]] = {}
+    for number in numbers:
+        found.setdefault(scene_of.get(number, (number,)), []).append(number)
+    return [tuple(group) for group in found.values()]
 
 
 def measure_span(reference: str, span: str) -> dict[str, float]:
@@ -167,7 +145,7 @@ def evaluate_passages(
     scenes = _find_scenes(list(judged), known, equivalence)
     topics_here = {number for scene in scenes.values() for number in scene}
     _check_topics_known(judged, topics_here, qrels)
-    merged = merge_labels(judged, scenes)
+    merged = _merge_labels(judged, scenes)
     if not merged:
         raise InvalidInputError("holds no relevant passage", where=str(qrels))
     ranked = {run: read_scores(run) for run in runs}
@@ -177,17 +155,21 @@ def evaluate_passages(
 
 
 def _find_scenes(labelled: Sequence[str], known: RcdTopics | None, equivalence: Path | None) -> dict[str, Scene]:
-    """The scenes that have a topic here, each whole, under its first topic that is one here."""
+    """The scenes that have a topic here, each whole, under its first topic that is one here.
+
+    Without topics those are here that have labels, and those that share a scene with one of them.
+    """
     scenes = read_equivalence(equivalence) if equivalence else _group_topics(known, None) if known else ()
-    numbers = [dialogue.id for dialogue in known.dialogues] if known else add_unlabelled(labelled, scenes)
+    scene_of = {number: scene for scene in scenes for number in scene}
+    met = chain(labelled, *(scene for scene in scenes if not {*scene}.isdisjoint(labelled)))
+    numbers = [dialogue.id for dialogue in known.dialogues] if known else list(dict.fromkeys(met))
     if equivalence:
-        _check_scenes_known(numbers, scenes, equivalence)
-    here, scene_of = set(numbers), {number: scene for scene in scenes for number in scene}
+        _check_topics_known(list(scene_of), numbers, equivalence)
     found = dict.fromkeys(scene_of.get(number, (number,)) for number in numbers)
-    return {next(number for number in scene if number in here): scene for scene in found}
+    return {next(number for number in scene if number in numbers): scene for scene in found}
 
 
-def merge_labels(judged: Qrels, scenes: Mapping[str, Scene]) -> Qrels:
+def _merge_labels(judged: Qrels, scenes: Mapping[str, Scene]) -> Qrels:
     """What is relevant to any topic of a scene, with level 1, under the one topic that stands for the scene.
 
     A scene without anything relevant is left out, as by the track's `equiv_treceval.sh`.
@@ -205,10 +187,11 @@ def _measure_passages(name: str, ranked: RankedScores, judged: Qrels) -> Scores:
     return Scores(name, {id: turns.get(id, {}) for id in judged}, len(judged) - len(turns))
 
 
-def _check_topics_known(found: Mapping[str, object], topics: Container[str], path: Path) -> None:
+def _check_topics_known(found: Iterable[str], topics: Container[str], path: Path) -> None:
     """Raise `InvalidInputError` where a file has none of the topics; warn where it has others, too."""
-    unknown = sorted(id for id in found if id not in topics)
-    if unknown and len(unknown) == len(found):
+    numbers = list(found)
+    unknown = sorted(id for id in numbers if id not in topics)
+    if unknown and len(unknown) == len(numbers):
         raise InvalidInputError(f"has none of these topics: it has {unknown[0]!r}", where=str(path))
     if unknown:
-        log.warning("%s: %d of %d topics are none of these: %s", path, len(unknown), len(found), unknown[0])
+        log.warning("%s: %d of %d topics are none of these: %s", path, len(unknown), len(numbers), unknown[0])

@@ -17,7 +17,7 @@ written by hand, and need not be well-formed XML: what can be read is read, and 
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,12 +71,16 @@ def read_topics(path: Path) -> RcdTopics:
     Raises `InvalidInputError` listing all of: a topic without a number or without dialogue, a number that is no single
     word, a number that stands twice; and for a file that holds no topic.
     """
-    text, odd = _decode_xml(read_utf8(path))
-    reader = _Reader()
+    data, odd, reader = read_utf8(path), [], _Reader()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = data.decode("cp1252", "replace")
+        odd.append(Problem("file", f"is not UTF-8 ({error}): read as Windows-1252"))
     with locate_errors(path):
         reader.feed(text)
         reader.close()
-        if wrong := _find_problems(reader.tops):
+        if wrong := list(_find_problems(reader.tops)):
             raise InvalidInputError("\n".join(["holds topics that cannot be used:", *wrong]))
         if not reader.tops:
             what = "holds no topic" if reader.tags else "is not XML"
@@ -93,13 +97,6 @@ def read_topics(path: Path) -> RcdTopics:
     return RcdTopics(dialogues, references, tuple(odd))
 
 
-def _decode_xml(data: bytes) -> tuple[str, list[Problem]]:
-    try:
-        return data.decode("utf-8"), []
-    except UnicodeDecodeError as error:
-        return data.decode("cp1252", "replace"), [Problem("file", f"is not UTF-8 ({error}): read as Windows-1252")]
-
-
 @dataclass(slots=True)
 class _Top:
     """A topic while it is read."""
@@ -114,21 +111,19 @@ class _Top:
         return self.fields.get("num", "")
 
 
-def _find_problems(tops: Sequence[_Top]) -> list[str]:
+def _find_problems(tops: Sequence[_Top]) -> Iterator[str]:
     seen: set[str] = set()
-    found = []
     for top in tops:
         where = f"  topic {top.id!r} (line {top.line})" if top.id else f"  the topic in line {top.line}"
         if not top.id:
-            found.append(f"{where} has no number")
+            yield f"{where} has no number"
         elif len(top.id.split()) > 1:
-            found.append(f"{where}: its number is no single word")
+            yield f"{where}: its number is no single word"
         elif top.id in seen:
-            found.append(f"{where}: its number stands twice")
+            yield f"{where}: its number stands twice"
         if not top.utterances:
-            found.append(f"{where} has no dialogue")
+            yield f"{where} has no dialogue"
         seen.add(top.id)
-    return found
 
 
 class _Reader(TolerantHtmlParser):
@@ -212,14 +207,12 @@ class _Reader(TolerantHtmlParser):
 
     def _clean_text(self, text: str) -> str:
         """The text with white space folded and without characters that cannot be seen."""
-        folded = " ".join(text.split())
-        unseen = {sign for sign in folded if unicodedata.category(sign) in ("Cc", "Cf")}
-        odd = ", ".join(f"U+{ord(sign):04X}" for sign in sorted(unseen))
-        if odd:
+        unseen = {sign for sign in " ".join(text.split()) if unicodedata.category(sign) in ("Cc", "Cf")}
+        if odd := ", ".join(f"U+{ord(sign):04X}" for sign in sorted(unseen)):
             self._note_problem(f"characters that cannot be seen are left out: {odd}")
-        if "\ufffd" in folded:
+        if "\ufffd" in text:
             self._note_problem("has characters that were lost before (U+FFFD)")
-        return " ".join("".join(sign for sign in folded if sign not in unseen).split())
+        return " ".join("".join(" " if sign.isspace() else sign for sign in text if sign not in unseen).split())
 
     def _note_problem(self, what: str) -> None:
         (self.tops[-1].odd if self._inside else self.odd).append(what)
