@@ -16,7 +16,7 @@ from itertools import pairwise
 from agent.tracks.oddities import OddityKind
 from agent.tracks.run_records import RunResponse, RunTurn, as_32_bits
 from indexes.text.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
-from schemas.records import Problem, RunInfo, Statement, Topics
+from schemas.records import Problem, RunInfo, Topics
 
 MAX_PASSAGES = MAX_RESPONSES = 1000
 MIN_TOKENS = 25  # of a response that says something
@@ -69,17 +69,6 @@ class Checks:
 STRICT = Checks(strict=True)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckContext:
-    """What a turn's responses are checked against."""
-
-    limits: EditionLimits
-    judged: bool  # whether there must be a text
-    ptkb: Mapping[str, tuple[Statement, ...]]  # by turn id
-    checks: Checks
-    official: OfficialValidator
-
-
 def says_something(text: str | None) -> bool:
     """Whether a text holds more than white space, characters without width, and marks of sources."""
     rest = CITATION.sub("", text or "")
@@ -106,13 +95,13 @@ def check_whole_turn(turn: RunTurn, limits: EditionLimits) -> Iterator[str]:
         yield f"the responses have {sum(counts)} words together: the official fixer deletes {deleted} of {len(counts)}"
 
 
-def check_text_not_empty(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_text_not_empty(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """A response says something, except in a run whose responses are not judged."""
     if asked.limits.cites and asked.judged and not says_something(response.text):
         yield "text is empty"
 
 
-def check_text_length(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_text_length(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025)."""
     if (most := asked.limits.tokens) is None:
         return
@@ -123,7 +112,7 @@ def check_text_length(_turn_id: str, response: RunResponse, asked: CheckContext)
         yield f"text has {words} words, at most {most} are allowed"
 
 
-def check_passage_count(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_passage_count(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """At most 1,000 passages, none twice, at least one."""
     most, passages = asked.limits.passages, response.passages or ()
     if most and len(passages) > most:
@@ -135,14 +124,14 @@ def check_passage_count(_turn_id: str, response: RunResponse, asked: CheckContex
             yield f"passages list {id} {times} times"
 
 
-def check_passage_ids(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_passage_ids(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """Ids have the form of the collection's (`--collection`)."""
     form = COLLECTIONS[asked.checks.collection]
     if odd := [passage.id for passage in response.passages or () if not form.fullmatch(passage.id)]:
         yield _name_ids(odd, "is no id of the collection")
 
 
-def check_scores_decrease(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
+def check_scores_decrease(_turn_id: str, response: RunResponse, _asked: "RunChecker") -> Iterator[str]:
     """TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking."""
     for before, after in pairwise(response.passages or ()):
         if not as_32_bits(after.score) < as_32_bits(before.score):
@@ -150,13 +139,13 @@ def check_scores_decrease(_turn_id: str, response: RunResponse, _asked: CheckCon
             return
 
 
-def check_some_passage_used(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_some_passage_used(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """A response that says something names where it is from (2024 only warns, and then takes the first five)."""
     if asked.limits.cites and says_something(response.text) and not response.used:
         yield "passages has no passage marked used, or cited"
 
 
-def check_citations_listed(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
+def check_citations_listed(_turn_id: str, response: RunResponse, _asked: "RunChecker") -> Iterator[str]:
     """Citations are among the references (2025: `validate_entry`)."""
     listed = {passage.id for passage in response.passages or ()}
     for hit in response.used:
@@ -164,7 +153,7 @@ def check_citations_listed(_turn_id: str, response: RunResponse, _asked: CheckCo
             yield f"citations {hit.id} is not among the references"
 
 
-def check_statements_known(turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_statements_known(turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """Statement ids and texts are those of the topic's PTKB, each at most once (the 2024 validator accepts id 0)."""
     texts = {known.id: known.text for known in asked.ptkb.get(turn_id, ())}
     for statement in response.statements:
@@ -178,21 +167,21 @@ def check_statements_known(turn_id: str, response: RunResponse, asked: CheckCont
         yield "ptkb_provenance lists a statement twice"
 
 
-def check_statement_order(_turn_id: str, response: RunResponse, _asked: CheckContext) -> Iterator[str]:
+def check_statement_order(_turn_id: str, response: RunResponse, _asked: "RunChecker") -> Iterator[str]:
     """Statements are listed best first (2023: `check_ptkb_provenance`)."""
     scores = [statement.score for statement in response.statements if statement.score is not None]
     if any(after > before for before, after in pairwise(scores)):
         yield "ptkb_provenance is not ordered by score"
 
 
-def check_passages_exist(_turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_passages_exist(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """The passages are in the index (`--index`)."""
     exists = asked.checks.exists
     if exists and (odd := [passage.id for passage in response.passages or () if not exists(passage.id)]):
         yield _name_ids(odd, "is not in the index")
 
 
-def check_given_ranking(turn_id: str, response: RunResponse, asked: CheckContext) -> Iterator[str]:
+def check_given_ranking(turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """The passages are those of the given ranking, in its order (`--ranking`)."""
     if asked.checks.ranking is None:
         return
@@ -205,7 +194,7 @@ def check_given_ranking(turn_id: str, response: RunResponse, asked: CheckContext
         yield "passages are not in the order of the given ranking"
 
 
-Rule = Callable[[str, RunResponse, CheckContext], Iterator[str]]  # gets the turn id, too
+Rule = Callable[[str, RunResponse, "RunChecker"], Iterator[str]]  # gets the turn id, too
 RULES: tuple[Rule, ...] = (
     check_text_not_empty,
     check_text_length,
@@ -226,9 +215,13 @@ class RunChecker:
     That the turns are those of the topics is an error in every edition, and that each is there once in all but 2025.
     """
 
-    def __init__(self, topics: Topics, info: RunInfo, asked: CheckContext) -> None:
-        self._asked = asked
-        self._known = dict.fromkeys(topics.turn_ids())
+    def __init__(
+        self, topics: Topics, info: RunInfo, limits: EditionLimits, official: OfficialValidator, checks: Checks
+    ) -> None:
+        self.limits, self.checks = limits, checks
+        self.judged = info.parts.answer  # whether there must be a text
+        self.ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
+        self._official = official
         self._seen: set[str] = set()
         self._first: RunTurn | None = None
         self._info = info
@@ -239,23 +232,23 @@ class RunChecker:
         self._first = self._first or turn
         if turn.info != self._first.info:
             yield self._judge(Problem(place, f"metadata differ from those of {self._first.where}"))
-        if turn.turn_id not in self._known:
+        if turn.turn_id not in self.ptkb:
             yield Problem(place, "is not a turn of these topics")
         if turn.turn_id in self._seen:
             repeated = Problem(place, "is there already")
-            yield repeated if self._asked.official.repeated_turns else self._judge(repeated)
+            yield repeated if self._official.repeated_turns else self._judge(repeated)
         self.mark_seen(turn.turn_id)
-        for what in check_whole_turn(turn, self._asked.limits):
+        for what in check_whole_turn(turn, self.limits):
             yield self._judge(Problem(place, what))
         for rule in (*RULES, *ON_REQUEST):
             for response in turn.responses:
-                for what in rule(turn.turn_id, response, self._asked):
+                for what in rule(turn.turn_id, response, self):
                     yield self._judge(Problem(f"turn {turn.turn_id} {response.where}", what), rule)
 
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
-        refused = rule in self._asked.official.rules or rule in ON_REQUEST
-        return problem if refused or self._asked.checks.strict else replace(problem, severity="warning")
+        refused = rule in self._official.rules or rule in ON_REQUEST
+        return problem if refused or self.checks.strict else replace(problem, severity="warning")
 
     def mark_seen(self, turn_id: str) -> None:
         """The run has this turn, whatever is wrong with it."""
@@ -266,7 +259,7 @@ class RunChecker:
         name = (self._first.info if self._first and self._first.info else self._info).name
         if name.split() not in ([], [name]):
             yield self._judge(Problem("$", f"the run's name {name!r} has spaces"))
-        for turn_id in self._known:
+        for turn_id in self.ptkb:
             if turn_id not in self._seen:
                 yield Problem(f"turn {turn_id}", "is missing from the run")
 

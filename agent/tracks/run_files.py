@@ -10,7 +10,7 @@ from agent.tracks.edition import Edition
 from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape, shape_problems
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
-from agent.tracks.rules import STRICT, CheckContext, Checks, RunChecker
+from agent.tracks.rules import STRICT, Checks, RunChecker
 from agent.tracks.run_layouts import Entry
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
 from schemas.errors import InvalidInputError, UsageError
@@ -138,9 +138,8 @@ def detect_run(data: Data) -> str:
 
 def make_checker(edition: str, info: RunInfo, topics: Topics, checks: Checks) -> RunChecker:
     """A checker of the rules of an edition, which is to be given the turns of a run one by one."""
-    ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
     form = load_edition(edition)
-    return RunChecker(topics, info, CheckContext(form.limits, info.parts.answer, ptkb, checks, form.official))
+    return RunChecker(topics, info, form.limits, form.official, checks)
 
 
 def run_problems(data: Data, topics: Topics, edition: str | None = None, checks: Checks = STRICT) -> list[Problem]:

@@ -5,7 +5,7 @@ Files are split into turns without decoding them, so that only one turn at a tim
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -25,22 +25,13 @@ class Entry:
     data: Data | msgspec.Raw
 
 
-class HeadAndTurns(Protocol):
-    """The wire type of a run file whose turns are not decoded yet."""
-
-    turns: list[msgspec.Raw]
-
-
-H = TypeVar("H", bound=HeadAndTurns)
-
-
 @dataclass(frozen=True, slots=True)
-class JsonObject(Generic[H]):
+class JsonObject:
     """An object: the fields of the head, then the list of turns as the last field. All layouts have these methods."""
 
-    shape: type[H]
+    shape: Any  # the wire type of a run file whose turns are not decoded yet
     make_head: Callable[[RunInfo], Any]
-    read_head: Callable[[H], RunInfo]
+    read_head: Callable[[Any], RunInfo]
     suffix: str = ".json"  # the ending of a run file's name
 
     def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
@@ -56,7 +47,7 @@ class JsonObject(Generic[H]):
         head = self._decode_head(data, oddities)
         return self.read_head(head), (Entry(self.json_path(n), raw) for n, raw in enumerate(head.turns))
 
-    def _decode_head(self, data: Data, oddities: Oddities) -> H:
+    def _decode_head(self, data: Data, oddities: Oddities) -> Any:
         try:
             return decode(data, self.shape)
         except msgspec.DecodeError:
@@ -111,7 +102,7 @@ class JsonLines:
         return decode_fields(first_line, dict[str, msgspec.Raw])
 
 
-RunLayout = JsonObject[Any] | JsonArray | JsonLines
+RunLayout = JsonObject | JsonArray | JsonLines
 
 
 def decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:
