@@ -593,9 +593,10 @@ def eval_conversation(
 
     [bold]convagent eval conversation topics.run.json --topics topics.json[/]
     """
-    from agent.evaluation.conversation import evaluate_conversation
+    from agent.evaluation.conversation import MEASURES, evaluate_conversation
 
-    measures.show_conversations(evaluate_conversation(runs, topics, qrels), per_turn=per_turn, as_json=as_json)
+    scores = evaluate_conversation(runs, topics, qrels)
+    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json, intervals=True)
 
 
 @eval_app.command("qrecc")

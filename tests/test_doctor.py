@@ -58,8 +58,6 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(
     """Its copy is told before and after it is made, and when it is torn."""
     found = facts("smollm2")
     assert not cache.exists()
-    from agent.models.local import kv_cache  # loads llama.cpp, which reads GOMP_SPINCOUNT then
-
     model = bare_model()
     context = model._context
     expected = {
@@ -67,10 +65,6 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(
         "layers offloaded": layers_to_offload(),
         "GOMP_SPINCOUNT": os.environ["GOMP_SPINCOUNT"],
         "context": context.size,
-        "batch": kv_cache.BATCH,
-        "block": kv_cache.BLOCK,
-        "candidates": kv_cache.SEQUENCES,
-        "flash attention": kv_cache.FLASH_ATTENTION,
     }
     model.close()
     assert values(found, LANGUAGE) | expected | {"Q8_0": "made at first use"} == values(found, LANGUAGE)
@@ -91,7 +85,6 @@ def test_the_language_models_settings_are_those_that_it_is_opened_with(
 def test_the_embedding_model_and_what_is_in_the_cache(cache: Path) -> None:
     before = facts(embedder=None)
     assert "made at first use" in values(before, EMBEDDING).values()
-    assert values(before, EMBEDDING)["flash attention"] is True
     target = convert_to_gguf(find_bundled_weights(), hash_file(find_bundled_weights()))
     found = facts(embedder=None)
     assert [fact.about for fact in found.sections[EMBEDDING] if str(fact.value).startswith("ready ")] == [str(target)]

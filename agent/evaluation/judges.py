@@ -9,7 +9,6 @@ ClapNQ's questions (`python -m benchmarks.rough_judges`).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
@@ -23,7 +22,6 @@ from agent.models.registry import MODEL_CHOICES, open_model
 from indexes.ranking.vectors import Embed
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
-from indexes.storage.files import hash_file
 from indexes.text.units import split_units
 from schemas.errors import ModelReplyError, UsageError
 from schemas.records import Message, Passage
@@ -89,21 +87,9 @@ GRADE = JudgingStep(
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSettings:
-    """Everything that decides verdicts."""
-
-    judge: str
-    digest: str
-    settings: str
-    prompt: str  # SHA-256
-    convagent: str
-
-
-@dataclass(frozen=True, slots=True)
 class Judge:
     """Gives an answer its verdicts."""
 
-    settings: JudgeSettings
     step: JudgingStep
     find_verdicts: Callable[[str, str, Sequence[str]], list[Any]]  # of a query, an answer, and nuggets or questions
     rough: str = ""  # why its verdicts are a rough proxy for a judge's; empty for a judge
@@ -120,15 +106,12 @@ class Judge:
 
 
 def open_step_judge(name: str, step: JudgingStep) -> Judge:
-    """A judge by its name. Raises what `open_judge` does."""
+    """A judge by its name; what it replies is cached. Raises what `open_judge` does."""
     if name == SIMILARITY:
         return _open_similarity(step)
     llm = open_judge(name, Cache(find_cache_directory() / "replies.sqlite"))
-    settings = JudgeSettings(
-        name, llm.digest, llm.settings, hash_file(prompts.file_of(step.prompt)), version("convagent")
-    )
     rough = SMALL if llm.runs_here and not llm.writes_answers else ""
-    return Judge(settings, step, lambda query, answer, texts: _ask_all(llm, step, query, answer, texts), rough)
+    return Judge(step, lambda query, answer, texts: _ask_all(llm, step, query, answer, texts), rough)
 
 
 def _ask_all(llm: LanguageModel, step: JudgingStep, query: str, answer: str, texts: Sequence[str]) -> list[Any]:
@@ -156,14 +139,13 @@ def _open_similarity(step: JudgingStep) -> Judge:
 
     embedder = open_embedder(SIMILARITY)
     assert embedder is not None  # a name that is not `none` is opened or an error
-    settings = JudgeSettings(SIMILARITY, embedder.digest, f"{step.cut_offs}", "", version("convagent"))
     embed = cache_vectors(embedder).embed
 
     def find_verdicts(_query: str, answer: str, texts: Sequence[str]) -> list[Any]:
         cosines = measure_similarity(embed, answer, texts)
         return [step.verdicts[sum(cosine < least for least in step.cut_offs)] for cosine in cosines]
 
-    return Judge(settings, step, find_verdicts, ROUGH)
+    return Judge(step, find_verdicts, ROUGH)
 
 
 def measure_similarity(embed: Embed, answer: str, texts: Sequence[str]) -> list[float]:

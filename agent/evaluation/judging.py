@@ -1,8 +1,6 @@
 """`convagent eval nuggets` and `eval rubric`: from runs and criteria to verdicts, scores and agreement.
 
-Answers are judged one by one. The verdicts are kept beside the output, in `OUTPUT.partial`, after a line that says what
-decides them: whoever is killed and begins again goes on. A verdict counts for the same answer to the same query with
-the same criteria alone.
+Whoever is killed and begins again goes on: what a model replied is in the cache of replies.
 """
 
 import logging
@@ -11,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from agent.evaluation import criteria_files
 from agent.evaluation.judged_answers import (
@@ -23,18 +19,16 @@ from agent.evaluation.judged_answers import (
     score_nuggets,
     score_questions,
 )
-from agent.evaluation.judges import ASSIGN, GRADE, Judge, JudgeSettings, JudgingStep, open_step_judge
+from agent.evaluation.judges import ASSIGN, GRADE, JudgingStep, open_step_judge
 from agent.evaluation.scores import Scores, check_turns_shared, read_run_file
 from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.topic_files import read_topics
-from indexes.storage.files import append_line, check_writable, open_to_append, read_utf8, write_atomically
+from indexes.storage.files import check_writable, read_utf8, write_atomically
 from schemas.errors import InvalidInputError, UsageError, format_count, list_with_limit
 from schemas.progress import StageProgress
-from schemas.wire import decode
 
 log = logging.getLogger("convagent")
 JUDGE_REMEDY = "Give --judge: a model that is asked, minilm for a rough proxy, or a file with verdicts."
-REMEDY = "What was judged is kept. Make room, and the same command goes on."
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +128,12 @@ def judge_runs(request: JudgingRequest, criteria: Criteria, progress: StageProgr
         judge = open_step_judge(request.judge, criteria.step)
         if judge.rough:
             log.warning("%s: %s", request.judge, judge.rough)
-        judged = _judge_answers(answers, judge, criteria, output, progress, anew=request.overwrite)
+        judged = []
+        with progress("judging", len(answers)) as tick:
+            for answer in answers:
+                judged.append(judge.judge(answer))
+                tick(len(judged))
+        write_atomically(output, map(criteria.encode, judged))
     if missing := sum(verdict is None for answer in judged for verdict in criteria.verdicts(answer).values()):
         count = format_count(missing, "verdict")
         log.warning("%s: without %s, which count as not in the answer", request.judge or request.criteria, count)
@@ -167,52 +166,6 @@ def _read_queries(path: Path | None) -> Mapping[str, str]:
     topics = read_topics(path)
     asked = {turn.id: turn.utterance for topic in topics.topics for turn in topic.turns}
     return asked | {id: labels.human_rewrite for id, labels in topics.labels.items() if labels.human_rewrite}
-
-
-def _judge_answers(
-    answers: Sequence[JudgedAnswer], judge: Judge, criteria: Criteria, out: Path, progress: StageProgress, *, anew: bool
-) -> list[JudgedAnswer]:
-    """Judge all answers and write them to `out`. Raises `ModelError` where the model fails; what is judged is kept.
-
-    `anew` forgets what an interrupted process had judged.
-    """
-    path = out.with_name(f"{out.name}.partial")
-    known, size = ({}, 0) if anew or not path.exists() else _read_partial(path, judge.settings, criteria)
-    judged: list[JudgedAnswer] = []
-    with open_to_append(path, size, "file", "Wait for it, or give another name with -o.") as file:
-        if not size:
-            append_line(file, msgspec.json.encode(judge.settings), REMEDY)
-        with progress("judging", len(answers)) as tick:
-            for answer in answers:
-                verdict = known.get(answer)
-                if verdict is None:
-                    verdict = judge.judge(answer)
-                    append_line(file, criteria.encode(verdict).rstrip(b"\n"), REMEDY)
-                judged.append(verdict)
-                tick(len(judged))
-        write_atomically(out, map(criteria.encode, judged))
-    path.unlink()
-    return judged
-
-
-def _read_partial(
-    path: Path, settings: JudgeSettings, criteria: Criteria
-) -> tuple[dict[JudgedAnswer, JudgedAnswer], int]:
-    """The verdicts of an interrupted process, by the answer without them, and how many bytes hold whole lines."""
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    head, _, lines = whole.partition(b"\n")
-    if not head:
-        return {}, 0
-    try:
-        before = decode(head, JudgeSettings)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is no file of verdicts ({error})", where=str(path)) from error
-    if before != settings:
-        remedy = "--overwrite begins anew; -o gives another name."
-        what = f"was begun by another judge, or with another prompt: {before.judge}"
-        raise UsageError(what, where=str(path), remedy=remedy)
-    return {verdict.without_verdicts(): verdict for verdict in criteria.decode(lines, Oddities())}, len(whole)
 
 
 def _take_verdicts(answers: Sequence[JudgedAnswer], path: Path, criteria: Criteria) -> list[JudgedAnswer]:

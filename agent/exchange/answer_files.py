@@ -29,7 +29,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks import run_files
-from agent.tracks.lenient_reading import IS_ID, absent, decode_leniently
+from agent.tracks.lenient_reading import IS_ID, decode_leniently
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import EditionLimits
@@ -47,8 +47,8 @@ LAYOUTS: tuple[RunLayout, ...] = (JsonLines(), JsonArray())
 LIMITS = EditionLimits(tokens=None, passages=None, statements=False, responses=1, collection="any")
 
 
-class JudgedSentence(Struct):
-    """A sentence and what it cites, in the form of Auto-Judge."""
+class CitedSentence(Struct):
+    """A sentence and what it cites."""
 
     text: str
     citations: Any = None
@@ -70,16 +70,9 @@ class AutojudgeLine(Struct, omit_defaults=True):
     """One answer in the form of Auto-Judge."""
 
     metadata: Metadata
-    responses: list[JudgedSentence] | None = None
-    answer: list[JudgedSentence] | None = None
+    responses: list[CitedSentence] | None = None
+    answer: list[CitedSentence] | None = None
     references: list[Id] | None = None
-
-
-class RagnarokSentence(Struct):
-    """A sentence and what it cites, in the form of Ragnarök."""
-
-    text: str
-    citations: Annotated[list[Any], absent([], "nothing is cited")]
 
 
 class RagnarokLine(Struct):
@@ -88,7 +81,7 @@ class RagnarokLine(Struct):
     topic_id: Id
     topic: str
     references: list[Id]
-    answer: list[RagnarokSentence]
+    answer: list[CitedSentence]
     response_length: int | None = None
     run_id: str = ""
 
@@ -96,7 +89,7 @@ class RagnarokLine(Struct):
 def encode_autojudge(turn: TurnResult, info: RunInfo) -> bytes:
     """The line of a turn's first answer."""
     metadata = Metadata(info.team, info.name, turn.turn_id, turn.turn_id, "", turn.query.standalone, info.type)
-    sentences = [JudgedSentence(said.text, list(said.passage_ids)) for said in turn.response.sentences]
+    sentences = [CitedSentence(said.text, list(said.passage_ids)) for said in turn.response.sentences]
     return msgspec.json.encode(AutojudgeLine(metadata, sentences, references=_list_references(turn))) + b"\n"
 
 
@@ -104,7 +97,7 @@ def encode_ragnarok(turn: TurnResult, info: RunInfo) -> bytes:
     """The line of a turn's first answer."""
     references = _list_references(turn)
     said = turn.response.sentences
-    sentences = [RagnarokSentence(each.text, [references.index(id) for id in each.passage_ids]) for each in said]
+    sentences = [CitedSentence(each.text, [references.index(id) for id in each.passage_ids]) for each in said]
     words = sum(count_whitespace_words(sentence.text) for sentence in said)
     line = RagnarokLine(turn.turn_id, turn.query.standalone, references, sentences, words, info.name)
     return msgspec.json.encode(line) + b"\n"
@@ -145,35 +138,32 @@ def _detect_form(fields: Fields) -> str:
 
 def _read_answers(form: str, layout: RunLayout, data: Data, oddities: Oddities) -> Iterator[RunTurn]:
     """Raises `InvalidInputError` with the place of what is no answer, or of a citation of nothing."""
-    decode_answer = {"autojudge": _decode_autojudge, "ragnarok": _decode_ragnarok}[form]
     try:
         _, entries = layout.split_entries(data, oddities)
         for entry in entries:
-            yield decode_answer(entry.data, entry.where, oddities)
+            if form == "ragnarok":
+                line: RagnarokLine = decode_leniently(entry.data, RagnarokLine, entry.where, oddities)
+                info, place = RunInfo(line.run_id), f"{entry.where}.answer"
+                yield _make_turn(line.topic_id, line.answer, line.references, info, place)
+            else:
+                yield _read_judged(decode_leniently(entry.data, AutojudgeLine, entry.where, oddities), entry.where)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is no valid {form} file ({error})") from error
 
 
-def _decode_autojudge(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> RunTurn:
-    line: AutojudgeLine = decode_leniently(data, AutojudgeLine, where, oddities)
+def _read_judged(line: AutojudgeLine, where: str) -> RunTurn:
     metadata = line.metadata
     turn_id = metadata.topic_id or metadata.narrative_id or metadata.request_id
     if not turn_id:
         raise InvalidInputError("names no topic", where=f"{where}.metadata")
     mode: Mode = next((mode for mode in get_args(Mode) if mode == metadata.type), "automatic")
     info = RunInfo(metadata.run_id, mode, metadata.team_id)
-    sentences, place = line.responses or line.answer or [], f"{where}.responses"
-    return _make_turn(turn_id, sentences, line.references or [], info, place)
-
-
-def _decode_ragnarok(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> RunTurn:
-    line: RagnarokLine = decode_leniently(data, RagnarokLine, where, oddities)
-    return _make_turn(line.topic_id, line.answer, line.references, RunInfo(line.run_id), f"{where}.answer")
+    return _make_turn(turn_id, line.responses or line.answer or [], line.references or [], info, f"{where}.responses")
 
 
 def _make_turn(
     turn_id: str,
-    sentences: Sequence[JudgedSentence | RagnarokSentence],
+    sentences: Sequence[CitedSentence],
     references: list[str],
     info: RunInfo,
     where: str,

@@ -180,7 +180,6 @@ def _describe_language(name: str) -> Iterator[Fact]:
     if _llama_import_error():
         yield _describe_source(source)
         return
-    from agent.models.local import kv_cache
     from agent.models.local.llama_cpp import MAX_CONTEXT, context_size, read_metadata
 
     about = read_metadata(source) or {}
@@ -193,10 +192,6 @@ def _describe_language(name: str) -> Iterator[Fact]:
     yield Fact("GOMP_SPINCOUNT", stop_spinning_threads(), spinning)
     context = f"tokens: trained with {trained}, at most {MAX_CONTEXT} are opened"
     yield Fact("context", context_size(trained), context)
-    yield Fact("batch", kv_cache.BATCH, "tokens of all candidates in one pass")
-    yield Fact("block", kv_cache.BLOCK, "tokens read at a time: little slower than more, and less is read again")
-    yield Fact("candidates", kv_cache.SEQUENCES, "scored in one pass, sharing one prefix")
-    yield Fact("flash attention", kv_cache.FLASH_ATTENTION, "slower on a processor")
 
 
 def _describe_embedding(name: str) -> Iterator[Fact]:
@@ -206,7 +201,6 @@ def _describe_embedding(name: str) -> Iterator[Fact]:
     if _llama_import_error():
         yield _describe_source(source)
         return
-    from agent.models.embedding import llama_cpp as embedders
     from agent.models.local.llama_cpp import read_metadata
 
     if name == "minilm":
@@ -215,8 +209,6 @@ def _describe_embedding(name: str) -> Iterator[Fact]:
     else:
         yield _describe_source(source, _find_quantisation(read_metadata(source) or {}))
     yield from _describe_hardware()
-    yield Fact("text", embedders.MAX_TOKENS, "tokens of one text: what all-MiniLM-L6-v2 was trained with")
-    yield Fact("flash attention", embedders.FLASH_ATTENTION, "a fifth faster for these short texts")
 
 
 def _describe_source(path: Path, quantisation: str = "") -> Fact:

@@ -12,14 +12,19 @@ from schemas.errors import format_count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent.evaluation.conversation import ConversationMeasures
     from agent.evaluation.judging import JudgedRuns
     from agent.evaluation.scores import Scores
 
 
-def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
-    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference."""
+def show_measures(
+    runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool, intervals: bool = False
+) -> None:
+    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference.
+
+    With `intervals`, the 95 % intervals by bootstrap over conversations instead.
+    """
     from agent.evaluation.scores import p_value
+    from agent.evaluation.significance import bootstrap_interval
 
     measures = [measure for measure in measures if any(run.by_turn(measure) for run in runs)]
     if as_json:
@@ -28,27 +33,26 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
         means = [{measure: run.mean(measure) for measure in measures if run.by_turn(measure)} for run in runs]
         print_json([msgspec.to_builtins(run) | {"mean": mean} for run, mean in zip(runs, means, strict=True)])
         return
+    from rich.table import Column
+
     for turn_id in runs[0].turns if per_turn else ():
         values = (run.turns[turn_id].get(measure) for run in runs for measure in measures)
         shown = "  ".join("   -  " if value is None else f"{value:.4f}" for value in values)
         typer.echo(strip_control_characters(f"{turn_id}\t{shown}"))
-    pair = len(runs) == 2
+    pair = len(runs) == 2 and not intervals
     rows = []
     for measure in measures:
         turns = " / ".join(dict.fromkeys(str(len(run.by_turn(measure))) for run in runs))
         means_shown = [f"{run.mean(measure):.3f}" if run.by_turn(measure) else "-" for run in runs]
         p = ["-" if "-" in means_shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
+        if intervals:
+            found = [bootstrap_interval(known) if (known := run.by_turn(measure)) else None for run in runs]
+            means_shown = [f"{each.mean:.3f} ({each.low:.3f}, {each.high:.3f})" if each else "-" for each in found]
         rows.append([measure, *means_shown, turns, *p])
-    _print_columns([run.name for run in runs], ["turns", *(["p"] if pair else [])], rows)
+    names = [Column(to_plain_text(run.name)) for run in runs]  # no markup is read in a name
+    print_table(["", *names, "turns", *(["p"] if pair else [])], rows)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
     log.info("%d turns judged%s", len(runs[0].turns), missing)
-
-
-def _print_columns(names: "Sequence[str]", after: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
-    """A table with a column for each run, which is named as it is: no markup is read in a name."""
-    from rich.table import Column
-
-    print_table(["", *(Column(to_plain_text(name)) for name in names), *after], rows)
 
 
 def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
@@ -64,21 +68,3 @@ def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bo
     taus = "".join(f", Kendall's tau of {measure} {tau:.3f}" for measure, tau in agreement.tau.items())
     verdicts = format_count(agreement.verdicts, "verdict")
     typer.echo(f"{verdicts} of people: {agreement.equal:.1%} equal, Cohen's kappa {agreement.kappa:.3f}{taus}")
-
-
-def show_conversations(runs: "Sequence[ConversationMeasures]", *, per_turn: bool, as_json: bool) -> None:
-    """Search by depth first, then the other measures; 95 % intervals by bootstrap over conversations."""
-    if as_json:
-        print_json(runs)
-        return
-    for run in runs if per_turn else ():
-        for measure, values in run.values.items():
-            for id, value in values.items():
-                typer.echo(strip_control_characters(f"{run.name}\t{id.removesuffix('_')}\t{measure}\t{value:.4f}"))
-    rows = []
-    for measure in dict.fromkeys(name for run in runs for name in run.means):
-        found = [run.means.get(measure) for run in runs]
-        intervals = [each.interval if each else None for each in found]
-        cells = [f"{each.mean:.3f} ({each.low:.3f}, {each.high:.3f})" if each else "-" for each in intervals]
-        rows.append([measure, *cells, " / ".join(dict.fromkeys(str(each.count) for each in found if each))])
-    _print_columns([run.name for run in runs], ["of"], rows)
