@@ -27,7 +27,7 @@ from indexes.ranking.compressed_vectors import (
 from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.manifest import MANIFEST_FILE, find_damage, read_manifest
+from indexes.storage.manifest import find_damage
 from indexes.text.analysis import (
     ENGLISH,
     WeightedText,
@@ -38,7 +38,7 @@ from indexes.text.analysis import (
     weight_stems,
 )
 from indexes.text.languages import weight_foreign_stems
-from schemas.errors import InvalidInputError, MissingError, RunError
+from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
 from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
 
@@ -297,17 +297,8 @@ def check_whole(directory: Path, *, thorough: bool = False) -> None:
 
     Sizes are compared, and contents where it is to be thorough or the files are small.
     """
-    try:
-        manifest = read_manifest(directory)
-    except FileNotFoundError as error:
-        raise _make_damage_error(directory, f"{MANIFEST_FILE} is not there") from error
-    except (OSError, InvalidInputError) as error:
-        raise _make_damage_error(directory, f"{MANIFEST_FILE} cannot be used: {error}") from error
-    damage = list(find_damage(directory, manifest, thorough=thorough))
-    if damage:
-        listed = "; ".join(f"{problem.where} {problem.what}" for problem in damage[:MAX_LISTED])
-        rest = f" and {len(damage) - MAX_LISTED} more" if len(damage) > MAX_LISTED else ""
-        raise _make_damage_error(directory, f"{listed}{rest}")
+    if damage := list(find_damage(directory, thorough=thorough)):
+        raise _make_damage_error(directory, "; ".join(list_with_limit(damage, MAX_LISTED, "and {} more")))
 
 
 @contextmanager

@@ -18,8 +18,9 @@ from indexes.index_builder import build_index
 from indexes.index_vectors import compress_index, embed_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
-from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors
+from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors, NearestVectors
 from indexes.ranking.hybrid import open_retriever, own_vectors
+from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Vectors
 from indexes.sharding.sharded_index import ShardedVectors, open_index, verify_index
 from schemas.errors import InvalidInputError, MissingError, UsageError
@@ -66,7 +67,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (place / "passages.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     corpus = find_corpus([place / "passages.jsonl"])
-    build_index(corpus, place / "index", skip_problems=False, progress=lambda: None)
+    build_index(corpus, place / "index")
     embed_index(place / "index", WordVectors(), no_progress)
     return place / "index"
 
@@ -93,17 +94,34 @@ def share_found(found: Sequence[object], wanted: Sequence[object]) -> float:
     return len(set(found) & set(wanted)) / len(wanted)
 
 
-def test_the_nearest_are_those_of_exact_search(exact: Path, compressed: Path) -> None:
-    vectors, nearby = PassageIndex(exact).vectors, open_vectors(compressed)
+def check_nearest(exact: Path, nearby: NearestVectors, k: int, rows: Rows) -> float:
+    """The share of the nearest that are found, whose cosines must be right, in their order, and of these rows alone."""
+    vectors, shares = PassageIndex(exact).vectors, []
     assert vectors is not None
-    shares = []
     for query in WordVectors().embed(QUERIES):
-        numbers, cosines = nearby.find_nearest(query, 100)
-        cosines_of_all = vectors @ query
-        assert cosines == pytest.approx(cosines_of_all[numbers], abs=1e-6)
+        numbers, cosines = nearby.find_nearest(query, k, None if rows.all() else rows)
+        assert rows[numbers].all()
+        assert cosines == pytest.approx((vectors @ query)[numbers], abs=1e-6)
         assert list(cosines) == sorted(cosines, reverse=True)
-        shares.append(share_found(numbers.tolist(), np.argsort(-cosines_of_all)[:100].tolist()))
-    assert np.mean(shares) >= 0.95
+        assert nearby.score(numbers[::-1], query) == pytest.approx(cosines[::-1], abs=1e-6)
+        wanted = np.argsort(np.where(rows, -(vectors @ query), 9))[:k]
+        shares.append(share_found(numbers.tolist(), wanted.tolist()))
+    return float(np.mean(shares))
+
+
+EVERY, A_THIRD = np.ones(PASSAGES, dtype=np.bool_), np.arange(PASSAGES) % 3 == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "scored_rows", "least"),
+    [(EVERY, 0, 0.95), (A_THIRD, 0, 0.95), (A_THIRD, PASSAGES, 1)],
+    ids=["all", "among the codes", "each by its own vector"],
+)
+def test_the_nearest_are_those_of_exact_search(
+    rows: Rows, scored_rows: int, least: float, exact: Path, compressed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compressed_files, "SCORED_ROWS", scored_rows)
+    assert check_nearest(exact, open_vectors(compressed), 50, rows) >= least
 
 
 def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path) -> None:
@@ -123,37 +141,12 @@ def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path
 
 def test_those_of_shards_are_searched_as_one(exact: Path, tmp_path: Path) -> None:
     corpus = find_corpus([exact.parent / "passages.jsonl"])
-    build_index(corpus, tmp_path / "index", 3, skip_problems=False, progress=lambda: None)
+    build_index(corpus, tmp_path / "index", 3)
     embed_index(tmp_path / "index", WordVectors(), no_progress)
     assert compress_index(tmp_path / "index", no_progress).passages == PASSAGES
-    vectors, nearby = PassageIndex(exact).vectors, own_vectors(open_index(tmp_path / "index"), WordVectors())
-    assert vectors is not None
+    nearby = own_vectors(open_index(tmp_path / "index"), WordVectors())
     assert isinstance(nearby, ShardedVectors)
-    rows = np.arange(PASSAGES) % 5 != 0
-    shares = []
-    for query in WordVectors().embed(QUERIES):
-        numbers, cosines = nearby.find_nearest(query, 50, rows)
-        assert rows[numbers].all()
-        assert cosines == pytest.approx((vectors @ query)[numbers], abs=1e-6)
-        assert nearby.score(numbers[::-1], query) == pytest.approx(cosines[::-1], abs=1e-6)
-        shares.append(share_found(numbers.tolist(), np.argsort(np.where(rows, -(vectors @ query), 9))[:50].tolist()))
-    assert np.mean(shares) >= 0.95
-
-
-@pytest.mark.parametrize("scored_rows", [0, PASSAGES], ids=["among the codes", "each by its own vector"])
-def test_only_what_is_searched_is_found(scored_rows: int, compressed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compressed_files, "SCORED_ROWS", scored_rows)
-    rows = np.zeros(PASSAGES, dtype=np.bool_)
-    rows[5::3] = True
-    vectors = PassageIndex(compressed).vectors
-    assert vectors is not None
-    shares = []
-    for query in WordVectors().embed(QUERIES):
-        numbers, _ = open_vectors(compressed).find_nearest(query, 50, rows)
-        assert rows[numbers].all()
-        wanted = np.argsort(np.where(rows, -(vectors @ query), 9))[:50]
-        shares.append(share_found(numbers.tolist(), wanted.tolist()))
-    assert np.mean(shares) >= (1 if scored_rows else 0.95)
+    assert check_nearest(exact, nearby, 50, np.arange(PASSAGES) % 5 != 0) >= 0.95
 
 
 AGAIN = """
@@ -240,7 +233,7 @@ def test_the_command_line_compresses_and_searches(tmp_path: Path) -> None:
 
 def test_few_passages_are_not_compressed(tmp_path: Path) -> None:
     corpus = find_corpus([write_passages(tmp_path / "passages.jsonl", "alder", 20)])
-    build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
+    build_index(corpus, tmp_path / "index")
     embed_index(tmp_path / "index", WordVectors(), no_progress)
     with pytest.raises(UsageError, match="has 20 passages"):
         compress_index(tmp_path / "index", no_progress)

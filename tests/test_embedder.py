@@ -55,7 +55,7 @@ def index(tmp_path: Path) -> PassageIndex:
     ]
     passages = tmp_path / "passages.jsonl"
     passages.write_text("\n".join(json.dumps({"id": id, "contents": text}) for id, text in lines))
-    build_index(find_corpus([passages]), tmp_path / "index", skip_problems=False, progress=lambda: None)
+    build_index(find_corpus([passages]), tmp_path / "index")
     return PassageIndex(tmp_path / "index")
 
 

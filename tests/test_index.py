@@ -32,7 +32,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def build(paths: list[Path], out: Path, *, skip: bool = False, overwrite: bool = False) -> BuildReport:
-    return build_index(find_corpus(paths), out, skip_problems=skip, overwrite=overwrite, progress=lambda: None)
+    return build_index(find_corpus(paths), out, skip_problems=skip, overwrite=overwrite)
 
 
 @pytest.mark.parametrize("packed", PACKERS)

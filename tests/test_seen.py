@@ -39,8 +39,8 @@ def test_a_build_names_the_line_of_a_duplicate_in_any_block(place: int, tmp_path
     path = tmp_path / "passages.jsonl"
     path.write_text("".join(lines))
     with pytest.raises(InvalidInputError, match=f"passages.jsonl:{place}: the id 'p1' was seen before"):
-        build_index(find_corpus([path]), tmp_path / "index", skip_problems=False, progress=lambda: None)
-    built = build_index(find_corpus([path]), tmp_path / "index", skip_problems=True, progress=lambda: None)
+        build_index(find_corpus([path]), tmp_path / "index")
+    built = build_index(find_corpus([path]), tmp_path / "index", skip_problems=True)
     assert (built.info.passages, built.info.skipped) == (len(lines) - 1, 1)
     assert [problem.where for problem in built.problems] == [f"{path}:{place}"]
 
@@ -50,7 +50,7 @@ def test_what_is_wrong_comes_before_what_cannot_be_read_after_it(tmp_path: Path)
     good.write_text('{"id": "a", "text": "Rye."}\n{"id": "a", "text": "Oats."}\n')
     broken.write_bytes(b"no archive")
     with pytest.raises(InvalidInputError, match=r"a\.jsonl:2: the id 'a' was seen before"):
-        build_index(find_corpus([good, broken]), tmp_path / "index", skip_problems=False, progress=lambda: None)
+        build_index(find_corpus([good, broken]), tmp_path / "index")
 
 
 def test_an_id_takes_eight_bytes() -> None:

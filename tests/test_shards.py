@@ -36,7 +36,7 @@ class ListedCorpus(Corpus):
 
 
 def build(corpus: Corpus, out: Path, parts: Parts, *, skip: bool = False) -> Index:
-    built = build_index(corpus, out, parts, skip_problems=skip, progress=lambda: None)
+    built = build_index(corpus, out, parts, skip_problems=skip)
     index = open_index(out if not isinstance(parts, tuple) else out / "shard-{}-of-{}".format(*parts))
     assert len(index) == built.info.passages
     return index

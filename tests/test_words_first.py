@@ -236,25 +236,6 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
     assert (again.reading.waiting, again.is_behind) == (0, False)
 
 
-def test_a_large_index_from_before_is_asked_until_the_new_one_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = write_notes(tmp_path / "notes", 20)
-    before = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
-    assert not before.is_behind
-    (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
-    small = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
-    assert not small.is_behind
-    (folder / "bread.md").write_text("The bread keeps for thirteen days.\n")
-    monkeypatch.setattr("indexes.documents.document_index.LARGE", 20)
-    large = open_documents(folder, find_cache_directory(), None, stage_progress, 60.0)
-    assert (large.is_behind, large.index.directory) == (True, small.index.directory)
-    current = open_collection(str(folder), large.index, None, words_first=True)
-    with watch_documents(current, None):
-        session = Session(open_assistant_over(current, "none", None), Store(None))
-        wait_until(lambda: "thirteen days" in session.ask(KEEPS).response.text)
-
-
 def test_vectors_wait_until_all_documents_are_read(tmp_path: Path, counting: CountingEmbedder) -> None:
     current = open_by_words(write_notes(tmp_path / "notes", 20), counting)
     current.all_read.clear()

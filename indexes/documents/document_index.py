@@ -29,7 +29,6 @@ from schemas.progress import StageProgress
 from schemas.records import Problem
 
 FEW = 50  # files that nobody waits for long: they are always read
-LARGE = 20_000  # passages, whose index takes more than a moment to build
 MAX_INDEXES = 3  # kept of one folder: somebody else may still have the one before open
 MAX_REASONS = 5  # reasons in the error that nothing could be read
 
@@ -53,7 +52,11 @@ class DocumentIndex:
 
     index: PassageIndex
     reading: ReadingReport
-    is_behind: bool = False  # whether it is not of all documents as they are now, for want of time
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it is not of all documents as they are now, for want of time."""
+        return self.reading.waiting > 0
 
 
 def open_documents(
@@ -68,10 +71,10 @@ def open_documents(
     """The index of a folder's documents (or of one document), up to date.
 
     Files that did not change are not read again, and no text is embedded twice. With a limit of `seconds` files are
-    read for about as long, the newest first, and a large index from before is opened in the place of a new one. If
-    several processes open a folder, one builds the index and the others wait for it. Links out of the folder are
-    followed only if `follow_links`. Raises `MissingError` if there is no such folder, `InvalidInputError` if nothing in
-    it can be read, and `RunError` if the cache cannot be written or the process that reads cannot be started.
+    read for about as long, the newest first. If several processes open a folder, one builds the index and the
+    others wait for it. Links out of the folder are followed only if `follow_links`. Raises `MissingError` if there
+    is no such folder, `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be
+    written or the process that reads cannot be started.
     """
     listing = list_documents(folder.resolve(), follow_links=follow_links)
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
@@ -80,9 +83,8 @@ def open_documents(
         reading = _update_cache(parse_cache, listing, progress, seconds)
         if not parse_cache.list_documents():
             raise _make_unreadable_error(folder, reading)
-        older = _find_large_index(parse_cache, home) if seconds < math.inf else None
-        index = older or _open_or_build_index(parse_cache, home, listing.root, progress)
-    return DocumentIndex(_add_vectors(index, embedder, progress), reading, bool(older or reading.waiting))
+        index = _open_or_build_index(parse_cache, home, listing.root, progress)
+    return DocumentIndex(_add_vectors(index, embedder, progress), reading)
 
 
 def _make_home(home: Path) -> None:
@@ -177,18 +179,6 @@ def _make_unreadable_error(folder: Path, reading: ReadingReport) -> InvalidInput
     reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
     remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
     return InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
-
-
-def _find_large_index(parse_cache: ParseCache, home: Path) -> PassageIndex | None:
-    """The newest index of this folder, if it is large and another one is due."""
-    others = sorted(home.glob("index-*"), key=lambda path: path.stat().st_mtime)
-    if not others or (home / f"index-{parse_cache.compute_state()}").exists():
-        return None
-    try:
-        newest = PassageIndex(others[-1])
-    except (MissingError, InvalidInputError):
-        return None
-    return newest if len(newest) > LARGE else None
 
 
 def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progress: StageProgress) -> PassageIndex:

@@ -22,11 +22,11 @@ from indexes.storage.directories import make_private_directory, make_private_fil
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 8  # to be raised when files are cut differently: then all are read again
+FORMAT = 9  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
-    "CREATE TABLE files (name TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT, inode INT, settled INT, "
-    "digest TEXT, reason TEXT, lacks_ocr INT, broken_by TEXT, language TEXT, parsed BLOB)"
+    "CREATE TABLE files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, lacks_ocr INT, "
+    "broken_by TEXT, language TEXT, parsed BLOB)"
 )
 
 
@@ -74,21 +74,19 @@ class ParseCache:
 
     def list_files(self) -> dict[str, CachedFile]:
         """Every file in the cache, by name."""
-        columns = "name, digest, settled, size, mtime_ns, ctime_ns, inode"
-        rows = self._database.execute(f"SELECT {columns} FROM files ORDER BY name")  # noqa: S608
-        return {name: CachedFile(FileStamp(*stamp), digest, bool(settled)) for name, digest, settled, *stamp in rows}
+        rows = self._database.execute("SELECT name, version FROM files ORDER BY name")
+        return {name: msgspec.json.decode(version, type=CachedFile) for name, version in rows}
 
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
         """Save what was read from a file, at once."""
         broken_by = compute_readers_digest() if parsed.broke_reader else ""
         found = (parsed.reason, parsed.lacks_ocr, broken_by, parsed.language, msgspec.json.encode(parsed))
-        row = (name, *_list_stamp(version), version.digest, *found)
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        row = (name, msgspec.json.encode(version), version.digest, *found)
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def update_stamp(self, name: str, version: CachedFile) -> None:
         """Note that a file was written again with the same bytes, or is known to have them."""
-        columns = "size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, settled = ?"
-        self._database.execute(f"UPDATE files SET {columns} WHERE name = ?", (*_list_stamp(version), name))  # noqa: S608
+        self._database.execute("UPDATE files SET version = ? WHERE name = ?", (msgspec.json.encode(version), name))
 
     def remove_files(self, names: Iterable[str]) -> None:
         """Remove files from the cache; names that are not in it are ignored."""
@@ -151,12 +149,6 @@ class CachedCorpus(Corpus):
             for number, passage in enumerate(self._cache.load_file(name).passages, start=1):
                 yield self.files[0] / name, number, passage
         self.documents_read = len(self.documents)
-
-
-def _list_stamp(version: CachedFile) -> tuple[int, ...]:
-    """As the columns are: size, times, inode, and whether the stamp is settled."""
-    stamp = version.stamp
-    return stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode, version.is_settled
 
 
 def _unusable_error(path: Path, error: Exception) -> RunError:

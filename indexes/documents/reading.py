@@ -25,7 +25,6 @@ from indexes.text.languages import find_document_language
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Mark, Passage
 
-MAX_INODE = (1 << 63) - 1  # what SQLite can keep; some file systems have larger ones
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
 
 
@@ -116,7 +115,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def _to_stamp(found: os.stat_result) -> FileStamp:
-    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino & MAX_INODE)
+    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def _unreadable_error(error: OSError) -> MissingError:

@@ -301,7 +301,7 @@ def _verify_passage_index(index: PassageIndex) -> Verification:
         check_vectors(index.directory, index.vector_info)
     if index.compressed_info:
         check_compressed_vectors(index.directory, index.compressed_info)
-    records = read_manifest(index.directory).files.values()
+    records = read_manifest(index.directory).values()
     vectors = index.vector_info.passages if index.vector_info else 0
     size = sum(record.bytes for record in records)
     return Verification(len(records), size, len(index), vectors, bool(index.compressed_info))

@@ -4,7 +4,7 @@ import hashlib
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -95,7 +95,9 @@ def open_to_append(path: Path, size: int, kind: str, remedy: str) -> Iterator[IO
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(path)) from error
     with file:
-        _lock_file(file, f"another process is writing this {kind}", remedy)
+        with suppress(OSError):  # no such locks here
+            if not lock_descriptor(file.fileno(), wait=False):
+                raise UsageError(f"another process is writing this {kind}", where=str(path), remedy=remedy)
         file.truncate(size)
         yield file
 
@@ -109,12 +111,3 @@ def append_line(file: IO[bytes], line: bytes, remedy: str) -> None:
         os.fsync(file.fileno())
     except OSError as error:
         raise RunError(f"could not be written ({error.strerror})", where=str(file.name), remedy=remedy) from error
-
-
-def _lock_file(file: IO[bytes], what: str, remedy: str) -> None:
-    try:
-        if lock_descriptor(file.fileno(), wait=False):
-            return
-    except OSError:  # no such locks here
-        return
-    raise UsageError(what, where=str(file.name), remedy=remedy)

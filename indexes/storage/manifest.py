@@ -11,12 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from schemas.errors import InvalidInputError
-from schemas.records import Problem
 from schemas.wire import decode
 
 MANIFEST_FILE = "convagent-manifest.json"
-VERSION = 1
 SMALL_BYTES = 1 << 25  # of all files together: these are read in the blink of an eye
 LOCK_SUFFIX = ".lock"  # of files that say nothing by their contents
 
@@ -29,45 +26,31 @@ class FileRecord:
     blake2b: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The files of a directory by their names."""
-
-    files: dict[str, FileRecord]
-    version: int = VERSION
-
-
 def write_manifest(directory: Path) -> None:
     """Record all files of a directory as they are now. Raises `OSError` where that fails."""
     paths = sorted(path for path in directory.iterdir() if path.is_file() and path.suffix != LOCK_SUFFIX)
     files = {path.name: FileRecord(path.stat().st_size, hash_contents(path)) for path in paths}
-    (directory / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(Manifest(files))))
+    (directory / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(files)))
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """What was recorded. Raises `InvalidInputError` where it is damaged, and `OSError` where it cannot be read."""
-    path = directory / MANIFEST_FILE
-    try:
-        found: Manifest = decode(path.read_bytes(), Manifest)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(f"is damaged ({error})", where=str(path)) from error
-    if found.version != VERSION:
-        raise InvalidInputError(f"is of another version ({found.version})", where=str(path))
-    return found
+def read_manifest(directory: Path) -> dict[str, FileRecord]:
+    """The files of a directory by their names. Raises `OSError` and `msgspec.DecodeError`."""
+    files: dict[str, FileRecord] = decode((directory / MANIFEST_FILE).read_bytes(), dict[str, FileRecord])
+    return files
 
 
-def find_damage(directory: Path, manifest: Manifest, *, thorough: bool) -> Iterator[Problem]:
+def find_damage(directory: Path, *, thorough: bool) -> Iterator[str]:
     """Files that are not as they were: by their sizes, and, where it is to be thorough or all is small, contents."""
-    thorough = thorough or is_small(manifest)
-    for name, record in manifest.files.items():
-        what = _compare_file(directory / name, record, thorough=thorough)
-        if what:
-            yield Problem(name, what)
-
-
-def is_small(manifest: Manifest) -> bool:
-    """Whether the contents of all files are compared at once."""
-    return sum(record.bytes for record in manifest.files.values()) <= SMALL_BYTES
+    try:
+        files = read_manifest(directory)
+    except (OSError, msgspec.DecodeError) as error:
+        gone = isinstance(error, FileNotFoundError)
+        yield f"{MANIFEST_FILE} is not there" if gone else f"{MANIFEST_FILE} cannot be used: {error}"
+        return
+    thorough = thorough or sum(record.bytes for record in files.values()) <= SMALL_BYTES
+    for name, record in files.items():
+        if what := _compare_file(directory / name, record, thorough=thorough):
+            yield f"{name} {what}"
 
 
 def hash_contents(path: Path) -> str:
