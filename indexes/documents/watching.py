@@ -5,11 +5,10 @@ One thread waits for the operating system to report changes, or looks for them w
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -29,7 +28,6 @@ POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not report
 LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
 NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
-Changes = set[tuple[Any, str]]  # kinds of change and paths, as `watchfiles` reports them
 
 
 class _WatchEndedError(Exception):
@@ -102,9 +100,12 @@ class DocumentWatcher:
         """Read the folder once its watch has begun, then after each burst of changes, as long as it is there."""
         from watchfiles import watch
 
+        identity, is_first = self._folder.stat().st_ino, True
         reports = watch(
             self._folder,
             watch_filter=None,
+            debounce=int(LONGEST_BURST_SECONDS * 1000),
+            step=int(QUIET_SECONDS * 1000),
             stop_event=self.ended,
             rust_timeout=int(QUIET_SECONDS * 1000),
             yield_on_timeout=True,
@@ -114,23 +115,15 @@ class DocumentWatcher:
             recursive=self._folder == self.source,
             ignore_permission_denied=True,
         )
-        for _ in gather_bursts(self._judge_reports(reports)):
-            self.refresh()
-            self.has_begun.set()
+        for changes in reports:  # the first of them says that the watch has begun
+            if not self._folder.exists() or self._folder.stat().st_ino != identity:
+                break
+            if is_first or any(self.is_relevant(Path(each)) for _, each in changes):
+                self.refresh()
+                self.has_begun.set()
+            is_first = False
         if not self.ended.is_set():
             self.refresh()
-
-    def _judge_reports(self, reports: Iterable[Changes]) -> Iterator[bool]:
-        """Whether each report has a change that matters, the first being of what changed before the watch began.
-
-        Ends where the folder is no longer the one that is watched.
-        """
-        identity = self._folder.stat().st_ino
-        yield True
-        for changes in reports:
-            if not self._folder.exists() or self._folder.stat().st_ino != identity:
-                return
-            yield any(self.is_relevant(Path(path)) for _, path in changes)
 
     def is_relevant(self, path: Path) -> bool:
         """Whether a change of this path can change what there is to read."""
@@ -197,17 +190,6 @@ class DocumentWatcher:
         finally:
             if shown > began:
                 self.current.show_progress("")
-
-
-def gather_bursts(reports: Iterable[bool]) -> Iterator[None]:
-    """Yield once for each burst: after a report without changes, or where changes go on for too long."""
-    began: float | None = None
-    for has_changes in reports:
-        if has_changes and began is None:
-            began = time.monotonic()
-        elif began is not None and (not has_changes or time.monotonic() - began > LONGEST_BURST_SECONDS):
-            began = None
-            yield
 
 
 def _name_documents(names: Sequence[str]) -> str:
