@@ -179,11 +179,6 @@ def test_the_version(tmp_path: Path) -> None:
     assert convagent("--version", cwd=tmp_path).stdout.startswith("convagent 0.1")
 
 
-def test_layers_may_be_told_after_the_command(tmp_path: Path) -> None:
-    ended = convagent("doctor", "--gpu-layers", "many", cwd=tmp_path)
-    assert (ended.returncode, "--gpu-layers many is neither auto nor a number" in ended.stdout) == (4, True)
-
-
 def test_bare_chat_says_what_it_can_be_asked_over(tmp_path: Path) -> None:
     ended = quick("chat", cwd=tmp_path)
     assert (ended.returncode, "nothing to ask was named\n  Name your documents" in ended.stderr) == (2, True)

@@ -111,11 +111,6 @@ def test_statement_measures_by_hand(tmp_path: Path) -> None:
     assert scores.mean("RR") == 0.25
 
 
-def test_a_turn_that_is_missing_is_not_one_with_none(tmp_path: Path) -> None:
-    assert ptkb.set_measures(None, {"1": 0})["F1"] == 0.0
-    assert ptkb.set_measures({}, {"1": 0})["F1"] == 1.0
-
-
 @pytest.mark.parametrize("edition", IKAT)
 def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_run: Path, edition: str) -> None:
     """A run exported to another edition, with scores, ids or texts for statements, has the same measures."""

@@ -1,7 +1,6 @@
 """Answers judged by nuggets and by questions: what is asked, kept, scored and compared with people's verdicts."""
 
 import json
-import random
 import signal
 import time
 from collections.abc import Iterator
@@ -130,17 +129,12 @@ def test_scores_are_the_nuggetizers_to_the_digit() -> None:
     assert checked == 8 + 8**2 + 8**3 + 8**4
 
 
-def test_agreement_by_hand_and_by_scikit_learn() -> None:
+def test_agreement_by_hand() -> None:
     """20 verdicts, 15 of them equal: by chance 0.5 would be."""
     pairs = [("y", "y")] * 8 + [("n", "n")] * 7 + [("y", "n")] * 2 + [("n", "y")] * 3
     chance = (10 * 11 + 10 * 9) / 400
     assert cohen_kappa(pairs) == pytest.approx((0.75 - chance) / (1 - chance)) == pytest.approx(0.5)
     assert (cohen_kappa([]), cohen_kappa([("y", "y")])) == (0.0, 1.0)
-    from sklearn.metrics import cohen_kappa_score
-
-    draw = random.Random(1)  # noqa: S311
-    drawn = [(draw.choice("abc"), draw.choice("abb")) for _ in range(200)]
-    assert cohen_kappa(drawn) == pytest.approx(cohen_kappa_score(*zip(*drawn, strict=True)))
     assert kendall_tau([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(4 / 6)  # 5 pairs agree, 1 does not
     assert kendall_tau([1, 1], [1, 2]) is None
 
@@ -148,20 +142,15 @@ def test_agreement_by_hand_and_by_scikit_learn() -> None:
 # Files
 
 
-def test_nuggets_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_criteria_are_read_as_they_were_written(tmp_path: Path) -> None:
     nuggets = Criterion("Two days", "support", "vital"), Criterion("In a tin", None, "okay"), Criterion("Dry")
     assigned = JudgedAnswer("1_1", "bread?", "ours", "Two days.", nuggets), JudgedAnswer("1_2", "", "ours", "", ())
     written = write(tmp_path / "a", b"".join(map(encode_nuggets, assigned)).decode())
     assert read_assignments(written) == read_nuggets(written) == assigned
-
-
-def test_questions_are_read_as_they_were_written() -> None:
     questions = Criterion("How many days?", 5, id="a"), Criterion("Where?", 0), Criterion("Why?")
     graded = JudgedAnswer("1_1", "bread?", "ours", "Two days.", questions)
     asked = JudgedAnswer("1_2", "", "", "", (Criterion("Where?", id="b"),))
     assert decode_questions(encode_questions(graded) + encode_questions(asked), Oddities()) == (graded, asked)
-    pretty = json.dumps(json.loads(encode_questions(graded)), indent=2).encode()
-    assert decode_questions(pretty, Oddities()) == (graded,)
 
 
 @pytest.mark.parametrize(

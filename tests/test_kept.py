@@ -127,25 +127,19 @@ def test_what_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
     assert list((tmp_path / "new").iterdir()) == []
 
 
-@pytest.mark.parametrize("wanted", ["0", "-1", "two", "1.5", "513", "²"])
-def test_a_number_of_threads_that_cannot_be_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONVAGENT_THREADS", wanted)
-    with pytest.raises(UsageError, match=r"CONVAGENT_THREADS=.* is no number from 1 to 512"):
-        threads_to_use()
-
-
-def test_threads_are_the_physical_cores_unless_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_and_layers_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONVAGENT_THREADS", "")
     assert threads_to_use() == physical_cores()
     monkeypatch.setenv("CONVAGENT_THREADS", "3")
     assert threads_to_use() == 3
-
-
-@pytest.mark.parametrize("wanted", ["-1", "all", "1.5", "1000", "²"])
-def test_a_number_of_layers_that_cannot_be_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONVAGENT_GPU_LAYERS", wanted)
-    with pytest.raises(UsageError, match=r"--gpu-layers .* is neither auto nor a number up to 999"):
-        layers_to_offload()
+    for wanted in ("0", "two", "1.5", "513", "²"):
+        monkeypatch.setenv("CONVAGENT_THREADS", wanted)
+        with pytest.raises(UsageError, match=r"CONVAGENT_THREADS=.* is no number from 1 to 512"):
+            threads_to_use()
+    for wanted in ("-1", "all", "1.5", "1000", "²"):
+        monkeypatch.setenv("CONVAGENT_GPU_LAYERS", wanted)
+        with pytest.raises(UsageError, match=r"--gpu-layers .* is neither auto nor a number up to 999"):
+            layers_to_offload()
 
 
 def test_layers_are_offloaded_where_llama_cpp_can(

@@ -14,10 +14,6 @@ def count_to(worker: str, part: int) -> Iterator[tuple[str, int, int]]:
         yield worker, part, n
 
 
-def test_one_worker_keeps_the_order() -> None:
-    assert list(run_in_workers(count_to, ["a"], [2, 1])) == [("a", 2, 0), ("a", 2, 1), ("a", 1, 0)]
-
-
 def test_each_part_is_one_workers_and_in_order() -> None:
     made = list(run_in_workers(count_to, ["a", "b", "c"], [5, 3, 9, 1, 0, 4]))
     assert len(made) == 22
