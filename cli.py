@@ -146,7 +146,7 @@ class Chat(Source):
     number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
 
     def __call__(self) -> None:
-        from agent.chat.start import ChatRequest, start_chat
+        from agent.chat.interactive import ChatRequest, start_chat
 
         request = fill(ChatRequest, self, continue_last=self.go_on, chat=self.number)
         if code := start_chat(request):
@@ -862,12 +862,12 @@ def chats(
     [bold]convagent chats rice bread[/]
     [bold]convagent chats --export 3 -o topics.json[/] makes a test case of it.
     """
-    from agent.chat.start import export_chat
+    from agent.chat.export import export_conversation
     from agent.chat.store import open_store
 
     store = open_store(incognito=False)
     if export is not None:
-        export_chat(store, export, output, overwrite=overwrite)
+        export_conversation(store, export, output, overwrite=overwrite)
     if forget is not None:
         turns = len(store.read_turns(forget))
         if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns} turns?"):

@@ -1,12 +1,9 @@
 """Documents and questions in other languages than English: found by their own stems, answered in their own words."""
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from agent.chat.interactive import Terminal
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.evaluation.answers import measure_turn
@@ -154,20 +151,6 @@ def test_an_english_model_does_not_take_any_sentence_for_an_answer(
     embedded: tuple[PassageIndex, Path], minilm: Embedder, language: str
 ) -> None:
     assert says_not_found(ask(*embedded, UNANSWERED[language], minilm).response)
-
-
-@needs_embedder
-def test_the_terminal_says_once_how_other_languages_are_found(
-    embedded: tuple[PassageIndex, Path], minilm: Embedder
-) -> None:
-    index, folder = embedded
-    assistant = open_assistant(str(folder), index, "none", minilm)
-    shown = io.StringIO()
-    console = Console(file=shown, width=5000)
-    terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, console)
-    for question in ("When are the hedges cut?", QUESTIONS[0][1], QUESTIONS[2][1]):
-        terminal.handle(question)
-    assert shown.getvalue().count("the embedded model knows English") == 1
 
 
 def test_a_folder_in_english_is_indexed_as_passages_are(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pexpect
 import pytest
 
-from agent.chat import start
-from agent.chat.opening import open_source
+from agent.chat import interactive
+from agent.chat.opening import OpenedSource, open_source
 from agent.chat.session import Session, open_assistant_over, open_collection
 from agent.chat.store import Store
 from agent.models.protocol import LanguageModel, Listener
@@ -24,7 +24,6 @@ from indexes.documents.current_collection import CurrentCollection
 from indexes.documents.document_index import open_documents
 from indexes.documents.watching import watch_documents
 from indexes.index_vectors import cache_vectors
-from indexes.passage_index import Index
 from indexes.ranking.hybrid import CosineStage
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
@@ -196,17 +195,17 @@ def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch:
         is_open.set()
         return opened
 
-    def read_when_open(source: Path, embedder: Embedder | None, seconds: float, **options: bool) -> Index:
+    def read_when_open(source: Path, embedder: Embedder | None, seconds: float, *, follow_links: bool) -> OpenedSource:
         assert is_open.wait(PATIENCE)
-        return open_source(source, embedder, seconds, **options)
+        return open_source(source, embedder, seconds, follow_links=follow_links)
 
     monkeypatch.setattr("agent.chat.opening.open_model", open_and_tell)
-    monkeypatch.setattr("agent.chat.start.open_source", read_when_open)
+    monkeypatch.setattr("agent.chat.interactive.open_source", read_when_open)
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
-    assert start.start_chat(start.ChatRequest(folder, model="none", embedder="none")) == 0
+    assert interactive.start_chat(interactive.ChatRequest(folder, model="none", embedder="none")) == 0
     with pytest.raises(UsageError, match="unknown model"):
-        start.start_chat(start.ChatRequest(folder, model="no-such-model", embedder="none"))
+        interactive.start_chat(interactive.ChatRequest(folder, model="no-such-model", embedder="none"))
 
 
 def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanwhile(

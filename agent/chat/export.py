@@ -14,11 +14,13 @@ from schemas.errors import UsageError
 from schemas.records import Response, Sentence, Statement
 
 
-def export_conversation(store: Store, chat: int, path: Path, *, overwrite: bool) -> None:
+def export_conversation(store: Store, chat: int, path: Path | None, *, overwrite: bool) -> None:
     """Write a conversation: as Markdown (`.md`), or as iKAT topics (`.json`), for its owner alone.
 
-    Raises `UsageError` for another ending, or a file that exists already.
+    Raises `UsageError` for no file, another ending, or a file that exists already.
     """
+    if path is None:
+        raise UsageError("--export needs a file", remedy="Such as: -o conversation.md")
     if path.suffix not in (".md", ".json"):
         raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
     check_writable(path, overwrite)

@@ -1,5 +1,6 @@
 """`convagent chat`: a person at a terminal, or lines through a pipe."""
 
+import math
 import os
 import sys
 from collections import deque
@@ -13,16 +14,19 @@ from agent.chat.citations import Source, shown_sources
 from agent.chat.dated_documents import describe_date
 from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
 from agent.chat.observer import Observer, describe_call
+from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source, resolve_source
+from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session
+from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
+from agent.chat.store import Store, open_store
 from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
+from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.current_collection import CurrentCollection
-from indexes.text.analysis import ENGLISH
-from indexes.text.languages import find_question_language
-from schemas.errors import ConvagentError, RunError, UsageError, format_count
+from indexes.documents.watching import watch_documents
+from schemas.errors import ConvagentError, MissingError, RunError, UsageError, format_count
 from schemas.records import Call, Response, TurnResult
 
 HELP = """\
@@ -30,18 +34,13 @@ Ask, and go on asking. Commands:
   /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
   /nearby            what came near the last answer
   /about-me          what I know about you                /about-me add I am vegetarian.
-  /about-me edit N … /about-me remove N                   /remember      keep what you said about yourself
-  /new               start another conversation           /forget [N]    delete this one, or conversation N
+  /about-me remove N                                      /remember      keep what you said about yourself
+  /new               start another conversation           /forget        delete this one
   /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
 I also understand: which documents do you have?; only in travel/; what changed last week?
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
-
-FOUND_BY_WORDS = (
-    "(Documents in other languages than English are found by their words: the embedded model knows English. "
-    "--embedder hf:... names a multilingual one.)"
-)
 
 
 @dataclass(slots=True)
@@ -58,7 +57,6 @@ class Terminal:
     done: bool = False
     exit_code: int = 0  # that of the worst error so far
     is_sure: Callable[[str], bool] = lambda _question: True  # asks a person, where there is one
-    hinted: bool = False  # whether it was said how other languages than English are found
     _commands: ClassVar[dict[str, str]] = {
         "/help": "_show_help",
         "/new": "_start_chat",
@@ -105,21 +103,11 @@ class Terminal:
             answered = self.session.ask(utterance, observer)
         if self.session.turns[-1].kind == "question":
             self._show_answer(answered)
-            self._hint_at_language(utterance)
             self._offer_to_remember(utterance)
         else:  # small talk, which leaves the sources of the answer before open
             self._say(mark_citations(self.session.turns[-1]))
         if self.session.problem:
             raise RunError(f"the answer is not kept: {self.session.problem}")
-
-    def _hint_at_language(self, utterance: str) -> None:
-        """Say once how documents in another language than English are found, where a question is in one."""
-        embedder = self.session.assistant.tools.embedder
-        if self.hinted or find_question_language(utterance) in ("", ENGLISH):
-            return
-        self.hinted = True
-        if embedder and embedder.name == "minilm":
-            self._say(FOUND_BY_WORDS, "dim")
 
     @contextmanager
     def _show_progress(self) -> Iterator[Observer]:
@@ -162,36 +150,36 @@ class Terminal:
     def _show_nearby(self, _argument: str) -> None:
         for marked in self.nearby or ("(nothing came near the last answer)",):
             self._say(f"  {marked}", "dim")
-        self._list_sources([source for source in self.sources if not source.cited])
-
-    def _list_sources(self, sources: Sequence[Source]) -> None:
-        for source in sources:
-            marks = f"{self._mark_date(source)}{self._mark_change(source)}"
-            self._say(f"  [{source.number}] {_name_source(source)}{marks}", "green")
+        self._list_sources(cited=False)
 
     def _show_sources(self, _argument: str) -> None:
-        cited = [source for source in self.sources if source.cited]
-        self._list_sources(cited)
-        if not cited:
+        self._list_sources(cited=True)
+        if not any(source.cited for source in self.sources):
             self._say("(no sources)", "dim")
 
-    def _mark_date(self, source: Source) -> str:
-        """The date of a source's document, where the last question asks about time."""
-        turn = self.session.turns[-1]
-        words = describe_date(source.passage, self.session.assistant.collection, turn.utterance, turn.within)
-        return f"  ({words})" if words else ""
+    def _list_sources(self, *, cited: bool) -> None:
+        for source in self.sources:
+            if source.cited == cited:
+                self._say(f"  {self._describe_source(source)}", "green")
 
-    def _mark_change(self, source: Source) -> str:
-        change = self.session.assistant.collection.explain_change(source.passage)
-        return f"  ({change})" if change else ""
+    def _describe_source(self, source: Source) -> str:
+        """Its number and name, its date where the last question asks about time, and whether its file has changed."""
+        turn, collection = self.session.turns[-1], self.session.assistant.collection
+        marks = (
+            describe_date(source.passage, collection, turn.utterance, turn.within),
+            collection.explain_change(source.passage),
+        )
+        name = "  ".join(filter(None, (to_one_line(source.name), to_one_line(source.title))))
+        return "  ".join([f"[{source.number}] {name}", *(f"({mark})" for mark in marks if mark)])
 
     def _open_source(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}
         if argument.strip("[]") not in found:
-            raise UsageError(f"no source {argument!r} ({_list_numbers(self.sources)})", remedy="/open 1")
+            numbers = ", ".join(f"{number}{'' if each.cited else ' (near)'}" for number, each in found.items())
+            raise UsageError(f"no source {argument!r} (the last answer has {numbers or 'none'})", remedy="/open 1")
         source = found[argument.strip("[]")]
         near = "" if source.cited else "  (came near the last answer, which does not cite it)"
-        self._say(f"[{source.number}] {_name_source(source)}{near}{self._mark_change(source)}", "green")
+        self._say(f"{self._describe_source(source)}{near}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
             for piece in source.pieces
@@ -205,13 +193,12 @@ class Terminal:
         verb, _, rest = argument.partition(" ")
         if verb == "add":
             self._say(f"I shall remember: {store.add_statement(rest).text}", "cyan")
-        elif verb == "edit":
-            number, _, text = rest.strip().partition(" ")
-            store.change_statement(self._find_statement(number), text)
         elif verb == "remove":
-            store.delete_statements(
-                [self._find_statement(number) for number in rest.split()] or [self._find_statement("")]
-            )
+            held = {str(place): statement.id for place, statement in enumerate(store.list_statements(), start=1)}
+            if unknown := [number for number in rest.split() or [""] if number not in held]:
+                remedy = "/about-me lists them with their numbers."
+                raise UsageError(f"there is no statement {', '.join(map(repr, unknown))}", remedy=remedy)
+            store.delete_statements([held[number] for number in rest.split()])
         elif verb:
             raise UsageError(f"/about-me does not know {verb!r}", remedy="/about-me add I am vegetarian.")
         statements = store.list_statements()
@@ -220,34 +207,20 @@ class Terminal:
         if not statements:
             self._say("I know nothing about you. /about-me add I am vegetarian.", "dim")
 
-    def _find_statement(self, number: str) -> str:
-        """The id of a statement by its place in the list."""
-        statements = self.session.store.list_statements()
-        if not number.isdecimal() or not 1 <= int(number) <= len(statements):
-            raise UsageError(f"there is no statement {number!r}", remedy="/about-me lists them with their numbers.")
-        return statements[int(number) - 1].id
-
     def _offer_to_remember(self, utterance: str) -> None:
         if self.session.problem:  # there is no room for a statement either
             return
-        found = find_self_disclosures(utterance, self.session.store.list_statements())
-        self.offers = found or self.offers
-        if len(found) == 1:
-            self._say(f"(/remember keeps this about you: {found[0]})", "dim")
-        elif found:
-            numbered = " ".join(f"{number} {statement}" for number, statement in enumerate(found, start=1))
-            self._say(f"(/remember keeps this about you, /remember 1 only the first: {numbered})", "dim")
+        if found := find_self_disclosures(utterance, self.session.store.list_statements()):
+            self.offers = found
+            self._say(f"(/remember keeps this about you: {' '.join(found)})", "dim")
 
-    def _remember(self, argument: str) -> None:
-        """Keep what was offered last: all of it, or the statement of this number."""
-        chosen = self.offers[int(argument) - 1 : int(argument)] if argument.isdecimal() and int(argument) else ()
+    def _remember(self, _argument: str) -> None:
+        """Keep what was offered last."""
         if not self.offers:
             raise UsageError("there is nothing to remember", remedy="/about-me add I am vegetarian.")
-        if argument and not chosen:
-            raise UsageError(f"there is no offer {argument!r} (there are {len(self.offers)})", remedy="/remember 1")
-        for statement in chosen or self.offers:
+        for statement in self.offers:
             self._say(f"I shall remember: {self.session.store.add_statement(statement).text}", "cyan")
-        self.offers = tuple(offer for offer in self.offers if offer not in (chosen or self.offers))
+        self.offers = ()
 
     def _start_chat(self, _argument: str) -> None:
         scope = self.session.current_scope
@@ -257,20 +230,16 @@ class Terminal:
         self._say(f"A new conversation.{kept}", "dim")
 
     def _forget_chat(self, argument: str) -> None:
-        """Delete this conversation, or the one of that number, if the person is sure."""
-        if argument and not argument.isdecimal():
-            raise UsageError(f"there is no conversation {argument!r}", remedy="`convagent chats` lists them.")
-        chat = int(argument) if argument else self.session.chat
-        turns = len(self.session.store.read_turns(chat)) if chat is not None else 0
+        """Delete this conversation, if the person is sure."""
+        chat, turns = self.session.chat, len(self.session.turns)
+        if argument:
+            raise UsageError("/forget deletes this conversation", remedy=f"`convagent chats --forget {argument}`")
         if turns and not self.is_sure(f"Delete conversation {chat} with its {format_count(turns, 'turn')}?"):
             self._say("Nothing is deleted.", "dim")
             return
         if chat is not None:
             self.session.store.delete_chat(chat)
-        if chat == self.session.chat:
-            self._start_chat("")
-        else:
-            self._say(f"Conversation {chat} is deleted.", "dim")
+        self._start_chat("")
 
     def _change_model(self, argument: str) -> None:
         if argument:
@@ -298,19 +267,6 @@ class Terminal:
         self.console.print(to_plain_text(text, style))
 
 
-def _name_source(source: Source) -> str:
-    return "  ".join(filter(None, (to_one_line(source.name), to_one_line(source.title))))
-
-
-def _list_numbers(sources: Sequence[Source]) -> str:
-    """Which sources can be opened, in words."""
-    cited, near = (
-        ", ".join(str(each.number) for each in sources if each.cited == is_cited) for is_cited in (True, False)
-    )
-    listed = [f"the last answer has {cited}" if cited else "the last answer has none"]
-    return "; ".join([*listed, *([f"near it came {near}"] if near else [])])
-
-
 def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
     """Talk until the person leaves, or the pipe ends. The exit code: 0 from a terminal, where errors were seen.
 
@@ -321,8 +277,10 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     if not sys.stdin.isatty():
         terminal = Terminal(session, opener, console)
-        for line in _read_pipe(terminal):  # an error does not keep the next from being asked
+        for line in sys.stdin:  # an error does not keep the next from being asked
             terminal.handle(line)
+            if terminal.done:
+                break
         return terminal.exit_code
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     terminal.is_sure = lambda question: input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
@@ -360,13 +318,6 @@ def _show_progress_below(prompt: Any, current: CurrentCollection) -> None:
     show(current.progress)
 
 
-def _read_pipe(terminal: Terminal) -> Iterator[str]:
-    for line in sys.stdin:
-        if terminal.done:
-            return
-        yield line
-
-
 def _make_prompt(before: Sequence[str]) -> Any:
     """Line editing: Enter sends, Alt-Enter starts a new line; commands complete with Tab."""
     from prompt_toolkit import PromptSession
@@ -380,10 +331,67 @@ def _make_prompt(before: Sequence[str]) -> Any:
     def _(event: Any) -> None:
         event.current_buffer.insert_text("\n")
 
-    commands: Sequence[str] = sorted(Terminal._commands)
     return PromptSession(
         history=InMemoryHistory(list(before)),
-        completer=WordCompleter(list(commands), sentence=True),
+        completer=WordCompleter(sorted(Terminal._commands), sentence=True),
         complete_while_typing=False,
         key_bindings=keys,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What `convagent chat` was asked for."""
+
+    docs: Path | None = None
+    index: Path | None = None
+    model: str = "smollm2"
+    embedder: str | None = None
+    continue_last: bool = False  # go on with the last conversation
+    chat: int | None = None  # go on with this one
+    incognito: bool = False
+    only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
+    follow_links: bool = False  # also those that lead out of the folder
+
+
+def start_chat(request: ChatRequest) -> int:
+    """Open all that is needed, and talk. The exit code, which tells of lines that came through a pipe.
+
+    Raises `UsageError` or `MissingError` for a conversation that cannot be continued, and what opening store,
+    passages and models raises.
+    """
+    if request.incognito and (request.continue_last or request.chat is not None):
+        raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
+    store = open_store(incognito=request.incognito)
+    chat = _choose_chat(store, request)
+    if chat is not None and not (request.docs or request.index):
+        source = Path(store.read_source(chat))
+    else:
+        source = resolve_source(request.docs, request.index)
+    models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
+    words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
+    before = None if words_first else models.find_embedder()
+    in_haste = words_first and not request.only  # which names documents: they must all be known
+    seconds = READING_SECONDS if in_haste else math.inf
+    index = open_source(source, before, seconds, follow_links=request.follow_links).index
+    embedder = models.find_embedder()
+    current = open_collection(str(source), index, embedder, words_first=words_first)
+    only = require_scope(request.only or EVERYWHERE, current.collection)
+
+    def opener(model: str) -> Assistant:
+        return open_assistant_over(current, model, embedder, only)
+
+    assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
+    session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
+    session.scope = only if request.only else None
+    with watch_documents(current, before, follow_links=request.follow_links), make_vectors_meanwhile(current, embedder):
+        return run_chat(session, opener)
+
+
+def _choose_chat(store: Store, request: ChatRequest) -> int | None:
+    """The conversation to go on with, if one is asked for. Raises `MissingError` where there is none."""
+    if request.chat is not None or not request.continue_last:
+        return request.chat
+    for chat in store.list_chats(most=1):
+        return chat.id
+    raise MissingError("there is no conversation to go on with", remedy="Start one: `convagent chat --docs FOLDER`.")

@@ -64,7 +64,7 @@ class OpenedSource:
     is_behind: bool  # whether it is not of all documents as they are now, for want of time
 
 
-def read_source(
+def open_source(
     source: Path,
     embedder: Embedder | None,
     seconds: float = math.inf,
@@ -82,17 +82,9 @@ def read_source(
     cache = find_cache_directory()
     documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
-    return OpenedSource(documents.index, documents.is_behind)
-
-
-def open_source(
-    source: Path, embedder: Embedder | None, seconds: float = math.inf, *, follow_links: bool = False
-) -> Index:
-    """The same, for somebody who is told that not all was read. Errors are those of `read_source`."""
-    opened = read_source(source, embedder, seconds, follow_links=follow_links)
-    if opened.is_behind:
+    if documents.is_behind:
         log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
-    return opened.index
+    return OpenedSource(documents.index, documents.is_behind)
 
 
 POLL_SECONDS = 0.1  # between two looks at whether the answer that waits is still wanted

@@ -63,12 +63,12 @@ class Library:
             return self._current
 
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
-        from agent.chat.opening import READING_SECONDS, read_source
+        from agent.chat.opening import READING_SECONDS, open_source
         from agent.chat.session import open_collection
         from indexes.documents.watching import watch_documents
 
         source, links = self.request.source, self.request.follow_links
-        opened = read_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
+        opened = open_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
         current = open_collection(str(source), opened.index, None, words_first=True)
         progress.token.raise_if_cancelled()
         if opened.is_behind:

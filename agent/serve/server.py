@@ -83,7 +83,7 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
         models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
         seconds = math.inf if request.only else READING_SECONDS
-        index = open_source(request.source, None, seconds, follow_links=request.follow_links)
+        index = open_source(request.source, None, seconds, follow_links=request.follow_links).index
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         uploads = find_upload_folder(current.collection) if request.allow_upload else None
