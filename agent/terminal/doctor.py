@@ -6,7 +6,6 @@ measures how fast it is.
 
 import os
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -138,16 +137,6 @@ def _describe_machine() -> Iterator[Fact]:
     yield Fact("system", f"{platform.system()} {platform.release()} {platform.machine()}")
     yield Fact("cores", f"{physical_cores()} physical, {logical_cores()} logical that may be used")
     yield Fact("memory", f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB")
-    yield Fact("compiled for", ", ".join(_list_features()) or "?")
-
-
-def _list_features() -> list[str]:
-    """Those of the processor that llama.cpp lists as 1, in the form "CPU : SSE3 = 1 | AVX512 = 0 | ..."."""
-    if _llama_import_error():
-        return []
-    import llama_cpp
-
-    return re.findall(r"(\w+) = 1\b", llama_cpp.llama_print_system_info().decode())
 
 
 @cache
@@ -188,8 +177,6 @@ def _describe_language(name: str) -> Iterator[Fact]:
     if name == "smollm2":
         yield _describe_copy(requantised_path(source, hash_file(source)))
     yield from _describe_hardware()
-    spinning = "how long a waiting thread spins: longer starves other processes"
-    yield Fact("GOMP_SPINCOUNT", stop_spinning_threads(), spinning)
     context = f"tokens: trained with {trained}, at most {MAX_CONTEXT} are opened"
     yield Fact("context", context_size(trained), context)
 
