@@ -9,12 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import numpy as np
 import pypdf
 import pytest
 
@@ -33,11 +32,12 @@ from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import READER_BY_SUFFIX
 from indexes.documents.reading import SETTLED_NS, FileStamp, parse_document, read_contents
 from indexes.ranking.hybrid import open_retriever
-from indexes.ranking.vectors import Embedder, Vectors
+from indexes.ranking.vectors import Embedder
 from indexes.text.units import split_units
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
+from tests.test_embedder import Counted
 
 OWN = EXAMPLES / "documents"
 Meanwhile = Callable[[], object]
@@ -702,22 +702,6 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 # Vectors
 
 
-class Counted:
-    """An embedder that remembers what it was asked."""
-
-    name, digest, size, max_tokens, encode_turn, read = "counted", "1" * 64, 2, 99, None, None
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked.extend(texts)
-        return np.full((len(texts), 2), 0.5**0.5, dtype=np.float32)
-
-
 def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     folder = own(tmp_path, {"a.md": "Rye.", "b.md": "Oats."})
     first, second = Counted(), Counted()
@@ -729,7 +713,7 @@ def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     (index.directory / "vectors.f16").write_bytes(b"xx")
     vectors = open_documents(folder, tmp_path / "cache", second, quiet).index.vectors
     assert vectors is not None
-    assert vectors.shape == (2, 2)
+    assert vectors.shape == (2, 4)
     assert second.asked == ["b.md\nBarley."]
 
 

@@ -20,6 +20,7 @@ from schemas.errors import ConvagentError, InvalidInputError, MissingError, Usag
 from schemas.records import Passage
 from tests.conftest import EXAMPLES
 from tests.processes import run, signalled
+from tests.test_embedder import Counted
 from tests.test_index_integrity import NoProgress
 
 
@@ -132,13 +133,10 @@ def test_vectors_have_their_places(single: Index, index: Path) -> None:
     assert verify_index(index).vectors == len(single)
 
 
-class LengthEmbedder:
+class LengthEmbedder(Counted):
     """A vector says how long a text is."""
 
-    name, digest, size, max_tokens, encode_turn, read = "lengths", "1", 2, 512, None, None
-
-    def count_tokens(self, text: str) -> int:
-        return len(text)
+    name, digest, size = "lengths", "1", 2
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return np.array([(len(text) % 1000, 1) for text in texts], dtype=np.float32)
@@ -157,36 +155,38 @@ def test_an_id_is_used_once_in_all_shards(tmp_path: Path) -> None:
             build(corpus, out, parts, skip=True)
 
 
-def remove_shard(index: Path) -> None:
+def replace_shard(index: Path, make: Callable[[Path], object] = lambda _third: None) -> None:
     shutil.rmtree(index / "shard-3-of-4")
-
-
-def cut_file(index: Path) -> None:
-    (index / "shard-3-of-4" / "ids.txt").write_bytes(b"")
-
-
-def build_again(index: Path) -> None:
-    remove_shard(index)
-    build(ListedCorpus(["Rye."] * 72), index, (3, 4))
-
-
-def swap(index: Path) -> None:
-    remove_shard(index)
-    shutil.copytree(index / "shard-4-of-4", index / "shard-3-of-4")
-
-
-def put_an_index(index: Path) -> None:
-    remove_shard(index)
-    build(ListedCorpus(["Rye."]), index / "shard-3-of-4", None)
+    make(index / "shard-3-of-4")
 
 
 HARM: list[tuple[Callable[[Path], object], type[ConvagentError], str, str]] = [
     # what is done to the shards of an index, what opening it raises, of which directory, and what that says
-    (remove_shard, MissingError, "shard-3-of-4", "this shard of the index is not there"),
-    (cut_file, InvalidInputError, "shard-3-of-4", "is a damaged index"),
-    (build_again, InvalidInputError, "shard-3-of-4", "does not belong to shard 1/4: another digest"),
-    (swap, InvalidInputError, "shard-3-of-4", "is shard 4/4"),
-    (put_an_index, InvalidInputError, "shard-3-of-4", "is no shard"),
+    (replace_shard, MissingError, "shard-3-of-4", "this shard of the index is not there"),
+    (
+        lambda index: (index / "shard-3-of-4" / "ids.txt").write_bytes(b""),
+        InvalidInputError,
+        "shard-3-of-4",
+        "is a damaged",
+    ),
+    (
+        lambda index: replace_shard(index, lambda _: build(ListedCorpus(["Rye."] * 72), index, (3, 4))),
+        InvalidInputError,
+        "shard-3-of-4",
+        "does not belong to shard 1/4: another digest",
+    ),
+    (
+        lambda index: replace_shard(index, lambda third: shutil.copytree(index / "shard-4-of-4", third)),
+        InvalidInputError,
+        "shard-3-of-4",
+        "is shard 4/4",
+    ),
+    (
+        lambda index: replace_shard(index, lambda third: build(ListedCorpus(["Rye."]), third, None)),
+        InvalidInputError,
+        "shard-3-of-4",
+        "is no shard",
+    ),
     (lambda index: (index / "shard-1-of-9").mkdir(), InvalidInputError, "index", "in 4 and in 9 parts"),
 ]
 

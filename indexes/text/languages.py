@@ -70,13 +70,8 @@ def find_question_language(question: str, languages: Collection[str] = ()) -> st
     return first if counts[first] > counts[second] else ""
 
 
-def count_stop_words(words: Iterable[str], language: str) -> int:
-    """How many of the words, in lower case, are stop words of a language."""
-    return sum(map(load_stop_words(language).__contains__, words))
-
-
 def _count_all(words: Sequence[str], languages: Iterable[str]) -> dict[str, int]:
-    """The same of several languages at once: each word of a long text is looked up once, not in all of them."""
+    """How many words are stop words of each language; each word of a long text is looked up once, not in all."""
     counts = dict.fromkeys(sorted(languages), 0)
     languages_of = _map_stop_words(frozenset(counts))
     for word in words:
