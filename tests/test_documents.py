@@ -22,7 +22,7 @@ from agent.chat.export import mark_in_markdown
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
 from agent.mcp.tools import to_ask_result
-from agent.serve.v1.answering import AnswerLimits, list_citations
+from agent.serve.v1.answering import list_citations
 from benchmarks.office_files import make_docx
 from indexes.documents.chunking import MAX_WORDS, Chunk
 from indexes.documents.document_index import DocumentIndex, open_documents
@@ -297,8 +297,7 @@ def test_a_source_names_the_place_of_its_sentence(
     (source, *_) = cited_sources(answered)
     assert (source.name, source.title) == (f"{name}:{place}", title)
     (mcp, *_) = to_ask_result(ChatTurn(question, answered), "1", "").citations
-    sent = AnswerLimits().shorten(mark_in_markdown(answered.response))
-    (v1, *_) = list_citations(answered, sent)
+    (v1, *_) = list_citations(answered, "".join(mark_in_markdown(answered.response)))
     assert (mcp.place, mcp.title) == (v1["place"], v1["title"]) == (source.name, source.title)
     assert mcp.id == v1["id"] == source.passage.id
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from agent.models.cancellation import AnswerCancelledError, CancellationToken
-from agent.serve.v1.answering import AnswerLimits, Shortening
 from agent.serve.v1.embeddings import MAX_TEXTS, embed_texts
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
@@ -83,20 +82,6 @@ def join_stream(chunks: Any) -> tuple[str, str, list[int]]:
 # What is heeded
 
 
-def test_an_answer_ends_before_the_first_stop_string(openai: Any, answer: str) -> None:
-    words = sorted({word for word in answer.split() if len(word) > 4})
-    assert len(words) > 5
-    for word in words[:8]:
-        expected = answer[: answer.index(word)]
-        whole = openai.chat.completions.create(**ASKED, stop=word).choices[0]
-        assert (whole.message.content, whole.finish_reason) == (expected, "stop")
-        streamed = join_stream(openai.chat.completions.create(**ASKED, stop=["never said", word], stream=True))
-        assert streamed[:2] == (expected, "stop")
-    first = min(words, key=answer.index)
-    unmarked = openai.chat.completions.create(**ASKED, stop=first)
-    assert unmarked.citations == []  # those of what was cut off are left out
-
-
 def test_an_answer_has_whole_sentences_of_so_many_tokens(openai: Any, answer: str) -> None:
     ends = {"", *(answer[: place + 1] for place, character in enumerate(answer) if character == "]")}
     assert len(ends) > 2
@@ -123,28 +108,6 @@ def test_the_quotes_of_a_source_are_in_the_answer(limit: int | None, openai: Any
         quotes = [quote.removesuffix(".") for source in reply.citations for quote in source["quotes"]]
         assert [quote for quote in quotes if quote not in content] == []
         assert bool(quotes) == bool(content)
-
-
-SHORTENED: list[tuple[AnswerLimits, list[str], list[str], str]] = [
-    # limits, pieces, what is given out with each piece and at the end, how it ended
-    (AnswerLimits(), ["One.", " Two."], ["One.", " Two.", ""], ""),
-    (AnswerLimits(("END",)), ["Go E", "ND now", " on"], ["Go ", "", "", ""], "stopped"),
-    (AnswerLimits(("END",)), ["Go E", "N", "T"], ["Go ", "", "ENT", ""], ""),
-    (AnswerLimits(("END",)), ["Go E", "N"], ["Go ", "", "EN"], ""),
-    (AnswerLimits(("b", "a b")), ["a", " b"], ["", "", ""], "stopped"),
-    (AnswerLimits(("\n",)), ["One.", "\nTwo."], ["One.", "", ""], "stopped"),
-    (AnswerLimits((), 2), ["One.", " Two.", " 3"], ["One.", "", "", ""], "too long"),
-    (AnswerLimits((" Two",), 2), ["One.", " Two three four."], ["One.", "", ""], "stopped"),
-    (AnswerLimits((" four",), 2), ["One.", " Two three four."], ["One.", "", ""], "too long"),
-]
-
-
-def test_what_may_begin_a_stop_string_is_held_back() -> None:
-    for limits, pieces, given, end in SHORTENED:
-        shortening = Shortening(limits)
-        assert [*map(shortening.add, pieces), shortening.end()] == given
-        assert (shortening.is_stopped, shortening.is_too_long) == (end == "stopped", end == "too long")
-        assert shortening.text == "".join(given) == limits.shorten(pieces).text
 
 
 def test_text_is_the_format_of_an_answer_and_its_parts_are_joined(openai: Any, answer: str) -> None:
@@ -198,8 +161,6 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None, str]] = [
     ("chat/completions", {"response_format": SCHEMA}, "response_format", "unsupported_value", "'json_schema'"),
     ("chat/completions", {"logprobs": True}, "logprobs", "unsupported_parameter", "logprobs cannot be given"),
     ("chat/completions", {"modalities": ["text", "audio"]}, "modalities", "unsupported_value", "is text"),
-    ("chat/completions", {"stop": ["1", "2", "3", "4", "5"]}, "stop", None, "stop takes up to 4 strings"),
-    ("chat/completions", {"stop": ""}, "stop", None, "none of them empty"),
     ("chat/completions", {"max_tokens": 0}, "max_tokens", None, "Expected `int` >= 1"),
     (
         "chat/completions",
@@ -451,7 +412,7 @@ LANGCHAIN: list[tuple[str, dict[str, Any], str]] = [
     (
         "chat/completions",
         ASKED | {"stream": False, "max_completion_tokens": 500, "stop": ["a"], "temperature": 0.0},
-        "temperature",
+        "stop, temperature",
     ),
     (
         "responses",

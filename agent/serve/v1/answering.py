@@ -1,8 +1,8 @@
-"""A conversation that came through `/v1`: asked of the agent, waited for or followed, shortened, counted."""
+"""A conversation that came through `/v1`: asked of the agent, waited for or followed, cut, counted."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ from agent.chat.session import Assistant
 from agent.chat.small_talk import choose_scope, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from agent.serve.v1.requests import RequestError
 from agent.terminal.escaping import unescape_markdown
 from indexes.documents.collection import Collection
 from indexes.text.response_length import response_length
@@ -23,6 +22,9 @@ from indexes.text.sentences import split_sentences
 from schemas.records import Call, Message, Query, Response, Sentence, Turn, TurnResult
 
 CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
+POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
+Job = QueuedQuestion[ChatTurn]
+T = TypeVar("T")
 
 
 def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
@@ -46,77 +48,22 @@ def _split_reply(text: str) -> Iterator[Sentence]:
     yield from (Sentence(sentence, ()) for sentence in split_sentences(unescape_markdown(text[place:])))
 
 
-MODEL = "convagent"
-MAX_STOPS = 4  # as OpenAI's
-POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
-Job = QueuedQuestion[ChatTurn]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLimits:
-    """Where an answer ends. `max_tokens` are counted in the text as it is sent, as the tracks count (the stricter)."""
-
-    stop: tuple[str, ...] = ()
-    max_tokens: int | None = None
-
-    def shorten(self, pieces: Iterable[str]) -> "Shortening":
-        """An answer that is there already."""
-        shortening = Shortening(self)
-        for piece in pieces:
-            shortening.add(piece)
-        shortening.end()
-        return shortening
-
-
 @dataclass(slots=True)
-class Shortening:
-    """An answer that is taken in piece by piece. What may be the beginning of a stop string is held back."""
+class SentText:
+    """What is sent of an answer: as many whole pieces as fit, counted as the tracks count (the stricter)."""
 
-    limits: AnswerLimits
-    text: str = ""  # all of the answer so far
-    sent: int = 0  # characters of it that were given out
-    is_stopped: bool = False  # by a stop string
-    is_too_long: bool = False  # for the limit of tokens, so that whole pieces were left out
-
-    @property
-    def is_ended(self) -> bool:
-        return self.is_stopped or self.is_too_long
+    max_tokens: int | None = None
+    text: str = ""
+    is_cut: bool = False  # so that pieces were left out
 
     def add(self, piece: str) -> str:
-        """Take a piece in; what can be given out now."""
-        if self.is_ended:
-            return ""
+        """Take a piece in; what is sent of it: all, or nothing."""
         longer = self.text + piece
-        found = [place for stop in self.limits.stop if (place := longer.find(stop)) >= 0]
-        kept = longer[: min(found)] if found else longer
-        if self.limits.max_tokens is not None and response_length(kept) > self.limits.max_tokens:
-            self.is_too_long = True
-            return self.end()
-        self.text, self.is_stopped = kept, bool(found)
-        return self.end() if found else self._give_out(len(kept) - _count_held_back(kept, self.limits.stop))
-
-    def end(self) -> str:
-        """What was held back."""
-        return self._give_out(len(self.text))
-
-    def _give_out(self, end: int) -> str:
-        given, self.sent = self.text[self.sent : end], max(self.sent, end)
-        return given
-
-
-def _count_held_back(text: str, stops: Sequence[str]) -> int:
-    """How many characters at the end of a text may be the beginning of a stop string."""
-    lengths = (length for stop in stops for length in range(len(stop) - 1, 0, -1) if text.endswith(stop[:length]))
-    return max(lengths, default=0)
-
-
-def read_stop(stop: str | list[str] | None) -> tuple[str, ...]:
-    """The stop strings of a request. Raises `RequestError` for empty or too many ones."""
-    stops = (stop,) if isinstance(stop, str) else tuple(stop or ())
-    if len(stops) > MAX_STOPS or not all(stops):
-        raise RequestError(400, f"stop takes up to {MAX_STOPS} strings, none of them empty", param="stop")
-    return stops
+        self.is_cut |= self.max_tokens is not None and response_length(longer) > self.max_tokens
+        if self.is_cut:
+            return ""
+        self.text = longer
+        return piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +85,23 @@ class Answering:
             lambda observer: self.assistant.respond(turn, turns, statements, observer, scope), user
         )
 
-    async def follow(self, job: Job, shortening: Shortening) -> AsyncIterator[str]:
-        """The text of an answer, sentence by sentence, each as soon as it was checked.
 
-        An answer that is not written is there at once. Raises what the answer raised.
-        """
-        answer, taken = asyncio.wrap_future(job.future), 0
-        try:
-            while not (await asyncio.wait([answer], timeout=POLL_SECONDS))[0]:
-                pieces = separate_pieces(mark_in_markdown(job.response))
-                for piece in pieces[taken:]:
-                    yield shortening.add(piece)
-                taken = len(pieces)
-            for piece in to_markdown_pieces(answer.result())[taken:]:
-                yield shortening.add(piece)
-            yield shortening.end()
-        finally:
-            answer.cancel()  # nobody hears what it raises from now on
+async def follow(job: Job) -> AsyncIterator[str]:
+    """The text of an answer, sentence by sentence, each as soon as it was checked.
+
+    An answer that is not written is there at once. Raises what the answer raised.
+    """
+    answer, taken = asyncio.wrap_future(job.future), 0
+    try:
+        while not (await asyncio.wait([answer], timeout=POLL_SECONDS))[0]:
+            pieces = separate_pieces(mark_in_markdown(job.response))
+            for piece in pieces[taken:]:
+                yield piece
+            taken = len(pieces)
+        for piece in to_markdown_pieces(answer.result())[taken:]:
+            yield piece
+    finally:
+        answer.cancel()  # nobody hears what it raises from now on
 
 
 async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
@@ -203,14 +150,14 @@ def count_usage(calls: Sequence[Call], asked: Sequence[Message], sent: str) -> U
     )
 
 
-def list_citations(answered: TurnResult, shortening: Shortening) -> list[dict[str, Any]]:
-    """The sources of an answer, with what was sent of them; none where it repeats one before, whose numbers it has."""
+def list_citations(answered: TurnResult, sent: str) -> list[dict[str, Any]]:
+    """The sources of what was sent of an answer; none where it repeats one before, whose numbers it has."""
     if not answered.passages:
         return []
     response = answered.response
     pieces = mark_in_markdown(replace(response, direct=""))
-    sent = [sentence for sentence, piece in zip(response.sentences, pieces, strict=True) if piece in shortening.text]
-    said = replace(answered, responses=(replace(response, sentences=tuple(sent), nearby=()),))
+    kept = [sentence for sentence, piece in zip(response.sentences, pieces, strict=True) if piece in sent]
+    said = replace(answered, responses=(replace(response, sentences=tuple(kept), nearby=()),))
     return [
         {
             "number": source.number,

@@ -7,8 +7,9 @@ Markdown is escaped. Nothing is stored.
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -19,18 +20,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.chat.export import to_markdown_pieces
-from agent.serve.v1.answering import (
-    MODEL,
-    Answering,
-    AnswerLimits,
-    Job,
-    Shortening,
-    count_usage,
-    list_citations,
-    read_stop,
-    wait_for_result,
-)
+from agent.serve.v1.answering import Answering, Job, SentText, count_usage, follow, list_citations, wait_for_result
 from agent.serve.v1.requests import (
+    MODEL,
     RequestError,
     RequestMessage,
     check_tools,
@@ -38,9 +30,8 @@ from agent.serve.v1.requests import (
     join_messages,
     name_ignored,
     name_instructions,
-    refuse_field,
+    refuse,
     refuse_model,
-    refuse_value,
     to_request_error,
 )
 from schemas.records import Message
@@ -58,7 +49,7 @@ class StreamOptions(msgspec.Struct):
 class ResponseFormat(msgspec.Struct):
     """The form of an answer."""
 
-    type: str
+    type: str = "text"
 
 
 class TextOptions(msgspec.Struct):
@@ -74,7 +65,6 @@ class CompletionRequest(msgspec.Struct):
     messages: list[RequestMessage]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    stop: str | list[str] | None = None
     max_tokens: TokenLimit | None = None
     max_completion_tokens: TokenLimit | None = None
     n: int | None = 1
@@ -105,21 +95,29 @@ class ResponseRequest(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What either request asks for."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int | None
+    is_streamed: bool
+    ignored: tuple[str, ...]  # what of the request has no effect
+    ends_with_usage: bool = False  # where it is streamed
+    created: int = field(default_factory=lambda: int(time.time()))
+
+
+@dataclass(frozen=True, slots=True)
 class CompletionReply:
     """A chat completion."""
 
-    limits: AnswerLimits
-    asked: tuple[Message, ...]
-    ends_with_usage: bool = False  # where it is streamed
+    asked: Asked
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
-    created: int = field(default_factory=lambda: int(time.time()))
 
-    def write_whole(self, job: Job, shortening: Shortening) -> dict[str, Any]:
-        message = {"role": "assistant", "content": shortening.text, "refusal": None}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _name_end(shortening)}
-        return self._frame(
-            "chat.completion", [choice], usage=self._show_usage(job, shortening), citations=_cite(job, shortening)
-        )
+    def write_whole(self, job: Job, sent: SentText) -> dict[str, Any]:
+        message = {"role": "assistant", "content": sent.text, "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _name_end(sent)}
+        usage, cited = self._show_usage(job, sent), _cite(job, sent)
+        return self._frame("chat.completion", [choice]) | {"usage": usage, "citations": cited}
 
     def begin(self) -> Iterator[ServerSentEvent]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -127,10 +125,10 @@ class CompletionReply:
     def write_text(self, text: str) -> ServerSentEvent:
         return self._chunk({"content": text})
 
-    def end(self, job: Job, shortening: Shortening) -> Iterator[ServerSentEvent]:
-        yield self._chunk({}, _name_end(shortening), citations=_cite(job, shortening))
-        if self.ends_with_usage:
-            yield _write_event(self._frame("chat.completion.chunk", [], usage=self._show_usage(job, shortening)))
+    def end(self, job: Job, sent: SentText) -> Iterator[ServerSentEvent]:
+        yield self._chunk({}, _name_end(sent), citations=_cite(job, sent))
+        if self.asked.ends_with_usage:
+            yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage(job, sent)})
         yield ServerSentEvent("[DONE]", sep="\n")
 
     def fail(self, error: RequestError) -> ServerSentEvent:
@@ -138,14 +136,13 @@ class CompletionReply:
 
     def _chunk(self, delta: Mapping[str, str], finish: str | None = None, **more: Any) -> ServerSentEvent:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _write_event(self._frame("chat.completion.chunk", [choice], **more))
+        return _write_event(self._frame("chat.completion.chunk", [choice]) | more)
 
-    def _frame(self, kind: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        frame = {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
-        return frame | more
+    def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.asked.created, "model": MODEL, "choices": choices}
 
-    def _show_usage(self, job: Job, shortening: Shortening) -> dict[str, Any]:
-        usage = count_usage(job.calls, self.asked, shortening.text)
+    def _show_usage(self, job: Job, sent: SentText) -> dict[str, Any]:
+        usage = count_usage(job.calls, self.asked.messages, sent.text)
         return {
             "prompt_tokens": usage.read,
             "completion_tokens": usage.written,
@@ -158,19 +155,17 @@ class CompletionReply:
 class ResponseReply:
     """A response, whose events are numbered."""
 
-    limits: AnswerLimits
-    asked: tuple[Message, ...]
+    asked: Asked
     id: str = field(default_factory=lambda: f"resp_{uuid.uuid4().hex}")
     message_id: str = field(default_factory=lambda: f"msg_{uuid.uuid4().hex}")
-    created: int = field(default_factory=lambda: int(time.time()))
     written: int = 0  # events
 
-    def write_whole(self, job: Job, shortening: Shortening) -> dict[str, Any]:
-        is_cut = shortening.is_too_long
-        status, usage = "incomplete" if is_cut else "completed", count_usage(job.calls, self.asked, shortening.text)
+    def write_whole(self, job: Job, sent: SentText) -> dict[str, Any]:
+        usage = count_usage(job.calls, self.asked.messages, sent.text)
+        status = "incomplete" if sent.is_cut else "completed"
         return self._frame(status) | {
-            "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
-            "output": [self._message(status, [_make_part(shortening.text)])],
+            "incomplete_details": {"reason": "max_output_tokens"} if sent.is_cut else None,
+            "output": [self._message(status, [_make_part(sent.text)])],
             "usage": {
                 "input_tokens": usage.read,
                 "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
@@ -178,7 +173,7 @@ class ResponseReply:
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": usage.read + usage.written,
             },
-            "citations": _cite(job, shortening),
+            "citations": _cite(job, sent),
         }
 
     def begin(self) -> Iterator[ServerSentEvent]:
@@ -190,10 +185,10 @@ class ResponseReply:
     def write_text(self, text: str) -> ServerSentEvent:
         return self._event("response.output_text.delta", **self._place, delta=text, logprobs=[])
 
-    def end(self, job: Job, shortening: Shortening) -> Iterator[ServerSentEvent]:
-        whole = self.write_whole(job, shortening)
-        yield self._event("response.output_text.done", **self._place, text=shortening.text, logprobs=[])
-        yield self._event("response.content_part.done", **self._place, part=_make_part(shortening.text))
+    def end(self, job: Job, sent: SentText) -> Iterator[ServerSentEvent]:
+        whole = self.write_whole(job, sent)
+        yield self._event("response.output_text.done", **self._place, text=sent.text, logprobs=[])
+        yield self._event("response.content_part.done", **self._place, part=_make_part(sent.text))
         yield self._event("response.output_item.done", output_index=0, item=whole["output"][0])
         yield self._event(f"response.{whole['status']}", response=whole)
 
@@ -214,21 +209,13 @@ class ResponseReply:
 
     def _frame(self, status: str) -> dict[str, Any]:
         """The object without an answer, with every field that the protocol requires."""
-        nothing = (
-            "error",
-            "incomplete_details",
-            "instructions",
-            "previous_response_id",
-            "temperature",
-            "top_p",
-            "usage",
-        )
-        return dict.fromkeys(nothing) | {
+        nothing = "error incomplete_details instructions previous_response_id temperature top_p usage"
+        return dict.fromkeys(nothing.split()) | {
             "id": self.id,
             "object": "response",
-            "created_at": self.created,
+            "created_at": self.asked.created,
             "status": status,
-            "max_output_tokens": self.limits.max_tokens,
+            "max_output_tokens": self.asked.max_tokens,
             "metadata": {},
             "model": MODEL,
             "output": [],
@@ -244,12 +231,12 @@ def _write_event(data: Mapping[str, Any], kind: str | None = None) -> ServerSent
     return ServerSentEvent(msgspec.json.encode(data).decode(), event=kind, sep="\n")
 
 
-def _name_end(shortening: Shortening) -> str:
-    return "length" if shortening.is_too_long else "stop"
+def _name_end(sent: SentText) -> str:
+    return "length" if sent.is_cut else "stop"
 
 
-def _cite(job: Job, shortening: Shortening) -> list[dict[str, Any]]:
-    return list_citations(job.future.result().answered, shortening)
+def _cite(job: Job, sent: SentText) -> list[dict[str, Any]]:
+    return list_citations(job.future.result().answered, sent.text)
 
 
 def _make_part(text: str) -> dict[str, Any]:
@@ -266,81 +253,79 @@ class Conversations:
     answering: Answering
 
     def routes(self) -> list[Route]:
-        return [
-            Route("/v1/chat/completions", self.complete, methods=["POST"]),
-            Route("/v1/responses", self.respond, methods=["POST"]),
-        ]
+        kinds: tuple[tuple[str, Callable[[bytes], Reply]], ...] = (
+            ("/v1/chat/completions", lambda body: CompletionReply(_read_completion(body))),
+            ("/v1/responses", lambda body: ResponseReply(_read_response(body))),
+        )
+        return [Route(path, partial(self._answer, read), methods=["POST"]) for path, read in kinds]
 
-    async def complete(self, request: Request) -> Response:
-        return await self._answer(request, *_read_completion(await request.body()))
-
-    async def respond(self, request: Request) -> Response:
-        return await self._answer(request, *_read_response(await request.body()))
-
-    async def _answer(self, request: Request, reply: Reply, is_streamed: bool, ignored: tuple[str, ...]) -> Response:
+    async def _answer(self, read: Callable[[bytes], Reply], request: Request) -> Response:
         """An answer, whole or as server-sent events."""
-        headers, queue = name_ignored(ignored), self.answering.queue
-        job = await self.answering.submit(reply.asked, request.state.user)
-        if is_streamed:
+        reply = read(await request.body())
+        asked, queue = reply.asked, self.answering.queue
+        job = await self.answering.submit(asked.messages, request.state.user)
+        headers, sent = name_ignored(asked.ignored), SentText(asked.max_tokens)
+        if asked.is_streamed:
             return EventSourceResponse(
-                self._stream_events(reply, job),
+                _stream_events(reply, job, sent),
                 headers=headers,
                 sep="\n",
                 ping=KEEPALIVE_SECONDS,
                 ping_message_factory=lambda: ServerSentEvent(comment=f"{queue.count_before(job)} before you", sep="\n"),
             )
-        turn = await wait_for_result(request, job)
-        return JSONResponse(reply.write_whole(job, reply.limits.shorten(to_markdown_pieces(turn))), 200, headers)
-
-    async def _stream_events(self, reply: Reply, job: Job) -> AsyncIterator[ServerSentEvent]:
-        """An answer sentence by sentence. Where the client goes away, it is cancelled."""
-        shortening = Shortening(reply.limits)
-        try:
-            for event in reply.begin():
-                yield event
-            async for text in self.answering.follow(job, shortening):
-                if text:
-                    yield reply.write_text(text)
-            for event in reply.end(job, shortening):
-                yield event
-        except Exception as error:
-            yield reply.fail(to_request_error(error))
-        finally:
-            job.cancel()
+        for piece in to_markdown_pieces(await wait_for_result(request, job)):
+            sent.add(piece)
+        return JSONResponse(reply.write_whole(job, sent), 200, headers)
 
 
-def _read_completion(body: bytes) -> tuple[CompletionReply, bool, tuple[str, ...]]:
-    """The reply to make, whether it is streamed, and what has no effect. Raises `RequestError`."""
+async def _stream_events(reply: Reply, job: Job, sent: SentText) -> AsyncIterator[ServerSentEvent]:
+    """An answer sentence by sentence. Where the client goes away, it is cancelled."""
+    try:
+        for event in reply.begin():
+            yield event
+        async for piece in follow(job):
+            if text := sent.add(piece):
+                yield reply.write_text(text)
+        for event in reply.end(job, sent):
+            yield event
+    except Exception as error:
+        yield reply.fail(to_request_error(error))
+    finally:
+        job.cancel()
+
+
+def _read_completion(body: bytes) -> Asked:
+    """What a chat completion asks for. Raises `RequestError`."""
     parsed, unknown = decode_request(body, CompletionRequest)
     _check_model(parsed.model)
     if parsed.n not in (None, 1):
-        raise refuse_value("n", "there is one answer: n must be 1")
+        raise refuse("n", "there is one answer: n must be 1")
     if parsed.logprobs:
-        raise refuse_field("logprobs", "logprobs cannot be given: an answer has no probabilities of its tokens")
+        told = "logprobs cannot be given: an answer has no probabilities of its tokens"
+        raise refuse("logprobs", told, "unsupported_parameter")
     if parsed.modalities not in (None, ["text"]):
-        raise refuse_value("modalities", 'an answer is text: modalities must be ["text"]')
+        raise refuse("modalities", 'an answer is text: modalities must be ["text"]')
     _check_format(parsed.response_format, "response_format")
-    asked = [limit for limit in (parsed.max_tokens, parsed.max_completion_tokens) if limit is not None]
-    limits = AnswerLimits(read_stop(parsed.stop), min(asked, default=None))
+    limits = [limit for limit in (parsed.max_tokens, parsed.max_completion_tokens) if limit is not None]
     ignored = (*unknown, *check_tools(msgspec.structs.asdict(parsed)), *name_instructions(parsed.messages))
-    options = parsed.stream_options or StreamOptions()
-    reply = CompletionReply(limits, join_messages(parsed.messages, "messages"), ends_with_usage=options.include_usage)
-    return reply, bool(parsed.stream), ignored
+    messages = join_messages(parsed.messages, "messages")
+    with_usage = bool(parsed.stream_options and parsed.stream_options.include_usage)
+    return Asked(messages, min(limits, default=None), bool(parsed.stream), ignored, with_usage)
 
 
-def _read_response(body: bytes) -> tuple[ResponseReply, bool, tuple[str, ...]]:
-    """The reply to make, whether it is streamed, and what has no effect. Raises `RequestError`."""
+def _read_response(body: bytes) -> Asked:
+    """What a response is to be. Raises `RequestError`."""
     parsed, unknown = decode_request(body, ResponseRequest)
     _check_model(parsed.model)
     for name in ("previous_response_id", "conversation", "prompt", "background"):
         if getattr(parsed, name):
-            raise refuse_field(name, f"{name} cannot be heeded: nothing is stored here; input takes earlier messages")
+            told = f"{name} cannot be heeded: nothing is stored here; input takes earlier messages"
+            raise refuse(name, told, "unsupported_parameter")
     _check_format(parsed.text.format if parsed.text else None, "text.format")
     messages = [RequestMessage("user", parsed.input)] if isinstance(parsed.input, str) else parsed.input
     stored = ("store",) if parsed.store else ()
     ignored = (*unknown, *stored, *check_tools(msgspec.structs.asdict(parsed)), *name_instructions(messages))
-    reply = ResponseReply(AnswerLimits(max_tokens=parsed.max_output_tokens), join_messages(messages, "input"))
-    return reply, bool(parsed.stream), ignored
+    return Asked(join_messages(messages, "input"), parsed.max_output_tokens, bool(parsed.stream), ignored)
 
 
 def _check_model(name: str) -> None:
@@ -350,4 +335,4 @@ def _check_model(name: str) -> None:
 
 def _check_format(asked: ResponseFormat | None, field: str) -> None:
     if asked is not None and asked.type != "text":
-        raise refuse_value(field, f"an answer is text: {field} cannot be {asked.type!r}")
+        raise refuse(field, f"an answer is text: {field} cannot be {asked.type!r}")

@@ -13,14 +13,14 @@ from starlette.routing import Route
 
 from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import RequestQueue
-from agent.serve.v1.answering import MODEL, wait_for_result
+from agent.serve.v1.answering import wait_for_result
 from agent.serve.v1.requests import (
+    MODEL,
     RequestError,
     decode_request,
     name_ignored,
-    refuse_field,
+    refuse,
     refuse_model,
-    refuse_value,
 )
 from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
 
@@ -41,7 +41,7 @@ class EmbeddingRequest(msgspec.Struct):
         texts = (self.input,) if isinstance(self.input, str) else tuple(self.input)
         if not all(isinstance(text, str) for text in texts):
             told = "input must be a string or a list of strings; tokens of another model mean nothing to this one"
-            raise refuse_value("input", f"{told} (LangChain: check_embedding_ctx_length=False)")
+            raise refuse("input", f"{told} (LangChain: check_embedding_ctx_length=False)")
         if not texts or not all(text.strip() for text in texts):
             raise RequestError(400, "input must not be empty, nor any of its texts", param="input")
         if len(texts) > MAX_TEXTS:
@@ -81,7 +81,8 @@ class Embeddings:
         asked, ignored = decode_request(await request.body(), EmbeddingRequest)
         embedder, texts = self._find_embedder(asked.model), asked.texts
         if asked.dimensions is not None:
-            raise refuse_field("dimensions", f"dimensions cannot be chosen: a vector has {embedder.size} numbers")
+            told = f"dimensions cannot be chosen: a vector has {embedder.size} numbers"
+            raise refuse("dimensions", told, "unsupported_parameter")
         job = self.queue.submit(lambda observer: embed_texts(texts, embedder, observer.token), request.state.user)
         vectors, tokens = await wait_for_result(request, job)
         rows = vectors.astype("<f4")

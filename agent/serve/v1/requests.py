@@ -16,6 +16,7 @@ from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from schemas.errors import ConvagentError, UsageError
 from schemas.records import Message
 
+MODEL = "convagent"
 PATHS = "/v1/models, /v1/chat/completions, /v1/responses, /v1/embeddings"
 MAX_CHARACTERS = 500  # of an error's message, which may repeat what was sent
 IGNORED_HEADER = "X-Convagent-Ignored"
@@ -39,14 +40,9 @@ class RequestError(Exception):
         self.body: dict[str, Any] = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def refuse_field(param: str, message: str) -> RequestError:
-    """The refusal of a field that nothing here can heed."""
-    return RequestError(400, message, param=param, code="unsupported_parameter")
-
-
-def refuse_value(param: str, message: str) -> RequestError:
-    """The refusal of a value, where others of the same field can be heeded."""
-    return RequestError(400, message, param=param, code="unsupported_value")
+def refuse(param: str, message: str, code: str = "unsupported_value") -> RequestError:
+    """The refusal of a value, or of a field that nothing here can heed ("unsupported_parameter")."""
+    return RequestError(400, message, param=param, code=code)
 
 
 def refuse_model(name: str, available: str) -> RequestError:
@@ -110,7 +106,8 @@ def check_tools(request: Mapping[str, Any]) -> tuple[str, ...]:
         if not request.get(name):
             continue
         if request.get(choice) != "none":
-            raise refuse_field(name, f"{name} cannot be called: convagent only searches its passages")
+            told = f"{name} cannot be called: convagent only searches its passages"
+            raise refuse(name, told, "unsupported_parameter")
         ignored.append(name)
     return tuple(ignored)
 
@@ -143,7 +140,7 @@ def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[Messa
         for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
             if part.type not in TEXT_PARTS:
                 where = f"{field}[{place}].content[{number}].type"
-                raise refuse_value(where, f"only text can be read, and {where} is {part.type!r}")
+                raise refuse(where, f"only text can be read, and {where} is {part.type!r}")
     spoken = [message for message in messages if message.role not in INSTRUCTORS and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
         raise RequestError(400, "the last message must be the user's, and not empty", param=field)
