@@ -13,14 +13,11 @@ from typing import Any
 
 import pytest
 
-from agent.chat.store import Store
-from agent.serve.pages import CHATS_SHOWN
 from agent.serve.users import add_user
 from agent.terminal.reports import write_redirection
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
-from tests.serving import Server, serving, serving_source
-from tests.test_serve_users import many_sources
+from tests.conftest import PATIENCE, ROOT, needs_embedder
+from tests.serving import Server, serving
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -315,36 +312,6 @@ def test_a_mistake_loses_nothing(page: Page) -> None:
     page.until(lambda: "too long" in page.text("#problem"))
     assert page.all("#question")[0].get_property("value") == long
     assert {entry["source"] for entry in page.driver.get_log("browser")} == {"network"}  # the two refusals
-
-
-# Long lists
-
-
-@pytest.mark.soak
-def test_further_conversations_and_sources_come_where_they_are_asked_for(browser: Any, tmp_path: Path) -> None:
-    store = Store(tmp_path / "convagent.sqlite")
-    for number in range(CHATS_SHOWN + 1):
-        store.add_turn(store.start_chat("notes"), f"Question {number}?", many_sources(1 if number else 25))
-    example = EXAMPLES / "documents" / "recipes"
-    with serving_source("--docs", example, tmp_path, "--model", "none", "--embedder", "none") as server:
-        page = Page(browser, server.address)
-        page.size(*DESKTOP)
-        browser.get(f"{server.address}?token={server.token}")
-        assert len(page.all("#chats .title")) == CHATS_SHOWN
-        browser.execute_script("document.querySelector('#chats li:last-child a').click()")
-        page.until(lambda: len(page.all("#chats .title")) == CHATS_SHOWN + 1)
-        browser.get(f"{server.address}chats/1")
-        assert len(page.all(".sources details")) == 10
-        page.all(".cite")[11].click()  # its source is not on the page yet
-        page.until(lambda: page.driver.current_url.endswith("sources?from=10#turn-1-source-12"))
-        browser.get(f"{server.address}chats/1")
-        browser.execute_script("document.querySelector('.further a').click()")
-        page.until(lambda: len(page.all(".sources details")) == 20 and not page.all("[class*=htmx-]"))
-        browser.execute_script("document.querySelector('.further a').click()")
-        page.until(lambda: len(page.all(".sources details")) == 25)
-        assert not page.all(".further")
-        page.all(".cite")[24].click()
-        assert page.text(".sources details[open] .number") == "25"
 
 
 # Signing in

@@ -181,15 +181,6 @@ def test_only_this_machine_is_listened_to(server: Server) -> None:
     assert [connection.laddr.ip for connection in listening] == ["127.0.0.1"]
 
 
-def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path, example_index: PassageIndex) -> None:
-    arguments = ("--model", "none", "--embedder", "none", "--incognito")
-    with serving(example_index.directory, tmp_path, *arguments) as running:
-        running.process.terminate()
-        assert running.process.wait(PATIENCE) == 0
-        assert running.process.stderr
-        assert "Traceback" not in running.process.stderr.read()
-
-
 OUTSIDE = ["/etc/passwd", "//etc/passwd", "/../pages.py", "/%2e%2e/pages.py", "/..%2fpages.py", "/..%5cpages.py"]
 OUTSIDE += [
     "/....//pages.py",
@@ -289,12 +280,6 @@ def test_a_stream_says_the_same_sentence_by_sentence(openai: Any) -> None:
     assert all(chunk.usage is None for chunk in unasked)
 
 
-def test_a_stream_ends_as_the_protocol_has_it(client: httpx.Client) -> None:
-    reply = client.post("/v1/chat/completions", json={"model": "convagent", "messages": [USER], "stream": True})
-    assert reply.headers["content-type"].startswith("text/event-stream")
-    assert reply.text.endswith("data: [DONE]\n\n")
-
-
 WRONG: list[tuple[Any, int, str | None, str]] = [
     # the request, the status, the parameter that is wrong, what is said
     (b"{oops", 400, None, "is not JSON"),
@@ -343,6 +328,12 @@ def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_i
         streamed = client.post("/v1/chat/completions", json=follow_up | {"stream": True})
         assert "the script has no score number 1" in streamed.text
         assert "[DONE]" not in streamed.text
+        response = {"model": "convagent", "input": follow_up["messages"]}
+        assert client.post("/v1/responses", json=response).status_code == 500
+        streamed = client.post("/v1/responses", json=response | {"stream": True})
+        last = msgspec.json.decode(streamed.text.strip().rpartition("data: ")[2])
+        assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+        assert "the script has no score number 1" in last["response"]["error"]["message"]
         client.close()
         assert running.interrupt() == 0
         assert running.process.stderr

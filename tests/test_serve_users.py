@@ -5,7 +5,6 @@ import re
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from agent.chat.store import Store
 from agent.serve.pages import CHATS_SHOWN
-from agent.serve.rendering import SOURCES_SHOWN
 from agent.serve.users import UserAccess, add_user, read_users, remove_user
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError, UsageError
@@ -133,7 +131,7 @@ def test_nobody_sees_or_changes_what_is_anothers(team: Team) -> None:
     chat = page.url.path
     team.ana.post("/statements", data={"text": "I have two cats."})
     statement = re.findall(r'action="(/statements/\d+)"', team.ana.get("/").text)[0]
-    for path in (chat, f"{chat}/conversation.md", f"{chat}/topics.json", f"{chat}/turns/1/sources"):
+    for path in (chat, f"{chat}/conversation.md", f"{chat}/topics.json"):
         assert team.ana.get(path).status_code == 200
         assert team.ben.get(path).status_code == 404
     assert team.ben.post(f"{chat}/delete").status_code == 404
@@ -154,13 +152,6 @@ def test_a_question_that_waits_is_its_users_alone(team: Team) -> None:
         assert team.ben.get(path).status_code == 404
     assert team.ben.post(f"{asked}/stop").status_code == 404
     assert team.ana.get(asked).status_code == 200
-
-
-def test_statements_of_one_user_are_not_used_for_another(team: Team) -> None:
-    team.ana.post("/statements", data={"text": "I want plants for a shady balcony that cats may chew."})
-    replies = [client.post("/v1/chat/completions", json=ASKED).json() for client in (team.ana, team.ben)]
-    assert all(reply["choices"] for reply in replies)
-    assert "chew" not in team.ben.get("/").text
 
 
 def test_one_who_is_removed_is_out_at_once_and_one_who_is_added_is_in(team: Team) -> None:
@@ -239,31 +230,4 @@ def test_long_lists_come_in_parts(tmp_path: Path, example_index: PassageIndex) -
             older = re.findall(r'href="([^"]+)" hx-get="/\?from', page)
             address = older[0].replace("&amp;", "&") if older else ""
         assert [int(number) for number in seen] == list(range(2 * CHATS_SHOWN + 1, 0, -1))
-        page = client.get("/chats/1").text
-        assert page.count("<blockquote>") == SOURCES_SHOWN
-        assert "Sources 11 to 20 of 25" in page
-        assert 'href="/chats/1/turns/1/sources?from=20#turn-1-source-25"' in page
-        last = client.get("/chats/1/turns/1/sources?from=20").text
-        assert last.count("<blockquote>") == 5
-        assert 'id="turn-1-source-25"' in last
-        assert "further" not in last
-        assert client.get("/chats/1/turns/2/sources").status_code == 404
-
-
-def test_the_list_of_a_busy_store_is_read_in_parts_by_many_at_once(team: Team) -> None:
-    """What two users do at once stays apart."""
-    texts: dict[str, list[str]] = {"ana": [], "ben": []}
-
-    def work(name: str, client: httpx.Client) -> None:
-        for number in range(5):
-            client.post("/statements", data={"text": f"{name} said {number}."})
-            texts[name].append(client.get("/").text)
-
-    threads = [threading.Thread(target=work, args=(name, getattr(team, name))) for name in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all("ben said" not in text for text in texts["ana"])
-    assert all("ana said" not in text for text in texts["ben"])
-    assert all(f"ben said {number}." in texts["ben"][-1] for number in range(5))
+        assert client.get("/chats/1").text.count("<blockquote>") == 25

@@ -30,15 +30,8 @@ from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunE
 from schemas.records import Passage, Problem
 
 PASSAGES_SHOWN = 200  # of a document at once
-_PLACES = (
-    (re.compile(r"p(\d+)(?:\.\d+)?"), "page {}"),
-    (re.compile(r"slide(\d+)(?:\.\d+)?"), "slide {}"),
-    (re.compile(r"message(\d+)(?:\.\d+)?"), "message {}"),
-    (re.compile(r"(\d+)(?:\.\d+)?"), "line {}"),
-    (re.compile(r"(\d+)-(\d+)(?:\.\d+)?"), "lines {} to {}"),
-)
-
-
+_PLACE = re.compile(r"(p|slide|message|)(\d+)(?:-(\d+))?(?:\.\d+)?")
+_KINDS = {"p": "page", "slide": "slide", "message": "message", "": "line"}
 UPLOAD_PATH = "/upload"
 MAX_FILES = 50  # of a request
 MAX_NAME_BYTES = 200
@@ -115,10 +108,11 @@ def read_turn(store: Store, chat: int, number: int) -> ChatTurn:
 
 def describe_place(place: str) -> str:
     """A place of a passage's id in words; one that says nothing else, such as a heading, as it is."""
-    for pattern, words in _PLACES:
-        if found := pattern.fullmatch(place):
-            return words.format(*found.groups())
-    return place
+    found = _PLACE.fullmatch(place)
+    if not found:
+        return place
+    kind, first, last = found.groups()
+    return f"{_KINDS[kind]}s {first} to {last}" if last else f"{_KINDS[kind]} {first}"
 
 
 def _read_document(name: str, collection: Collection) -> tuple[Passage, ...]:

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent.chat.citations import shown_sources
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
@@ -28,7 +26,6 @@ from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
 from agent.models.catalogue import list_models
-from agent.serve.documents import read_turn
 from agent.serve.rendering import (
     choose_headers,
     choose_status,
@@ -50,21 +47,6 @@ CHATS_SHOWN = 50  # conversations of the list at once
 NOT_KEPT = "This answer is not kept, and is gone when you leave this page. "
 T = TypeVar("T")
 log = logging.getLogger("convagent")
-
-
-class _NumberConvertor(Convertor[int]):
-    """A number in a path that can be a number of the store. (The usual one fails at 5,000 digits.)"""
-
-    regex = "[0-9]{1,18}"
-
-    def convert(self, value: str) -> int:
-        return int(value)
-
-    def to_string(self, value: int) -> str:
-        return str(value)
-
-
-register_url_convertor("number", _NumberConvertor())
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +138,10 @@ class Pages:
             Route("/asked/{id}", self.show_pending),
             Route("/asked/{id}/steps", self.show_steps),
             Route("/asked/{id}/stop", self.cancel, methods=["POST"]),
-            Route("/chats/{chat:number}", self.show_chat),
-            Route("/chats/{chat:number}/conversation.md", self.download_markdown),
-            Route("/chats/{chat:number}/topics.json", self.download_topics),
-            Route("/chats/{chat:number}/turns/{turn:number}/sources", self.show_sources),
-            Route("/chats/{chat:number}/delete", self.delete_chat, methods=["POST"]),
+            Route("/chats/{chat}", self.show_chat),
+            Route("/chats/{chat}/conversation.md", self.download_markdown),
+            Route("/chats/{chat}/topics.json", self.download_topics),
+            Route("/chats/{chat}/delete", self.delete_chat, methods=["POST"]),
             Route("/statements", self.add_statement, methods=["POST"]),
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
@@ -246,38 +227,23 @@ class Pages:
 
     def show_chat(self, request: Request) -> Response:
         """A conversation; with `?edit=` (the number of its last turn) that question is in the bar, to be asked anew."""
-        chat, edited = request.path_params["chat"], read_number(request.query_params.get("edit", "")) or 0
+        chat, edited = _find_chat(request), read_number(request.query_params.get("edit", "")) or 0
         turns = self._store_of(request).read_turns(chat) if edited else ()
         draft = Draft(turns[-1].utterance, edited) if turns and edited == len(turns) else Draft()
         return self._render_chat(request, chat, draft=draft)
 
-    def show_sources(self, request: Request) -> Response:
-        """The sources of an answer from the place `?from=` on, where it has more than are shown at once."""
-        chat, number = request.path_params["chat"], request.path_params["turn"]
-        turn = read_turn(self._store_of(request), chat, number)
-        values = {
-            "chat": chat,
-            "number": number,
-            "turn": turn,
-            "sources": shown_sources(turn.answered),
-            "first": read_number(request.query_params.get("from", "")) or 0,
-            "latest": False,
-            "collection": self.assistant.collection,
-        }
-        return render_page("sources_page.html", values)
-
     def download_markdown(self, request: Request) -> Response:
-        chat, store = request.path_params["chat"], self._store_of(request)
+        chat, store = _find_chat(request), self._store_of(request)
         text = to_markdown(store.read_turns(chat), store.read_source(chat))
         return make_download(text.encode(), "text/markdown", f"conversation-{chat}.md")
 
     def download_topics(self, request: Request) -> Response:
-        chat, store = request.path_params["chat"], self._store_of(request)
+        chat, store = _find_chat(request), self._store_of(request)
         content = to_topics(store.read_turns(chat), store.list_statements(), chat)
         return make_download(content, "application/json", f"conversation-{chat}.topics.json")
 
     def delete_chat(self, request: Request) -> Response:
-        self._store_of(request).delete_chat(request.path_params["chat"])
+        self._store_of(request).delete_chat(_find_chat(request))
         return RedirectResponse("/", 303)
 
     async def add_statement(self, request: Request) -> Response:
@@ -382,6 +348,14 @@ def _read(read: Callable[[], tuple[T, ...]], *, required: bool) -> tuple[T, ...]
         if required:
             raise
         return ()
+
+
+def _find_chat(request: Request) -> int:
+    """The conversation of a path. Raises `MissingError` for what can be none."""
+    chat = read_number(request.path_params["chat"])
+    if chat is None:
+        raise MissingError("there is no such page")
+    return chat
 
 
 def _find_problem(job: QueuedQuestion[Any]) -> BaseException | None:

@@ -23,7 +23,6 @@ from schemas.errors import ConvagentError, MissingError, UsageError, format_coun
 from schemas.records import Passage
 
 HERE = Path(__file__).parent
-SOURCES_SHOWN = 10  # of an answer at once
 NOT_KEPT = {"Cache-Control": "no-store"}
 
 
@@ -128,7 +127,6 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    SOURCES_SHOWN=SOURCES_SHOWN,
     describe_date=describe_date,
     shown_sources=shown_sources,
     is_web_address=is_web_address,
