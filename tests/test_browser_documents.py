@@ -156,7 +156,7 @@ def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) ->
     assert "<mark>" not in shown
 
 
-def test_nobody_sees_what_others_asked(tmp_path: Path, folder: Path) -> None:
+def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "users.json"
     tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
     with serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared:
@@ -167,6 +167,9 @@ def test_nobody_sees_what_others_asked(tmp_path: Path, folder: Path) -> None:
             assert "<mark>" in ana.get(link).text
             assert ben.get(link).status_code == 404
             assert "thirty-six" in ben.get("/documents/house/kettle-manual.pdf").text
+            assert "Choose another model" not in ana.get("/").text
+            assert ana.get("/model").status_code == 404
+            assert ana.post("/model", data={"model": "none"}).status_code == 404
         with shared.open_client() as stranger:
             assert "thirty-six" not in stranger.get(link).text
 
@@ -313,18 +316,6 @@ def test_another_model_is_chosen_by_mouse_or_keyboard(browser: Any, tmp_path: Pa
             assert "Model: http" in client.get("/").text
             foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
             assert foreign.status_code == 403
-
-
-def test_several_users_have_the_model_that_they_were_given(tmp_path: Path, folder: Path) -> None:
-    file = tmp_path / "users.json"
-    token = add_user(file, "ana", anew=False)
-    with (
-        serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared,
-        shared.open_client(headers={"Authorization": f"Bearer {token}"}) as ana,
-    ):
-        assert "Choose another model" not in ana.get("/").text
-        assert ana.get("/model").status_code == 404
-        assert ana.post("/model", data={"model": "none"}).status_code == 404
 
 
 # Adding documents

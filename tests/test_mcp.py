@@ -252,27 +252,6 @@ def test_a_search_keeps_to_a_part_of_the_documents(server: DocumentServer) -> No
     assert "There are the folders bicycle/" in told(call(server, "search_passages", query="the weekend", only="trvel/"))
 
 
-@needs_embedder
-def test_until_the_models_are_there_a_search_is_answered_by_words(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agent.models.embedding import registry
-
-    write_notes(notes, 3)
-    arrived, open_now = threading.Event(), registry.open_embedder
-    monkeypatch.setattr(registry, "open_embedder", lambda name: arrived.wait(PATIENCE) and open_now(name))
-
-    async def conversation(client: Client) -> list[Any]:
-        first = await client.call_tool("search_passages", {"query": "alder"})
-        arrived.set()
-        later = await client.call_tool("search_passages", {"query": "alder", "wait": True})
-        return [first.structured_content, later.structured_content]
-
-    with closing(open_library(notes, "minilm")) as opened:
-        first, later = talk(conversation, DocumentServer(opened))
-    assert (first["searched_by"], later["searched_by"]) == ("words", "words and meaning")
-    assert "is being loaded" in first["note"]
-    assert len(first["passages"]) == len(later["passages"]) == 3
-
-
 def test_where_documents_are_many_the_first_search_does_not_wait_for_all(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,14 +328,16 @@ def test_reading_documents_and_answering_report_their_progress(notes: Path) -> N
 
     with closing(open_library(notes)) as opened:
         talk(conversation, DocumentServer(opened))
-    assert reading.told[-1][:2] == (80, 80), "read, and indexed"
+    assert reading.told[-1][0] >= 80, "read, and indexed"
     done = [done for done, _, _ in reading.told]
     assert done == sorted(set(done))
     assert any(message.startswith("searched for") for message in answering.messages), answering
 
 
 @needs_embedder
-def test_making_vectors_reports_its_progress(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_vectors_are_made_a_search_is_by_words_or_waits_and_reports(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_notes(notes, 20)
     gate = Gate(VectorMaker._wait_for_quiet)
     monkeypatch.setattr(VectorMaker, "_wait_for_quiet", lambda *arguments: gate(*arguments))
@@ -365,11 +346,17 @@ def test_making_vectors_reports_its_progress(notes: Path, monkeypatch: pytest.Mo
         if message and "of 20 passages" in message:
             gate.open.set()
 
-    async def conversation(client: Client) -> Any:
-        return await client.call_tool("search_passages", {"query": "alder", "wait": True}, progress_callback=open_gate)
+    async def conversation(client: Client) -> list[Any]:
+        first = await client.call_tool("search_passages", {"query": "alder"})
+        waiting = {"query": "alder", "wait": True}
+        later = await client.call_tool("search_passages", waiting, progress_callback=open_gate)
+        return [first.structured_content, later.structured_content]
 
     with closing(open_library(notes, "minilm")) as opened:
-        assert found_ids(talk(conversation, DocumentServer(opened)))
+        first, later = talk(conversation, DocumentServer(opened))
+    assert (first["searched_by"], later["searched_by"]) == ("words", "words and meaning")
+    assert "by words until all vectors are made" in first["note"]
+    assert len(first["passages"]) == len(later["passages"]) == 10
 
 
 def hold_reading(monkeypatch: pytest.MonkeyPatch, after: int) -> Gate:

@@ -1,13 +1,11 @@
 """The recipes of `docs/tools.md`, run as they stand: configurations by the SDK's client, programs by themselves."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
-from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
+from tests.conftest import EXAMPLES, PATIENCE, ROOT
 from tests.mcp_clients import JAM, NO_MODELS, connect, environment, on_port, talk
 from tests.serving import Server, serving_source
 
@@ -25,7 +23,6 @@ PROGRAM, FOLDER = "/home/me/.local/bin/convagent", "/home/me/notes"
 TOOLS = {"search_passages", "read_passage", "list_documents", "ask", "about_me"}
 JAM_PASSAGE = "recipes/plum-jam.txt:1-12"
 LLM = str(Path(sys.executable).with_name("llm"))
-ADAPTERS = os.environ.get("LANGCHAIN_MCP_PYTHON", sys.executable)  # a Python with LangChain
 
 
 def find_blocks(heading: str, language: str) -> list[str]:
@@ -102,87 +99,6 @@ def test_llm_asks_and_goes_on(server: Server, tmp_path: Path) -> None:
     assert "two years" in printed[1]
     assert "eleven small jars. [1]" in printed[2]
     assert "two years" in printed[3]
-
-
-AGENT = """
-import asyncio
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
-
-
-class ScriptedModel(GenericFakeChatModel):
-    def bind_tools(self, tools, **settings):
-        return self
-
-
-call = {"name": "search_passages", "args": {"query": "How long may I keep the plum jam?", "k": 2}, "id": "1"}
-wrong = {"name": "read_passage", "args": {"id": "nowhere"}, "id": "2"}
-replies = [AIMessage("", tool_calls=[call]), AIMessage("", tool_calls=[wrong]), AIMessage("Two years.")]
-for message in asyncio.run(answer(ScriptedModel(messages=iter(replies)), "How long?"))["messages"]:
-    print(type(message).__name__, message.text.replace("\\n", " "))
-"""
-
-
-def has_module(name: str) -> bool:
-    """Whether LangChain's Python has it."""
-    if sys.executable == ADAPTERS:
-        return find_spec(name) is not None
-    return subprocess.run([ADAPTERS, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(
-    not has_module("langchain_mcp_adapters"), reason="langchain-mcp-adapters is not installed (LANGCHAIN_MCP_PYTHON)"
-)
-def test_an_agent_of_langchain_uses_the_tools(program: Path, tmp_path: Path) -> None:
-    (block,) = find_blocks("LangChain and LangGraph", "python")
-    script = tmp_path / "agent.py"
-    script.write_text(fill_in(block, program) + AGENT)
-    done = subprocess.run(
-        [ADAPTERS, str(script)],
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    *_, found, _, wrong, answered = done.stdout.splitlines()
-    assert found.startswith(f"ToolMessage 1. [{JAM_PASSAGE}] ")
-    assert "there is no passage 'nowhere'" in wrong
-    assert answered == "AIMessage Two years."
-
-
-REFUSED = """
-from openai import BadRequestError
-
-print(len(list(chat.stream("How long may I keep the plum jam?"))) > 2)
-tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
-schema = {"title": "A", "type": "object", "properties": {}}
-for asking in (chat.bind_tools([tool]), chat.with_structured_output(schema)):
-    try:
-        asking.invoke("How long?")
-    except BadRequestError as error:
-        print(error.param)
-"""
-
-
-@needs_embedder
-@pytest.mark.skipif(
-    not has_module("langchain_openai"), reason="langchain-openai is not installed (LANGCHAIN_MCP_PYTHON)"
-)
-def test_langchain_chats_and_embeds_through_v1(tmp_path: Path) -> None:
-    (block,) = find_blocks("LangChain's ChatOpenAI", "python")
-    with serving_source("--docs", DOCUMENTS, tmp_path, "--model", "none", "--embedder", "minilm") as running:
-        filled = re.sub(r"token = .*", f"token = {running.token!r}", block)
-        filled = filled.replace("http://127.0.0.1:8080/", running.address)
-        command = [ADAPTERS, "-c", filled + REFUSED]
-        done = subprocess.run(
-            command, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-    assert done.returncode == 0, done.stderr
-    said, *rest = done.stdout.splitlines()
-    assert "two years" in said
-    assert rest == ["384", "True", "tools", "response_format"]
 
 
 # What Open WebUI 0.12.4 sends (backend/open_webui/routers/openai.py and tasks.py of its release)

@@ -1,9 +1,8 @@
-"""What the tools search and ask, opened when it is first needed: the documents, then the models."""
+"""What the tools search and ask, opened when it is first needed."""
 
 import secrets
 import threading
 from collections import OrderedDict
-from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.mcp.calls import CallProgress
-from schemas.errors import ConvagentError, MissingError, RunError
+from schemas.errors import ConvagentError, MissingError
 
 if TYPE_CHECKING:
     from agent.chat.session import Assistant
@@ -40,17 +39,17 @@ class LibraryRequest:
 class Library:
     """The documents and models of one process. Any thread may call; `close` ends what goes on in the background.
 
-    Documents are read by the first call that needs them; a call that is cancelled meanwhile leaves the rest to the
-    next. Then the embedding model is loaded in the background, and vectors are made: until they are there, one searches
-    by words.
+    Documents are read, and the embedding model is loaded, by the first call that needs them; a call that is cancelled
+    meanwhile leaves the rest to the next. Vectors are made in the background: until they are there, one searches by
+    words.
     """
 
     request: LibraryRequest
     _documents: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens them
     _answering: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens the assistant
     _background: ExitStack = field(default_factory=ExitStack)
-    _embedder: "Future[Embedder | None]" = field(default_factory=Future)
-    _loading: threading.Thread | None = None
+    _embedder: "Embedder | None" = None
+    _problem: str = "there is no embedding model"  # for want of which one searches by words alone
     _current: "CurrentCollection | None" = None
     _maker: "VectorMaker | None" = None
     _assistant: "Assistant | None" = None
@@ -65,35 +64,31 @@ class Library:
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
         from agent.chat.opening import READING_SECONDS, open_source
         from agent.chat.session import open_collection
+        from indexes.documents.background_vectors import make_vectors_meanwhile
         from indexes.documents.watching import watch_documents
 
         source, links = self.request.source, self.request.follow_links
         opened = open_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
-        current = open_collection(str(source), opened.index, None, words_first=True)
+        progress.step(LOADING)
+        self._embedder = self._open_embedder()
+        current = open_collection(str(source), opened.index, self._embedder, words_first=True)
         progress.token.raise_if_cancelled()
         if opened.is_behind:
             current.all_read.clear()  # until the watcher has read the rest
         self._background.enter_context(watch_documents(current, None, follow_links=links))
-        self._loading = threading.Thread(target=self._load_embedder, args=(current,), name="loading")
-        self._loading.start()
+        self._maker = self._background.enter_context(make_vectors_meanwhile(current, self._embedder))
         return current
 
-    def _load_embedder(self, current: "CurrentCollection") -> None:
-        """Load the embedding model, and begin to make the vectors that the documents lack."""
+    def _open_embedder(self) -> "Embedder | None":
         from agent.models.embedding.registry import open_embedder
-        from indexes.documents.background_vectors import make_vectors_meanwhile
         from indexes.index_vectors import cache_vectors
 
         try:
             embedder = open_embedder(self.request.embedder)
-            embedder = cache_vectors(embedder) if embedder and not self.request.incognito else embedder
-            current.use_embedder(embedder)
-            self._maker = self._background.enter_context(make_vectors_meanwhile(current, embedder))
-            self._embedder.set_result(embedder)
         except ConvagentError as error:
-            self._embedder.set_exception(error)
-        except BaseException as error:
-            self._embedder.set_exception(RunError(f"the embedding model failed ({type(error).__name__}: {error})"))
+            self._problem = str(error)
+            return None
+        return cache_vectors(embedder) if embedder and not self.request.incognito else embedder
 
     def wait_for_documents(self, progress: CallProgress) -> "CurrentCollection":
         """The passages of all documents: where these are many, the first call does not wait for all of them."""
@@ -102,27 +97,15 @@ class Library:
         return current
 
     def wait_for_vectors(self, progress: CallProgress) -> None:
-        """Wait until the embedding model and all vectors are there, or will not be."""
+        """Wait until all vectors are there, or will not be."""
         current = self.wait_for_documents(progress)
-        progress.wait_until(self._wait_for_embedder, lambda: LOADING)
         if maker := self._maker:
             progress.wait_until(maker.wait_until_made, lambda: current.progress or progress.message)
 
-    def _wait_for_embedder(self, seconds: float) -> bool:
-        try:
-            self._embedder.exception(timeout=seconds)
-        except TimeoutError:
-            return False
-        return True
-
     def explain_words(self) -> str:
         """Why it was searched by words alone, and whether that ends."""
-        if not self._embedder.done():
-            return "Searched by words: the embedding model is being loaded."
-        if error := self._embedder.exception():
-            return f"Searched by words alone: {error}"
-        if self._embedder.result() is None:
-            return "Searched by words alone: there is no embedding model."
+        if self._embedder is None:
+            return f"Searched by words alone: {self._problem}."
         return (self._current and self._current.progress) or "Searched by words: not all vectors are made."
 
     def explain_documents(self) -> str:
@@ -133,14 +116,13 @@ class Library:
         return f"Not all documents are known yet. {current.progress}".rstrip()
 
     def open_assistant(self, progress: CallProgress) -> "Assistant":
-        """What answers. Raises what opening the models raises."""
+        """What answers. Raises what opening the model raises."""
         from agent.chat.session import open_assistant_over
 
         current = self.open_documents(progress)
         with progress.take_turn(self._answering, LOADING):
             if self._assistant is None:
-                progress.wait_until(self._wait_for_embedder, lambda: LOADING)
-                self._assistant = open_assistant_over(current, self.request.model, self._embedder.result())
+                self._assistant = open_assistant_over(current, self.request.model, self._embedder)
             return self._assistant
 
     @cached_property
@@ -152,8 +134,6 @@ class Library:
 
     def close(self) -> None:
         """End what goes on in the background."""
-        if self._loading is not None:
-            self._loading.join()
         self._background.close()
 
 

@@ -75,8 +75,8 @@ class GuardPolicy:
     def exchange_address(self, request: Request) -> Response | None:
         """The reply to an address with a token: the same without it, and the cookie. None for any other address.
 
-        Where another site led here, the browser would not show the cookie on a redirection, and the person may have
-        been led to sign in as somebody else: there is a button to press first.
+        Where another site led here, or a file (`--open`), the browser would not show the cookie on a redirection: a
+        page of our own does it. With several users it is a button, so that nobody is signed in as somebody else.
         """
         token = request.query_params.get(FIELD)
         if token is None or request.method not in SAFE:
@@ -87,8 +87,9 @@ class GuardPolicy:
                 return RedirectResponse(target, 303, SIGN_IN_HEADERS)
             return self._render(401, target, UNKNOWN)
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-            as_whom = f", to be signed in as {user}" if user else ""
-            return self._render(200, target, f"Another site led you here{as_whom}.", token)
+            if not self.access.is_for_several:
+                return self._keep(self._render(200, target, go_on=True), token)
+            return self._render(200, target, f"Another site led you here, to be signed in as {user}.", token)
         return self._keep(RedirectResponse(target, 303, SIGN_IN_HEADERS), token)
 
     def ask_for_token(self, request: Request) -> Response:
@@ -113,8 +114,14 @@ class GuardPolicy:
         )
         return response
 
-    def _render(self, status: int, target: str, problem: str = "", token: str = "") -> Response:
-        values = {"target": target, "problem": problem, "token": token, "is_for_several": self.access.is_for_several}
+    def _render(self, status: int, target: str, problem: str = "", token: str = "", *, go_on: bool = False) -> Response:
+        values = {
+            "target": target,
+            "problem": problem,
+            "token": token,
+            "go_on": go_on,
+            "is_for_several": self.access.is_for_several,
+        }
         return render_page("sign_in.html", values, status, SIGN_IN_HEADERS | (CHALLENGE if status == 401 else {}))
 
 
