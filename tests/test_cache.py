@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
-from agent.models.reply_cache import CachingModel
 from agent.models.scripted import Script, ScriptedModel
-from agent.models.wrapper import MAX_ATTEMPTS, RetryingModel
+from agent.models.wrapper import MAX_ATTEMPTS, CachingModel, RetryingModel
 from indexes.storage.cache import Cache
 from indexes.storage.directories import make_private_file
 from schemas.errors import ModelError, ModelReplyError

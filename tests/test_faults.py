@@ -153,21 +153,6 @@ def test_a_disk_that_takes_nothing(command: Command, fault: str, here: Path, out
         check_untouched(command, here, disk, result)
 
 
-@pytest.mark.soak
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-@EVERY
-def test_a_directory_of_somebody_elses(command: Command, here: Path, out: Path) -> None:
-    closed = [out, out / "index"]
-    for directory in closed:
-        directory.chmod(0o500)
-    result = run(*command.arguments(here, out))
-    for directory in closed:
-        directory.chmod(0o700)
-    assert result.returncode == 6, result.stderr
-    assert "written" in result.stderr
-    check_untouched(command, here, out, result)
-
-
 @EVERY
 def test_a_directory_in_the_way(command: Command, here: Path, out: Path) -> None:
     """Also of an index: a folder of something else is not replaced by one, whatever is overwritten."""

@@ -21,8 +21,8 @@ import pytest
 from agent.chat.store import Store
 from agent.models.openai_server import open_server_model
 from agent.models.protocol import Conversation, Listener, Task
-from agent.models.reply_cache import CachingModel
 from agent.models.scripted import Script, ScriptedModel
+from agent.models.wrapper import CachingModel
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import VectorCache

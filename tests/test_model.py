@@ -1,6 +1,5 @@
 """The protocol: each backend keeps the promise of the two verbs. The bundled model is the real one."""
 
-import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,7 +10,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.local.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
@@ -19,10 +17,6 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.models.structured_output import strip_thinking
 from agent.turn.answer_writing import Writer, draft_schema, write_response
 from agent.turn.extractive_answer import LengthLimit
-from agent.turn.retrieval import Searcher
-from agent.turn.statement_selection import normalised_pmi
-from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import open_retriever
 from schemas.errors import (
     ConvagentError,
     InvalidInputError,
@@ -32,7 +26,7 @@ from schemas.errors import (
     RunError,
     UsageError,
 )
-from schemas.records import Call, Message, Passage, Plan, Turn
+from schemas.records import Call, Message, Passage, Plan
 from tests.conftest import bare_model, needs_model
 
 TALK = Conversation(
@@ -80,23 +74,10 @@ def small(opened_small: Any, calls: list[Call]) -> Any:
 
 
 @needs_model
-def test_text_is_written_up_to_the_limit(model: LanguageModel, calls: list[Call]) -> None:
-    text = model.ask(TALK, Task("hyde", max_tokens=20), str)
-    assert text
-    assert "<|im_end|>" not in text
-    assert calls[-1].tokens_written <= 20
-    assert "How long does it keep?" in calls[-1].prompt
-
-
-@needs_model
 def test_a_reply_is_held_to_its_schema(model: LanguageModel) -> None:
     reply = model.ask(TALK, Task("choose", "Choose one of 1 to 9 and say why.", max_tokens=60), Choice)
     assert reply.id in ("1", "2", "3")
     assert len(reply.why) <= 40
-
-
-@needs_model
-def test_a_reply_without_room_is_an_error_of_ours(model: LanguageModel) -> None:
     with pytest.raises(ModelReplyError, match="'choose' was cut off"):
         model.ask(TALK, Task("choose", max_tokens=3), Choice)
 
@@ -123,16 +104,6 @@ def test_likelihoods_are_those_of_the_library(model: Any) -> None:
         logs = rows - np.log(np.exp(rows).sum(1, keepdims=True))
         assert score == pytest.approx(float(sum(logs[n, token] for n, token in enumerate(tokens))), rel=0.01)
     oracle.close()
-
-
-@needs_model
-def test_what_was_talked_about_becomes_likelier(model: LanguageModel) -> None:
-    task = Task("statements", "What do you know about me that matters here?", "You told me:")
-    food, trumpet, car = normalised_pmi(
-        model, TALK, task, ["I can't eat gluten.", "I play the trumpet.", "My car is red."]
-    )
-    assert food > trumpet
-    assert food > car
 
 
 @needs_model
@@ -183,18 +154,6 @@ def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LanguageMo
 
 
 @needs_model
-def test_a_turn_that_is_too_long_for_the_model_is_answered_without_it(
-    small: LanguageModel, example_index: PassageIndex
-) -> None:
-    plan = Plan(k=5, query=("hyde",))
-    searcher = Searcher.over(open_retriever(example_index, None), plan)
-    tools = Tools(small, searcher.search, searcher.read, plan)
-    answered = answer_turn_or_fall_back(Turn("1_1", "Which flour for bread? " * 400), (), (), tools)
-    assert re.match(r"the prompt of step 'hyde' takes \d+ tokens", answered.without_model)
-    assert answered.response.used
-
-
-@needs_model
 def test_a_written_answer_cites_only_what_supports_it(model: LanguageModel) -> None:
     """The way of larger models, run with the embedded one: what it writes may be poor, its citations may not be."""
     bread = Passage("bread:1", "Rice bread keeps for two days in a tin.")
@@ -222,11 +181,15 @@ def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_trace
 
 
 @needs_model
-def test_a_reply_is_handed_over_while_it_is_written(model: LanguageModel) -> None:
+def test_a_reply_is_handed_over_while_it_is_written(model: LanguageModel, calls: list[Call]) -> None:
+    """Up to the limit."""
     task, shown = Task("hyde", max_tokens=12), list[str]()
     reply = model.ask(TALK, task, str)
     assert model.ask(TALK, task, str, shown.append) == reply == shown[-1].strip()
     assert len(shown) > 3
+    assert "<|im_end|>" not in reply
+    assert calls[-1].tokens_written <= 12
+    assert "How long does it keep?" in calls[-1].prompt
     assert all(later.startswith(earlier) for earlier, later in pairwise(shown))
 
 

@@ -74,13 +74,6 @@ def test_a_turn_reads_what_is_new_and_its_tasks(example_index: PassageIndex) -> 
     assert sum(model.read) < 3 * conversation
 
 
-def test_the_longer_a_conversation_the_smaller_the_share(example_index: PassageIndex) -> None:
-    models = [answered(long_conversation(turns), example_index, Counting()) for turns in (4, 8, 16)]
-    shares = [sum(model.read) / sum(model.prompts) for model in models]
-    assert shares[0] > shares[1] > shares[2]
-    assert shares[2] < 0.2
-
-
 def test_a_task_before_the_conversation_would_be_noticed(example_index: PassageIndex) -> None:
     """The count is not blind: a system message that changes with the step costs the whole conversation each time."""
 

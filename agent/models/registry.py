@@ -56,8 +56,7 @@ def open_model(
         from agent.models.scripted import open_script
 
         return open_script(Path(name.removeprefix("scripted:")), listen)
-    from agent.models.reply_cache import CachingModel
-    from agent.models.wrapper import RetryingModel
+    from agent.models.wrapper import CachingModel, RetryingModel
 
     source = _find_server(name, concurrency) if is_server_address(name) else find_gguf(name, threads)
     replies = cache or Cache(None, MEMORY_CACHE_BYTES)
