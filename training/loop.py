@@ -34,6 +34,7 @@ def read_arguments(description: str, output: Path, usual: Schedule) -> argparse.
     parser.add_argument("--steps", type=int, default=usual.steps)
     parser.add_argument("--rate", type=float, default=usual.rate)
     parser.add_argument("--seed", type=int, default=usual.seed)
+    parser.add_argument("--start", type=Path, help="go on from such a file: the reader alone")
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
     torch.manual_seed(asked.seed)

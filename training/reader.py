@@ -1,6 +1,6 @@
 """Teach all-MiniLM-L6-v2 to read: where in a passage the answer to a question begins and ends, or that it is not there.
 
-    python -m training.reader ../shared/data [-o FILE] [--steps N] [--seed N]
+    python -m training.reader ../shared/data [-o FILE] [--steps N] [--rate R] [--seed N] [--start FILE]
 
 Question and passage are one text; two numbers on top of each token say where an answer begins and ends, and the first
 token stands for "not here" (BERT: Devlin et al., NAACL 2019). Where only the sentence is known, the likelihood is
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
@@ -180,9 +180,23 @@ def save_reader(model: Reader, path: Path) -> None:
     save_file(tensors, path, metadata={"base": NAME})
 
 
+def load_reader(model: Reader, path: Path) -> None:
+    """Go on from what `save_reader` wrote."""
+    tensors = {name: torch.from_numpy(values) for name, values in load_file(path).items()}
+    head = tensors.pop("ends") / HEAD_GAIN
+    with torch.no_grad():
+        for name, weight in model.bert.named_parameters():
+            if name in tensors:
+                weight += tensors[name].float() * tensors[f"{name}.scale"]
+        model.ends.weight.copy_(head[:, :-1])
+        model.ends.bias.copy_(head[:, -1])
+
+
 def main() -> None:
     asked = read_arguments(__doc__ or "", READER, Schedule(2600, 2e-4))
     model = Reader()
+    if asked.start:
+        load_reader(model, asked.start)
     learned, held_out = (
         [
             item
