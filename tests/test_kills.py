@@ -18,7 +18,7 @@ import pytest
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.reading import ParsedDocument
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES, PATIENCE, needs_model
+from tests.conftest import EXAMPLES, PATIENCE
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
 FEW_OR_MANY = [1, pytest.param(20, marks=pytest.mark.soak)]
@@ -69,15 +69,6 @@ def test_a_killed_run_goes_on_to_the_same_bytes(kills: int, example_index: Passa
     for name in MADE:
         (task.place / name).unlink()
     task.kill(kills, 0.3 * took, took)
-
-
-@needs_model
-@pytest.mark.soak
-def test_a_killed_run_of_the_embedded_model_goes_on_to_the_same_bytes(
-    example_index: PassageIndex, tmp_path: Path
-) -> None:
-    (tmp_path / "place").mkdir()
-    Task("smollm2", example_index.directory, tmp_path / "place", tmp_path / "cache").kill(20, 0.3, 6)
 
 
 def whole_generation(index: Path, passages: int) -> str:
@@ -179,14 +170,9 @@ def test_who_is_killed_while_it_ends_its_reader_leaves_no_temporary_file(tmp_pat
     """Killed just before it clears away for the second time, when the reader cannot do so any more."""
     folder, temporary = write_documents(tmp_path / "notes", 3), tmp_path / "temporary"
     temporary.mkdir()
-    fault: dict[str, Any] = {
-        "FAULT_IN": str(temporary),
-        "FAULT_AT": "2",
-        "FAULT_SIGNAL": "SIGKILL",
-        "FAULT_EVENTS": "shutil.rmtree",
-    }
+    fault = {"FAULT_IN": str(temporary), "FAULT_AT": "2", "FAULT_SIGNAL": "SIGKILL", "FAULT_EVENTS": "shutil.rmtree"}
     call = ("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito")
-    killed = run(*call, TMPDIR=str(temporary), CONVAGENT_CACHE=str(tmp_path / "cache"), **fault)
+    killed = run(*call, TMPDIR=str(temporary), CONVAGENT_CACHE=str(tmp_path / "cache"), before=None, **fault)
     assert killed.returncode == -9, killed.stderr
     assert names(temporary) == set()
 

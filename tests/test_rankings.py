@@ -18,7 +18,7 @@ from schemas.records import Hit, Passage, Plan, RunInfo, Topics
 from tests.conftest import EXAMPLES
 from tests.fuzz.bench import call, settings
 from tests.test_runs import answered
-from tests.test_topics import EDITIONS, IKAT_2024, QRECC, write
+from tests.test_topics import EDITIONS, IKAT_2023, IKAT_2024, write
 
 TREC = """\
 # a comment
@@ -33,26 +33,8 @@ CANDIDATES = """\
 
 {"query": {"qid": "0_2"}, "candidates": [{"docid": "music:1", "score": 0.5, "doc": "A trumpet."}]}
 """
-TWO_TURNS = json.dumps(
-    [
-        {
-            "number": "9-1",
-            "title": "Bread",
-            "ptkb": {"1": "I have a dog."},
-            "turns": [
-                {
-                    "turn_id": n,
-                    "utterance": "How long does bread keep?",
-                    "resolved_utterance": "How long does bread keep?",
-                    "response": "Two days.",
-                    "ptkb_provenance": [],
-                    "response_provenance": [f"a:{n}"],
-                }
-                for n in (1, 2)
-            ],
-        }
-    ]
-)
+TURN = {"utterance": "How long does bread keep?", "resolved_utterance": "How long does bread keep?", "response": "Two."}
+TWO_TURNS = [{**IKAT_2023[0], "turns": [{"turn_id": n, "response_provenance": [f"a:{n}"]} | TURN for n in (1, 2)]}]
 HITS = {"0_1": (Hit("bread:1", 9.5), Hit("bread:2", 4.25)), "0_2": (Hit("music:1", 0.5),)}
 PASSAGES = """\
 {"id": "bread:1", "contents": "Rice bread holds no gluten at all, which suits coeliacs."}
@@ -260,12 +242,3 @@ def test_what_is_not_read_may_be_unknown(topics: Topics, tmp_path: Path) -> None
     sources = opened(EvidenceFiles(ranking=ranking, passages=(passages,)), topics, shown=2)
     assert sources.ranking is not None
     assert [hit.id for hit in sources.ranking.hits["0_1"]] == ["bread:1", "bread:2", "deep:1"]
-
-
-def test_rows_can_be_answered_from_a_ranking(tmp_path: Path) -> None:
-    topics = read_topics(write(tmp_path / "topics.json", QRECC))
-    rows = [{"Conversation_no": 1, "Turn_no": n, "Model_passages": {"bread:1": 2.0}} for n in (1, 2)]
-    ranking = write(tmp_path / "run.json", json.dumps(rows))
-    sources = opened(EvidenceFiles(ranking=ranking, passages=(write(tmp_path / "p.jsonl", PASSAGES),)), topics)
-    assert sources.ranking is not None
-    assert sources.ranking.hits["1_2"] == (Hit("bread:1", 2.0),)

@@ -160,10 +160,8 @@ BAD_TOPICS = [
         '<!DOCTYPE a [<!ENTITY b "c">]><topics>&b;</topics>',
         "is no XML that can be read (EntitiesForbidden",
     ),
-    ("an empty file", "", "is no XML that can be read"),
     ("no topic", "<topics></topics>", "there is no <topic>"),
     ("no title", topics("<number>1</number>"), "topic 1 has no title"),
-    ("an empty title", topics(ONE, "<number>2</number><title> </title>"), "topic 2 has no title"),
     ("no number", topics(ONE, "<title>Why?</title>"), "topic 2 has no number"),
     (
         "white space in a number",
@@ -189,8 +187,6 @@ BAD_ARGUMENTS: list[tuple[str, Any, str]] = [
     ("no id", {"premises": []}, "argument 2 is not in the format of args.me: Object missing required field `id`"),
     ("white space in the id", argument("x y"), "argument 2 has an id that a run cannot name: 'x y'"),
     ("no premises", argument("x") | {"premises": []}, "argument x has no premise"),
-    ("premises left out", {"id": "x", "conclusion": "Zoos"}, "argument x has no premise"),
-    ("empty text", argument("x", text=" \n"), "argument x has no premise"),
     ("a premise without text", argument("x") | {"premises": [{"stance": "PRO"}]}, "argument x has no premise"),
     ("premises of another kind", argument("x") | {"premises": "Zoos"}, "Expected `array`, got `str` - at `$.premises`"),
     ("no object", "Zoos", "Expected `object`, got `str`"),
@@ -217,7 +213,6 @@ BAD_FILES = [
     ("not UTF-8", b'{"arguments": [GOOD, {"id": "\xff"}]}', "broken JSON (invalid bytes in UTF8 string)"),
     ("something behind", '{"arguments": [GOOD]} more', "broken JSON (trailing garbage)"),
     ("no list", '{"statements": []}', "debateorg.json:0: holds no list `arguments`, or an empty one"),
-    ("an array", "[GOOD]", "holds no list `arguments`"),
     ("empty", "", "debateorg.json:1: broken JSON (premature EOF)"),
 ]
 
@@ -316,19 +311,8 @@ def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     assert "54 passages" in made.stderr
     assert "6 topics, 60 lines" in made.stderr
-    told = call(
-        app,
-        [
-            "eval",
-            "touche",
-            str(tmp_path / "run.txt"),
-            "--qrels",
-            str(RELEVANT),
-            "--quality-qrels",
-            str(WRITTEN),
-            "--json",
-        ],
-    )
+    labels = ["--qrels", str(RELEVANT), "--quality-qrels", str(WRITTEN)]
+    told = call(app, ["eval", "touche", str(tmp_path / "run.txt"), *labels, "--json"])
     [scores] = json.loads(told.stdout)
     assert scores["mean"][RELEVANCE] > 0.65
     assert scores["mean"][QUALITY] > 0.5

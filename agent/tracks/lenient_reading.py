@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -76,21 +77,21 @@ WORDS, COMMA = "True, False and None are read as true, false and null", "a comma
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What a field that is not there counts as, by its item's position (from 0) and the length of the list."""
+    """What a field that is not there counts as; one that follows from the item's place is absent of all or of none."""
 
-    value: Callable[[int, int], Any]
     meaning: str
-    ordered: bool = False  # whether the value is the item's place: then either all items have it, or none counts
+    value: Any = None  # a list or a dict is copied
+    place: Callable[[int, int], Any] | None = None  # by its position (from 0) and the length of the list
 
 
 def absent(value: Any, meaning: str) -> Meta:
-    """Marks a field of a wire type as one that a reader can do without; a list or a dict is copied."""
-    return Meta(extra={"absent": Absent(lambda _position, _length: type(value)(value), meaning)})
+    """Marks a field of a wire type as one that a reader can do without."""
+    return Meta(extra={"absent": Absent(meaning, value)})
 
 
 BY_PLACE = "the order of the list counts"
-PLACE_UP = Meta(extra={"absent": Absent(lambda position, _: position + 1, BY_PLACE, ordered=True)})
-PLACE_DOWN = Meta(extra={"absent": Absent(lambda position, length: float(length - position), BY_PLACE, ordered=True)})
+PLACE_UP = Meta(extra={"absent": Absent(BY_PLACE, place=lambda position, _: position + 1)})
+PLACE_DOWN = Meta(extra={"absent": Absent(BY_PLACE, place=lambda position, length: float(length - position))})
 NUMBERS = {int: re.compile(r"-?[0-9]{1,18}"), float: re.compile(r"-?[0-9]{1,400}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")}
 IS_ID = {"id": True}  # `extra` of a text that may also be a number
 
@@ -179,7 +180,7 @@ class _Fitter:
         for name, rule in _fields_by_rule(kind, ordered=False):
             if raw.get(name) is None:
                 self.oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
-                filled[name] = rule.value(0, 1)
+                filled[name] = copy(rule.value)
         return {
             name: self.fit(filled[name], fields[name], f"{where}.{name}", name) for name in fields if name in filled
         }
@@ -190,7 +191,7 @@ class _Fitter:
             if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and item.get(name) is None]:
                 what = f"`{name}` is absent: {rule.meaning}"
                 self.oddities.add("absent field", what, f"{where}[{lacking[0]}]", len(lacking))
-                values = [rule.value(n, len(items)) for n in range(len(items))]
+                values = [rule.place(n, len(items)) for n in range(len(items))] if rule.place else []
                 items = [i | {name: v} if isinstance(i, dict) else i for i, v in zip(items, values, strict=True)]
         return items
 
@@ -205,5 +206,5 @@ def _fields_by_rule(kind: inspect.Type, *, ordered: bool) -> Iterator[tuple[str,
     """The fields of a struct that a reader can do without: those that follow from the order, or the others."""
     for field in kind.fields if isinstance(kind, inspect.StructType) else ():
         rule = (field.type.extra or {}).get("absent") if isinstance(field.type, inspect.Metadata) else None
-        if rule and rule.ordered is ordered:
+        if rule and bool(rule.place) is ordered:
             yield field.encode_name, rule

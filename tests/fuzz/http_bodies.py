@@ -15,28 +15,21 @@ SECONDS = 60  # for any reply
 TOO_MANY = 429  # requests: a client is to wait as long as it is told
 METHODS = ("POST", "POST", "POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW")
 KINDS = ("application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "\x7f", "")
-COMPLETION: dict[str, object] = {
-    "model": "convagent",
-    "messages": [{"role": "user", "content": "Which bread is without gluten?"}],
-    "stream": False,
-    "max_tokens": 50,
-    "stop": ["END", "\n"],
-    "temperature": 0.5,
-    "tool_choice": "none",
-    "response_format": {"type": "text"},
+SAID = "Which bread is without gluten?"
+BODIES: dict[str, dict[str, object]] = {
+    "/v1/chat/completions": {
+        "model": "convagent", "messages": [{"role": "user", "content": SAID}], "stream": False, "max_tokens": 50,
+        "stop": ["END", "\n"], "temperature": 0.5, "tool_choice": "none", "response_format": {"type": "text"},
+    },
+    "/v1/responses": {
+        "model": "convagent", "input": [{"role": "user", "content": [{"type": "input_text", "text": SAID}]}],
+        "max_output_tokens": 50, "text": {"format": {"type": "text"}}, "previous_response_id": None,
+    },
+    "/v1/embeddings": {"model": "minilm", "input": ["Rye bread.", "Rice bread."], "encoding_format": "base64"},
 }
-RESPONSE: dict[str, object] = {
-    "model": "convagent",
-    "input": [{"role": "user", "content": [{"type": "input_text", "text": "Which bread is without gluten?"}]}],
-    "max_output_tokens": 50,
-    "text": {"format": {"type": "text"}},
-    "previous_response_id": None,
-}
-EMBEDDING: dict[str, object] = {"model": "minilm", "input": ["Rye bread.", "Rice bread."], "encoding_format": "base64"}
-BODIES = {"/v1/responses": RESPONSE, "/v1/embeddings": EMBEDDING}  # of other paths: a completion
 FORMS = ({"question": "Which bread?", "chat": "1"}, {"statement": "I bake."}, {"text": "I bake."}, {"token": "x"})
 PATHS = (
-    *("/v1/chat/completions", "/v1/responses", "/v1/embeddings"),
+    *BODIES,
     *("/v1/models", "/v1/models/x", "/v1/other", "/", "/ask", "/asked/1/stop", "/statements"),
     *("/chats/1", "/chats/1/delete", "/chats/1/turns/1/sources", "/statements/1", "/sign-in", "/progress", "/health"),
 )
@@ -64,7 +57,7 @@ def make_request(number: int) -> OddRequest:
         headers[rng.choice(("Origin", "Host", "Cookie", "Content-Encoding", "Accept", "Range"))] = rng.choice(
             ("null", "http://evil.example", "a" * 5000, "gzip", "\x80", "bytes=9-1", "session=%00")
         )
-    return OddRequest(rng.choice(METHODS), path, headers, _make_body(rng, BODIES.get(path, COMPLETION)))
+    return OddRequest(rng.choice(METHODS), path, headers, _make_body(rng, BODIES.get(path, BODIES[PATHS[0]])))
 
 
 def _make_body(rng: Random, usual: Mapping[str, object]) -> bytes:
@@ -75,17 +68,16 @@ def _make_body(rng: Random, usual: Mapping[str, object]) -> bytes:
 def send(client: httpx.Client, asked: OddRequest) -> tuple[int, list[str]]:
     """The status of the reply, 0 for one that cannot be sent, and what is wrong with it."""
     try:
-        while (reply := _request(client, asked)).status_code == TOO_MANY:
+        while True:
+            reply = client.request(asked.method, asked.path, headers=asked.headers, content=asked.body)
+            if reply.status_code != TOO_MANY:
+                break
             time.sleep(float(reply.headers["Retry-After"]))
     except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeEncodeError):
         return 0, []  # the client knows better
     except httpx.HTTPError as error:
         return 1, [f"no reply ({type(error).__name__}: {error})"]
     return reply.status_code, list(_judge(asked, reply))
-
-
-def _request(client: httpx.Client, asked: OddRequest) -> httpx.Response:
-    return client.request(asked.method, asked.path, headers=asked.headers, content=asked.body)
 
 
 def _judge(asked: OddRequest, reply: httpx.Response) -> Iterator[str]:
