@@ -23,7 +23,6 @@ from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
 from schemas.errors import InvalidInputError
 from tests.serving import serving_source
-from tests.within import convagent
 
 TODAY = date(2026, 11, 22)  # a Sunday
 
@@ -213,13 +212,12 @@ def test_the_documents_of_some_days_are_listed(shown: Callable[[str], str], coll
         ("Which mails came last week?", "mails/mast.eml (11 November 2026), mails/keys.eml (11 November 2026)."),
         ("Which mails about chess do I have from 2026?", "2026: mails/club.mbox:message2 (5 January 2026)."),
         ("documents from last month", "I have no documents dated 1 October 2026 to 31 October 2026."),
-        ("What changed last week?", "9 November 2026 to 15 November 2026: heating.txt (12 November 2026)."),
-        ("Which documents are new since yesterday?", "I have no documents changed 21 November 2026 to 22"),
-        ("Which files changed in June 2026?", "/club.mbox (1 June 2026), "),  # once, though it has two messages
-        ("Was hat sich letzte Woche geändert?", "15 November 2026: heating.txt ("),
+        ("Which documents do I have from last week?", "2026: heating.txt (changed on 12 November 2026), mails/mast"),
+        ("list all PDFs since yesterday", "I have no PDFs dated 21 November 2026 to 22 November 2026."),
+        ("zeig mir die Mails von letzter Woche", "Mails dated 9 November 2026 to 15 November 2026: mails/mast.eml"),
     ):
         assert reply in shown(question), question
-    for question in ("What changed yesterday?", "What changed in 2024?", "last week"):
+    for question in ("What happened yesterday?", "What changed in 2024?", "last week"):
         assert (find_listing(question, collection), find_restriction(question, collection)) == (None, None)
 
 
@@ -261,21 +259,6 @@ def test_a_touched_file_is_as_new_as_it_is(collection: Collection, folder: Path)
     assert item.date_words == "changed on 14 November 2023"
     (gone,) = [item for item in list_items(replace(collection, source="/nowhere")) if item.name == "course.txt"]
     assert (gone.period, gone.order, gone.date_words) == (None, "", "")
-
-
-def test_yesterday_by_the_clock_of_the_machine(tmp_path: Path) -> None:
-    """A real process: a file of now, and one of long ago."""
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name in ("old.txt", "new.txt"):
-        (docs / name).write_text(f"A {name} text about bread.")
-    os.utime(docs / "old.txt", (1_000_000_000, 1_000_000_000))
-    done = convagent(
-        *("chat", "--docs", docs, "--model", "none", "--embedder", "none"),
-        text="Which files are new since yesterday?\n",
-        CONVAGENT_DATA=str(tmp_path / "data"),
-    )
-    assert ": new.txt (" in done.stdout
 
 
 def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:

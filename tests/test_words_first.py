@@ -29,7 +29,6 @@ from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, own_settings_left_out
-from tests.serving import serving_source
 from tests.test_watching import KEEPS, wait_until
 from tests.within import convagent
 
@@ -150,23 +149,6 @@ def test_through_a_pipe_vectors_come_first(tmp_path: Path) -> None:
     assert index.vector_info.passages == 4
 
 
-def test_the_page_says_what_is_made_meanwhile(tmp_path: Path) -> None:
-    folder = write_notes(tmp_path / "notes", 400)
-    with (
-        serving_source("--docs", folder, tmp_path / "data", "--model", "none", "--embedder", "minilm") as server,
-        server.open_client() as client,
-    ):
-        page = client.post("/ask", data={"question": KEEPS})
-        shown = page.text
-        while "data-working" in page.text:
-            page = client.get(page.url)
-            shown += page.text
-        assert "nine days" in page.text
-        assert "I search by words until all vectors are made: " in shown  # on a busy machine, not at the end
-        assert 'hx-get="/progress"' in client.get("/progress").text
-        assert server.interrupt() == 0
-
-
 def test_the_terminal_shows_progress_below_the_prompt_and_ends_at_once(tmp_path: Path) -> None:
     folder = write_notes(tmp_path / "notes", 400)
     person = own_settings_left_out() | {"CONVAGENT_DATA": str(tmp_path / "data"), "NO_COLOR": "1", "TERM": "xterm"}
@@ -233,16 +215,6 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
     assert shown[-1] == ""
     again = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
     assert (again.reading.waiting, again.is_behind) == (0, False)
-
-
-def test_vectors_wait_until_all_documents_are_read(tmp_path: Path, counting: CountingEmbedder) -> None:
-    current = open_by_words(write_notes(tmp_path / "notes", 20), counting)
-    current.all_read.clear()
-    with make_vectors_meanwhile(current, counting):
-        wait_until(lambda: current.progress)
-        assert counting.texts == []
-        current.all_read.set()
-        wait_until(lambda: count_vectors(current) == 21)
 
 
 def test_passages_that_questions_found_get_their_vectors_first(tmp_path: Path, counting: CountingEmbedder) -> None:

@@ -1,4 +1,4 @@
-"""Documents by date and kind: "the newest invoice", "mails of 2025", "what changed last week?", in English and German.
+"""Documents by date and kind: "the newest invoice", "mails of 2025", "documents of last month", in English and German.
 
 The date of a message is that of its header; of a document the one in its name or title, else when the file was last
 changed. Messages are in order by UTC; which day one is of goes by the local time zone.
@@ -198,7 +198,6 @@ class Wanted:
     sender: str = ""  # of a message; of another document in its path or title
     subject: str = ""
     period: Period | None = None
-    by_change: bool = False  # whether the period is when files were changed
 
     @property
     def kind(self) -> str:
@@ -212,7 +211,7 @@ class Wanted:
     def fits(self, item: DatedItem) -> bool:
         """Whether an item is asked for. What is quickly seen is looked at first."""
         is_of_kind = item.path.casefold().endswith(_ENDINGS[self.kind]) or has_all_words(item.path, self.kind, ENGLISH)
-        if not is_of_kind or (self.period and (item.changed if self.by_change else item.period) not in self.period):
+        if not is_of_kind or (self.period and item.period not in self.period):
             return False
         named = _SENDER.search(item.passages[0].title) if self.sender else None
         if self.sender and not item.has_words(self.sender, named["sender"] if named else item.names):
@@ -292,11 +291,6 @@ _PHRASE = re.compile(
     rf"(?: {_HAVE}| (?:came|arrived|kamen|are|is|from|of|von))*",
     re.IGNORECASE,
 )
-_CHANGES = re.compile(
-    rf"(?:{_WHICH} (?P<noun>{NOUN})|what|was)(?:'s| (?:has|have|was|were|is|are|been|hat|haben|sich|ist|sind|wurden?))*"
-    " (?:changed|new|added|edited|updated|geändert|neu)",
-    re.IGNORECASE,
-)
 
 
 def read_wanted(text: str, collection: Collection) -> Wanted | None:
@@ -319,9 +313,6 @@ def find_listing(utterance: str, collection: Collection) -> Wanted | None:
         return wanted if collection.is_folder or not wanted.subject else None
     named = find_period(text, collection.today()) if collection.is_folder else None
     rest = named.cut_out(text) if named else ""
-    if named and (changes := _CHANGES.fullmatch(rest)):
-        wanted = Wanted(changes["noun"] or "documents", period=named.period, by_change=True)
-        return wanted if changes["noun"] or select_items(wanted, collection) else None
     return read_wanted(text, collection) if rest else None
 
 
@@ -329,10 +320,9 @@ def describe_listing(wanted: Wanted, collection: Collection) -> str:
     """The documents that were asked for, the newest first where days were named."""
     if not wanted.period and (wanted.is_of_all or not collection.is_folder):
         return collection.describe(wanted.subject)
-    days = f" {'changed' if wanted.by_change else 'dated'} {wanted.period}" if wanted.period else ""
+    days = f" dated {wanted.period}" if wanted.period else ""
     found = order_by_date(select_items(wanted, collection))
     if not found:
         return f"I have no {wanted.noun}{days}."
-    names = (f"{item.path} ({item.changed})" if wanted.by_change else item.describe() for item in found)
-    listed = ", ".join(list_with_limit(list(dict.fromkeys(names)), MAX_LISTED, "and {} more"))
+    listed = ", ".join(list_with_limit([item.describe() for item in found], MAX_LISTED, "and {} more"))
     return f"{wanted.noun[0].upper()}{wanted.noun[1:]}{days}: {listed}."

@@ -39,7 +39,7 @@ Ask, and go on asking. Commands:
   /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
   /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
   /help              this                                 /quit          or Ctrl-D
-I also understand: which documents do you have?; only in travel/; what changed last week?
+I also understand: which documents do you have?; only in travel/; mails of 2025
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 

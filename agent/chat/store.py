@@ -219,7 +219,7 @@ class Store:
                 (chat, self._user),
             ).fetchall()
         if not found:
-            raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+            raise _no_chat(chat)
         try:
             return tuple(_decode_turn(text, answered) for text, answered in found)
         except (msgspec.DecodeError, TypeError, ValueError, RecursionError) as error:
@@ -251,7 +251,7 @@ class Store:
                 "SELECT source FROM chats WHERE id = ? AND user = ?", (chat, self._user)
             ).fetchone()
         if found is None:
-            raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+            raise _no_chat(chat)
         return str(found[0])
 
     def delete_chat(self, chat: int) -> None:
@@ -261,7 +261,7 @@ class Store:
             database.execute("DELETE FROM turns WHERE chat IN (SELECT id FROM chats WHERE id = ? AND user = ?)", own)
             gone = database.execute("DELETE FROM chats WHERE id = ? AND user = ?", own).rowcount
         if not gone:
-            raise MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
+            raise _no_chat(chat)
         self._forget_deleted()
 
     def list_statements(self) -> tuple[Statement, ...]:
@@ -309,6 +309,10 @@ def explain_failure(error: sqlite3.Error, where: str) -> RunError:
     kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest says more than is needed
     what, remedy = _FAILURES.get(kind, (f"cannot be used ({error})", MOVE_AWAY))
     return RunError(what, where=where, remedy=remedy)
+
+
+def _no_chat(chat: int) -> MissingError:
+    return MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
 
 
 def _encode_turn(answered: TurnResult, mark: _TurnMark) -> bytes:
