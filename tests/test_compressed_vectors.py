@@ -226,7 +226,7 @@ def test_the_command_line_compresses_and_searches(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "256 passages embedded" in done.stderr
     assert "bytes a passage" in done.stderr
-    assert "bytes a passage" in run("index", "info", index).stdout
+    assert "(IVF16,RaBitQ)" in run("index", "info", index).stdout
     assert "and those compressed are theirs" in run("index", "verify", index).stdout
     assert run("search", index, "an alder in row 12", "--json").stdout.count("\n") == 10
 
