@@ -121,7 +121,6 @@ def test_small_talk_cites_nothing(ask: Ask, said: str) -> None:
     [
         ("How many bottles of rhubarb juice were sold in June 2024?", "3 + 5 = 8 bottles."),
         ("How many rows of sales are there for elder syrup?", "1 of 3 rows."),
-        ("Which boat fees are newer?", "club/boat-fees-2025.md"),
     ],
 )
 def test_what_can_be_concluded_is(ask: Ask, asked: str, direct: str) -> None:

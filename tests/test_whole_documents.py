@@ -75,30 +75,6 @@ def test_a_table_is_summarised_by_its_columns_and_first_rows(session: Session) -
     assert response.used == ("costs.csv:2", "costs.csv:3", "costs.csv:4")
 
 
-@pytest.mark.parametrize(
-    ("question", "direct"),
-    [
-        ("Which letter is newer?", "letters/2025.txt"),
-        ("Which of the letters is the oldest?", "letters/2024.txt"),
-        ("What is the latest letter?", "letters/2025.txt"),
-        ("Which lease is newer?", ""),
-        ("Which document is newer?", ""),
-    ],
-)
-def test_the_newest_of_several_documents_is_told_by_their_dates(session: Session, question: str, direct: str) -> None:
-    response = ask(session, question)
-    assert response.direct == direct
-    assert not direct or {id.partition(":")[0] for id in response.used} == {"letters/2024.txt", "letters/2025.txt"}
-
-
-@pytest.mark.parametrize("question", ["Compare the two letters", "compare letters/2024.txt with 2025.txt"])
-def test_two_documents_are_compared_by_a_summary_of_each(session: Session, question: str) -> None:
-    response = ask(session, question)
-    assert response.used == ("letters/2024.txt:1", "letters/2025.txt:1")
-    assert "heating failed" in response.text
-    assert "ferry is late" in response.text
-
-
 NOTES = {
     "harbour.md": "# Harbour\n\nThe boat lies in the harbour of Harnby. The boat was painted green in the spring.",
     "shed.md": "# Shed\n\nThe key of the shed hangs behind the door. The paint for the fence stands on the shelf.",

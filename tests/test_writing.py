@@ -274,12 +274,6 @@ SUMMARIES: dict[str, tuple[str, str, list[str], list[str]]] = {
         ["lease.md"],
     ),
     "inventing": ("Summarise the lease", draft((LOW, "1")), [LEASE_RENT], ["lease.md"]),
-    "comparing": (
-        "Compare lease.md and offer.md",
-        draft((LEASE_RENT, "1"), (OFFER_RENT, "2")),
-        [LEASE_RENT, OFFER_RENT],
-        ["lease.md", "offer.md"],
-    ),
     "refusing": ("Summarise the lease", SORRY, [LEASE_RENT, "Dogs stay outside the hut."], ["lease.md"]),
     "of a table": (
         "Summarise costs.csv",

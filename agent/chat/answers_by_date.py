@@ -36,9 +36,6 @@ _WITHIN = re.compile(rf"\b{_THE} {_ORDER} (?P<noun>{NOUN})(?: (?:from|by|of|von)
 _NEWEST_OF = re.compile(
     r"\b(?:the|my|our) (?P<new>latest|newest|most recent) (?P<words>[\w'-]+(?: [\w'-]+){0,2})", re.IGNORECASE
 )
-_ASKED_BY_NAME = re.compile(  # what `conclusions.editions` answers
-    r"(?:which|what) (?:is|was|are|were) (?:the|my|our) (?:latest|newest|most recent)\b.*", re.IGNORECASE
-)
 _BEFORE = re.compile(rf"\b(?P<noun>{NOUN})(?: (?:from|by|von) {_NAME})?\s*$", re.IGNORECASE)
 _AFTER = re.compile(rf"(?:['’]s?)? (?P<noun>{NOUN})\b(?P<sender>)", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:wr(?:ite|ote|itten)|sen[dt]|geschrieben|geschickt|schrieb|schickte)\b", re.IGNORECASE)
@@ -76,7 +73,7 @@ def _find_newest(text: str, collection: Collection) -> DateRestriction | None:
 def _find_newest_of_name(text: str, collection: Collection) -> DateRestriction | None:
     """ "What was decided at the latest meeting?", where several documents of that name have dates of their own."""
     found = _NEWEST_OF.search(text)
-    words = found["words"].split() if found and not _ASKED_BY_NAME.fullmatch(text) else []
+    words = found["words"].split() if found else []
     for count in range(len(words), 0, -1):
         name = " ".join(words[:count])
         items = select_items(Wanted(subject=name), collection)

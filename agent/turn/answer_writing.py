@@ -223,25 +223,6 @@ def _sentence_schema(numbers: tuple[str, ...]) -> type[DraftSentence]:
     return cast("type[DraftSentence]", msgspec.defstruct("DraftSentence", [("text", text), ("passages", cited)]))
 
 
-def reword_response(
-    conversation: Conversation, response: Response, passages: Sequence[Passage], llm: LanguageModel, plan: Plan
-) -> Response:
-    """The response as the last message asks for it; empty where the model fails or a sentence of its is unsupported."""
-    numbered = {str(n): passage for n, passage in enumerate(passages, start=1)}
-    prompt = prompts.render("reword", passages=numbered, answer=response.text)
-    task = Task("reword", prompt.instruction, prompt.opening, max_tokens=2 * plan.response_tokens)
-    sentences: dict[Sentence, None] = {}
-    try:
-        for written in llm.ask(conversation, task, draft_schema(tuple(numbered))).sentences:
-            sentence = support_sentence(written, numbered, conversation, llm)
-            if not sentence.passage_ids:
-                return Response(())
-            sentences[sentence] = None
-    except ModelError:
-        return Response(())
-    return Response(tuple(sentences))
-
-
 def generate_responses(
     query: Query,
     conversation: Conversation,

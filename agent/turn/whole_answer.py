@@ -1,4 +1,4 @@
-"""Answers that need whole documents: what all rows of a table say, the newest of several documents, and summaries."""
+"""Answers that need whole documents: what all rows of a table say, and summaries."""
 
 import re
 from collections import Counter
@@ -18,8 +18,7 @@ from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.rows import find_tables
 from indexes.documents.whole_documents import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
-from indexes.text.analysis import extract_stems, load_stop_words, word_set
-from indexes.text.dates import read_date
+from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit
 from schemas.records import Hit, Passage, Plan, Query, Response, Sentence, WholeAnswer
 from schemas.tuning import AnswerTuning
@@ -40,11 +39,6 @@ _ASKS = re.compile(
     rf"(?:please |can you |could you |would you )*(?:(?P<of_document>{_SUMMARISE})|outline"
     r"|what are the (?:main|key) (?:points|facts|messages) (?:of|in))\s+(?P<subject>.+?)(?: \((?P<chosen>[^()]+)\))?"
     r"(?:,? (?:for me|please|briefly|in short|zusammen))*",
-    re.IGNORECASE,
-)
-_COMPARES = re.compile(
-    r"(?:please )?compare (?:(?:the|my|our|these) )?(?:(?:two|both) (?P<kind>.+)"
-    r"|(?P<first>\S+\.\w+) (?:and|with|to) (?P<second>\S+\.\w+))",
     re.IGNORECASE,
 )
 _NO_SUBJECT = word_set(
@@ -75,27 +69,6 @@ def summarise(
         return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
     passages = documents.read(names[0])
     return _describe_table(names[0], passages) or _quote_central(passages, embedder, tuning)
-
-
-def compare_documents(
-    utterance: str, documents: WholeDocuments, embedder: Embedder | None, tuning: AnswerTuning
-) -> WholeAnswer | None:
-    """A short summary of each of two documents, named by their files, or the only two of a kind ("the two leases")."""
-    asked = _COMPARES.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
-    if asked is None:
-        return None
-    if asked["kind"]:
-        names = documents.find_named(_read_subject(asked["kind"].casefold()))
-    else:
-        named = (asked["first"].casefold(), asked["second"].casefold())
-        names = [name for side in named for name in documents.names if name.casefold().endswith(side) and "." in side]
-    answers = [_quote_central(documents.read(name), embedder, tuning, SUMMARY_WORDS // 2) for name in names]
-    if len(set(names)) != 2 or len(answers) != 2 or answers[0] is None or answers[1] is None:
-        return None
-    first, second = answers[0], answers[1]
-    sentences = (*first.response.sentences, *second.response.sentences)
-    to_write = (*first.to_write[: MAX_WRITTEN // 2], *second.to_write[: MAX_WRITTEN // 2])
-    return WholeAnswer(Response(sentences), (*first.passages, *second.passages), to_write)
 
 
 def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
@@ -159,14 +132,12 @@ def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | Non
     return WholeAnswer(Response(sentences), tuple(dict.fromkeys(row.passage for row in shown)))
 
 
-def _quote_central(
-    passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning, words: int = SUMMARY_WORDS
-) -> WholeAnswer | None:
+def _quote_central(passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning) -> WholeAnswer | None:
     """The most telling sentences of a document, in their order."""
     quotes = [quote for quote in find_quotes(passages, tuning) if len(quote.lead.split()) >= MIN_WORDS]
     if not quotes:
         return None
-    chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy, words)
+    chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy)
     texts = list(dict.fromkeys(text for quote in chosen for text in quote.texts))
     supported = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
     sentences = tuple(Sentence(text, ids[:1]) for text, ids in supported if ids)
@@ -182,12 +153,10 @@ def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> NDArray[np.flo
     vectors = embedder.embed([quote.headed for quote in quotes]) if embedder and use_vectors else _count_stems(quotes)
     centre = vectors.mean(axis=0)
     scores: NDArray[np.float32] = vectors @ centre
-    return scores + np.array([_weigh_form(quote) for quote in quotes], dtype=np.float32)
-
-
-def _weigh_form(quote: Quote) -> float:
-    is_short, has_figure = quote.length < SHORT_WORDS, any(letter.isdigit() for letter in quote.lead)
-    return SHORT * is_short + DOUBTFUL * quote.doubtful + FIGURE * has_figure
+    for place, quote in enumerate(quotes):
+        has_figure = any(letter.isdigit() for letter in quote.lead)
+        scores[place] += SHORT * (quote.length < SHORT_WORDS) + DOUBTFUL * quote.doubtful + FIGURE * has_figure
+    return scores
 
 
 def _count_stems(quotes: Sequence[Quote]) -> NDArray[np.float32]:
@@ -201,7 +170,7 @@ def _count_stems(quotes: Sequence[Quote]) -> NDArray[np.float32]:
     return vectors / lengths
 
 
-def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy: float, max_words: int) -> list[Quote]:
+def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy: float) -> list[Quote]:
     """The best of each section, then what is left, as many as have room; in the order of the document."""
     best_first = sorted(range(len(quotes)), key=lambda n: -float(scores[n]))
     sizes = Counter(quote.heading for quote in quotes)
@@ -211,53 +180,9 @@ def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy
     for n in dict.fromkeys((*by_size, *best_first)):
         own = quotes[n].stems()
         is_new = len(own & stems) <= max_redundancy * max(1, len(own))
-        if is_new and words + quotes[n].length <= max_words:
+        if is_new and words + quotes[n].length <= SUMMARY_WORDS:
             chosen, words, stems = [*chosen, n], words + quotes[n].length, stems | own
     return [quotes[n] for n in sorted(chosen)]
-
-
-MAX_SHOWN = 3  # documents that a sentence is quoted of
-_NEW, _OLD = r"newer|newest|latest|(?:more|most) recent", r"older|oldest|earlier|earliest"
-_ASKS_NEWEST = re.compile(
-    rf"(?:which|what)(?: (?:one )?of)?(?: (?:the|my|our|two|both))* (?P<before>.+?) (?:is|was|are|were)(?: the)? "
-    rf"(?P<first>{_NEW}|{_OLD})(?: one)?|(?:which|what) (?:is|was|are|were) (?:the|my|our) "
-    rf"(?P<second>{_NEW}|{_OLD}) (?P<after>.+)",
-    re.IGNORECASE,
-)
-
-
-def find_newest(utterance: str, documents: WholeDocuments, tuning: AnswerTuning) -> WholeAnswer | None:
-    """The newest or the oldest document of a kind, with a sentence of each; None where that is not sure."""
-    asked = _ASKS_NEWEST.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
-    if asked is None:
-        return None
-    wanted = set(extract_stems(asked["before"] or asked["after"]))
-    of_kind = documents.find_named(wanted)
-    dates = {name: date for name in of_kind if (date := read_date(f"{name} {documents.read_title(name)}"))}
-    is_sure = 1 < len(of_kind) == len(dates) == len(set(dates.values())) and len({len(d) for d in dates.values()}) == 1
-    if not is_sure:
-        return None
-    is_new = bool(re.fullmatch(_NEW, asked["first"] or asked["second"], re.IGNORECASE))
-    return _show_newest(sorted(dates, key=dates.__getitem__, reverse=is_new), documents, tuning)
-
-
-def _show_newest(ordered: Sequence[str], documents: WholeDocuments, tuning: AnswerTuning) -> WholeAnswer | None:
-    """The first of the documents, and a sentence of each, which says the year where one does."""
-    sentences, passages = list[Sentence](), list[Passage]()
-    for name in ordered[:MAX_SHOWN]:
-        held = documents.read(name)
-        if sentence := _quote_dated(name, held, tuning):
-            sentences.append(sentence)
-            passages += [passage for passage in held if passage.id in sentence.passage_ids]
-    return WholeAnswer(Response(tuple(sentences), ordered[0]), tuple(passages)) if sentences else None
-
-
-def _quote_dated(name: str, passages: Sequence[Passage], tuning: AnswerTuning) -> Sentence | None:
-    quotes = find_quotes(passages, tuning)
-    year = read_date(f"{name} {passages[0].title}")[:4]
-    best = next((quote for quote in quotes if year in quote.lead), quotes[0] if quotes else None)
-    ids = supporting_ids(best.lead, passages) if best else ()
-    return Sentence(best.lead, ids[:1]) if best and ids else None
 
 
 def answer_from_whole_documents(
@@ -267,23 +192,19 @@ def answer_from_whole_documents(
     embedder: Embedder | None,
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
-    """What a table as a whole says, the newest document of a kind, or a summary; None of any other question.
+    """What a table as a whole says, or a summary; None of any other question.
 
     `utterances` are the person's, in order.
     """
     *earlier, utterance = utterances
-    return (
-        compute_over_tables(utterance, documents, earlier)
-        or find_newest(utterance, documents, tuning)
-        or compare_documents(utterance, documents, embedder, tuning)
-        or summarise(utterance, documents, search, embedder, tuning)
-    )
+    computed = compute_over_tables(utterance, documents, earlier)
+    return computed or summarise(utterance, documents, search, embedder, tuning)
 
 
 def write_whole_answer(
     whole: WholeAnswer, conversation: Conversation, writer: Writer, embedder: Embedder | None, plan: Plan
 ) -> WholeAnswer:
-    """A summary or comparison in the words of a model that writes; as it is where none does, or nothing is supported.
+    """A summary in the words of a model that writes; as it is where none does, or nothing is supported.
 
     Each sentence is held against the passages, as in any other answer. Raises `ModelError` as `write_response` does.
     """

@@ -18,12 +18,21 @@ KINDS = ("application/json", "application/x-www-form-urlencoded", "text/plain", 
 SAID = "Which bread is without gluten?"
 BODIES: dict[str, dict[str, object]] = {
     "/v1/chat/completions": {
-        "model": "convagent", "messages": [{"role": "user", "content": SAID}], "stream": False, "max_tokens": 50,
-        "stop": ["END", "\n"], "temperature": 0.5, "tool_choice": "none", "response_format": {"type": "text"},
+        "model": "convagent",
+        "messages": [{"role": "user", "content": SAID}],
+        "stream": False,
+        "max_tokens": 50,
+        "stop": ["END", "\n"],
+        "temperature": 0.5,
+        "tool_choice": "none",
+        "response_format": {"type": "text"},
     },
     "/v1/responses": {
-        "model": "convagent", "input": [{"role": "user", "content": [{"type": "input_text", "text": SAID}]}],
-        "max_output_tokens": 50, "text": {"format": {"type": "text"}}, "previous_response_id": None,
+        "model": "convagent",
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": SAID}]}],
+        "max_output_tokens": 50,
+        "text": {"format": {"type": "text"}},
+        "previous_response_id": None,
     },
     "/v1/embeddings": {"model": "minilm", "input": ["Rye bread.", "Rice bread."], "encoding_format": "base64"},
 }

@@ -1,4 +1,4 @@
-"""Words, numbers and dates of questions, columns and cells. Strict: what could be read in two ways is neither."""
+"""Words, numbers, units and dates of questions, columns and cells. What could be read in two ways is neither."""
 
 import re
 from collections.abc import Sequence
@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from agent.turn.tables.amounts import CURRENCY_OF, MONTH, MONTH_OF, UNIT, read_date
 from indexes.text.analysis import extract_stems
+from indexes.text.dates import MONTH, MONTHS, YEAR
 from indexes.words import list_tables, list_words
 
 WORD = re.compile(r"[^\W_]+|[€£$]")
 # What a cell of a column says that tells yes from no.
 YES, NO = frozenset(list_words("cells.yes")), frozenset(list_words("cells.no"))
+CURRENCY_OF = {word: name for name, words in list_tables("currencies").items() for word in words}
+# How many of the first unit of its group each is.
+UNIT = {
+    word: (group, Decimal(size.partition("/")[0]) / Decimal(size.partition("/")[2] or 1))
+    for group, sizes in list_tables("sizes").items()
+    for word, size in (pair.split(":") for pair in sizes)
+}
 
 
 @lru_cache(maxsize=65536)
@@ -55,12 +62,17 @@ _NUMBER = re.compile(
 _DECIMAL = re.compile(
     r"(?P<whole>\d{1,3}(?P<thousands>[.,])\d{3}(?:(?P=thousands)\d{3})*|\d+)(?:(?P<point>[.,])(?P<part>\d+))?"
 )
-_NUMERIC_DATE = re.compile(r"(?P<first>\d{1,2})(?P<separator>[./])(?P<second>\d{1,2})(?P=separator)(?P<year>\d{4})?")
-_DAY_OF_MONTH = re.compile(rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? )?(?P<month>{MONTH})", re.IGNORECASE)
-_AMERICAN = re.compile(
-    rf"(?P<month>{MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?", re.IGNORECASE
+_DATES = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?",
+        r"(?P<day>\d{1,2})(?P<separator>[./])(?P<month>\d{1,2})(?P=separator)(?P<year>\d{4})?",
+        rf"(?:in\s+)?(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? )?(?P<name>{MONTH})\.?(?:,? (?P<year>\d{{4}}))?",
+        rf"(?P<name>{MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?",
+        r"(?:in\s+)?(?P<year>\d{4})",
+    )
 )
-_ISO_MONTH = re.compile(r"(\d{4})-(\d\d)")
+_SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/")
 _TIME_AFTER = re.compile(r"[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z| ?(?:Uhr|am|pm))?$", re.IGNORECASE)
 
 
@@ -146,41 +158,31 @@ def read_dates(cells: Sequence[str]) -> list[Date] | None:
 
 def _is_month_first(cells: Sequence[str]) -> bool | None:
     """Whether "3/4/2025" is in March; None where no cell tells."""
-    numeric = [match for cell in cells if (match := _NUMERIC_DATE.match(cell)) and match["separator"] == "/"]
-    first, second = (any(int(match[part]) > 12 for match in numeric) for part in ("first", "second"))
+    pairs = [match for cell in cells if (match := _SLASHES.match(cell))]
+    first, second = (any(int(match[part]) > 12 for match in pairs) for part in (1, 2))
     return None if first == second else second
 
 
 def _read_date(cell: str, american: bool | None) -> Date | None:
-    if found := _NUMERIC_DATE.fullmatch(cell):
-        return _read_numeric(found, american)
-    if found := _ISO_MONTH.fullmatch(cell):
-        return _check(Date(int(found[1]), int(found[2])))
-    if found := _AMERICAN.fullmatch(cell) or _DAY_OF_MONTH.fullmatch(cell):
-        groups = found.groupdict()
-        return _check(
-            Date(int(groups.get("year") or 0), MONTH_OF[groups["month"][:3].lower()], int(groups.get("day") or 0))
-        )
-    found_date = read_date(cell)
-    return _check(Date(*found_date)) if found_date else None
-
-
-def _read_numeric(found: re.Match[str], american: bool | None) -> Date | None:
-    first, second, year = int(found["first"]), int(found["second"]), int(found["year"] or 0)
-    if found["separator"] == ".":
-        return _check(Date(year, second, first))
-    if american is None:
+    found = next(filter(None, (form.fullmatch(cell) for form in _DATES)), None)
+    if found is None or ("/" in cell and american is None):
         return None
-    return _check(Date(year, *((first, second) if american else (second, first))))
+    said = found.groupdict(default="0")
+    month = MONTHS[said["name"].lower()] if "name" in said else int(said.get("month", 0))
+    year, day = int(said["year"]), int(said.get("day", 0))
+    if "/" in cell and american:
+        month, day = day, month
+    return Date(year, month, day) if month <= 12 and day <= 31 and (not year or 1000 <= year <= 2200) else None
 
 
-def _check(date: Date) -> Date | None:
-    """A date that there may be."""
-    return date if date.month <= 12 and date.day <= 31 and (not date.year or 1000 <= date.year <= 2200) else None
-
-
-_QUARTERS = (*list_words("ordinals")[:4], "1st", "2nd", "3rd", "4th")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_QUARTERS = (*list_words("ordinals")[:4], "1st", "2nd", "3rd", "4th", "q1", "q2", "q3", "q4")
+_PERIOD = re.compile(
+    rf"(?:(?:(?P<quarter>q[1-4]|(?:{'|'.join(_QUARTERS[:8])}) quarter)"
+    rf"|(?:(?P<day>[0-3]?\d)(?:st|nd|rd|th)? (?:of )?)?(?P<name>{MONTH}))(?: (?:of )?(?P<year>{YEAR}))?"
+    rf"|(?P<year_alone>{YEAR})(?: (?P<month>0[1-9]|1[0-2]) (?P<day_after>\d\d))?)(?!\S)",
+    re.IGNORECASE,
+)
+_OTHER_WORDS = frozenset(("may", "mar", "sep", "mayo", "mars"))  # months only with a capital
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,52 +207,10 @@ class Period:
 
 def read_period(words: Sequence[str]) -> tuple[Period, int] | None:
     """The period that words begin with, and of how many it is; None where they begin with none."""
-    return _read_quarter(words) or _read_day(words) or _read_month(words) or _read_year(words)
-
-
-def _read_year(words: Sequence[str]) -> tuple[Period, int] | None:
-    if not words or not _YEAR.fullmatch(words[0]):
+    found = _PERIOD.match(" ".join(words))
+    if found is None or found["name"] in _OTHER_WORDS:
         return None
-    numbers = [int(word) for word in words[1:3] if re.fullmatch(r"\d\d", word)]
-    if len(numbers) == 2 and 1 <= numbers[0] <= 12:
-        return Period(int(words[0]), month=numbers[0], day=numbers[1]), 3
-    return Period(int(words[0])), 1
-
-
-def _read_month(words: Sequence[str]) -> tuple[Period, int] | None:
-    """ "May" only with its capital."""
-    month = MONTH_OF.get(words[0].casefold()) if words and words[0] not in ("may", "mar", "sep") else None
-    if month is None:
-        return None
-    year, count = _read_year_after(words, 1)
-    return Period(year, month=month), count
-
-
-def _read_day(words: Sequence[str]) -> tuple[Period, int] | None:
-    found = re.fullmatch(r"([0-3]?\d)(?:st|nd|rd|th)?", words[0]) if words else None
-    start = 2 if words[1:2] == ["of"] else 1
-    after = _read_month(words[start:]) if found else None
-    if found is None or after is None:
-        return None
-    period, count = after
-    return Period(period.year, month=period.month, day=int(found[1])), start + count
-
-
-def _read_quarter(words: Sequence[str]) -> tuple[Period, int] | None:
-    lower = [word.casefold() for word in words[:2]]
-    if lower and re.fullmatch(r"q[1-4]", lower[0]):
-        quarter, end = int(lower[0][1]), 1
-    elif lower[1:] == ["quarter"] and lower[0] in _QUARTERS:
-        quarter, end = _QUARTERS.index(lower[0]) % 4 + 1, 2
-    else:
-        return None
-    year, count = _read_year_after(words, end)
-    return Period(year, quarter), count
-
-
-def _read_year_after(words: Sequence[str], end: int) -> tuple[int, int]:
-    """The year behind so many words, with how many they are then; 0 where there is none."""
-    start = end + (words[end : end + 1] == ["of"])
-    if start < len(words) and _YEAR.fullmatch(words[start]):
-        return int(words[start]), start + 1
-    return 0, end
+    quarter = _QUARTERS.index(found["quarter"].casefold().split()[0]) % 4 + 1 if found["quarter"] else 0
+    month = MONTHS[found["name"].lower()] if found["name"] else int(found["month"] or 0)
+    year, day = found["year"] or found["year_alone"] or 0, found["day"] or found["day_after"] or 0
+    return Period(int(year), quarter, month, int(day)), len(found[0].split())

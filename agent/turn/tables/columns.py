@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from agent.turn.tables.amounts import CURRENCY_OF
 from agent.turn.tables.cells import (
+    CURRENCY_OF,
     QUANTITIES,
     UNIT_OF,
     UNIT_WORDS,

@@ -92,7 +92,7 @@ def _list_values(matched: Matched, words_of: TableWords) -> Iterator[tuple[Item,
     for item in matched.items:
         if item.kind == "value":
             column = find_one([one for one in item.columns if one in named] or item.columns)
-            _check_value(item, column, words_of)
+            _check_value(item, column, words_of.table)
             if column in fixed:
                 raise UnsureError("two values of a column")
             fixed[column] = None
@@ -101,18 +101,11 @@ def _list_values(matched: Matched, words_of: TableWords) -> Iterator[tuple[Item,
             named = item.columns if item.kind == "column" else ()
 
 
-def _check_value(item: Item, column: str, words_of: TableWords) -> None:
+def _check_value(item: Item, column: str, table: Table) -> None:
     """A value that is also a part of another value of its column ("food", "pet food") may mean both."""
-    for key, columns in words_of.values.items():
-        if column in columns and key != item.key and set(item.key) <= set(key):
-            raise UnsureError("whether a longer value is meant as well")
-    if any(column in row.cells and _is_longer(item.key, row.cells[column]) for row in words_of.table.rows):
+    cells = {split_words(row.cells.get(column, "")) for row in table.rows} - {item.key}
+    if any(set(item.key) <= set(cell) for cell in cells):
         raise UnsureError("whether a longer value is meant as well")
-
-
-def _is_longer(key: tuple[str, ...], cell: str) -> bool:
-    stems = split_words(cell)
-    return stems != key and set(key) <= set(stems)
 
 
 def _holds(row: Row, column: str, table: Table) -> bool:
