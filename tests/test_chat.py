@@ -22,7 +22,7 @@ from schemas.errors import MissingError
 from schemas.records import Call
 from tests.conftest import ROOT, needs_embedder
 
-QUESTION = "Which balcony plants are safe for cats?"
+QUESTION = "Which balcony plants are non-toxic to cats?"
 
 
 @pytest.fixture(scope="module")

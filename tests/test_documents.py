@@ -282,8 +282,8 @@ PLACES = [
      "Lease: § 7 Pets"),
     ("lease.docx", make_docx("", [part for name in SECTIONS for part in (("Heading1", name), ("", SECTIONS[name]))]),
      PETS, "§ 7 Pets", "lease.docx: § 7 Pets"),
-    ("letter.txt", LETTER, "What is the monthly price?", "7", "letter.txt"),
-    ("letter.eml", HEADER + LETTER, "What is the monthly price?", "message", "Contract (from Mette)"),
+    ("letter.txt", LETTER, "What is the price?", "7", "letter.txt"),
+    ("letter.eml", HEADER + LETTER, "What is the price?", "message", "Contract (from Mette)"),
 ]  # fmt: skip
 
 

@@ -130,7 +130,8 @@ def test_the_tools_say_what_they_take_and_give(mode: str, server: DocumentServer
         assert json.loads(result.content[0].text) == result.structured_content
 
 
-def test_an_answer_goes_on_with_its_conversation_and_names_its_sources(server: DocumentServer) -> None:
+@needs_embedder
+def test_an_answer_goes_on_with_its_conversation_and_names_its_sources() -> None:
     async def conversation(client: Client) -> list[Any]:
         first = (await client.call_tool("ask", {"question": JAM})).structured_content
         id = first["conversation_id"]
@@ -141,10 +142,12 @@ def test_an_answer_goes_on_with_its_conversation_and_names_its_sources(server: D
         text = await read_text(client, second["citations"][0]["uri"])
         return [first, second, text, kept.structured_content["only"], third.structured_content["citations"]]
 
-    first, second, text, only, elsewhere = talk(conversation, server)
+    with closing(open_library(DOCUMENTS, "minilm")) as opened:
+        first, second, text, only, elsewhere = talk(conversation, DocumentServer(opened))
     assert "two years" in first["answer"]
     assert "jam" in second["searched_for"]
-    assert "[1]" in second["answer"]
+    assert "eleven small jars. [1]" in second["answer"]
+    assert second["citations"][0]["id"] == JAM_PASSAGE
     assert second["citations"][0]["quotes"][0] in text
     assert only == "travel/"
     assert all(citation["id"].startswith("travel/") for citation in elsewhere)

@@ -94,9 +94,13 @@ def _cite(
 
 
 def _keep_near(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
-    """The quotes that come near the best one; nearer, where that one surely answers, or they are from elsewhere."""
+    """The quotes that come near the best one; nearer, where that one surely answers, or they are from elsewhere.
+
+    By words alone that cannot be told, and little is better.
+    """
     best = ranked[0]
-    gap = tuning.brief_gap if best.margin >= tuning.brief_margin else tuning.account_gap
+    is_brief = best.margin >= tuning.brief_margin or not with_vectors
+    gap = tuning.brief_gap if is_brief else tuning.account_gap
     scale = 1.0 if with_vectors else tuning.words_gap_scale
     gaps = {True: gap * scale, False: min(gap, tuning.other_document_gap) * scale}
     joining = [quote for quote in ranked[1:] if len(quote.lead.split()) >= tuning.joining_words]
