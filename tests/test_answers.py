@@ -16,12 +16,10 @@ from agent.runs.evidence import EvidenceFiles, PassageTexts
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_writing import Writer, generate_responses
-from agent.turn.attribution import why_unsupported
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
-from indexes.text.response_length import MAX_TOKENS, count_whitespace_words, response_length
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Message, Passage, Plan, Query
@@ -98,21 +96,6 @@ def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
         extract_answer(Query("How deep is the sea?"), (), [MUSIC], None, LengthLimit(), Tuning()).sentences[0].text
         == NOT_FOUND
     )
-
-
-@needs_embedder
-@pytest.mark.parametrize("question", ["Which bread keeps?", "How deep is the North Sea?"])
-@pytest.mark.parametrize("tokens", [12, 40, MAX_TOKENS])
-def test_an_answer_keeps_to_its_length_and_to_its_passages(minilm: Embedder, question: str, tokens: int) -> None:
-    long = Passage("long:1", " ".join(f"Sentence number {n} speaks of bread and of the sea." for n in range(60)))
-    response = extract_answer(Query(question), (), [BREAD, MUSIC, long], minilm, LengthLimit(tokens=tokens), Tuning())
-    assert response_length(response.text) <= max(tokens, response_length(NOT_FOUND))
-    assert count_whitespace_words(response.text) <= LengthLimit().words + len(NOT_FOUND.split())
-    texts = {passage.id: passage.text for passage in (BREAD, MUSIC, long)}
-    for sentence in response.sentences:
-        assert sentence.text == NOT_FOUND or all(
-            not why_unsupported(sentence.text, texts[id]) for id in sentence.passage_ids
-        )
 
 
 def test_measures_by_hand() -> None:

@@ -78,7 +78,7 @@ def test_questions_a_source_a_statement_and_another_day(person: dict[str, str], 
     first.type("/about-me add I am vegetarian.", "1  I am vegetarian.")
     shown = first.type(dinner, r"\(no sources\)")
     assert "knowing: I am vegetarian." in shown
-    assert "mackerel" not in shown.split("conflicts with what you told me (you are vegetarian)")[0]
+    assert "mackerel" not in shown.split("conflicts with what you told me (“I am vegetarian”)")[0]
     first.leave()
 
     second = Terminal(person, "--continue")

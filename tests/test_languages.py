@@ -14,8 +14,7 @@ from agent.turn.interface_sentences import (
     NOT_FOUND,
     SENTENCES,
     choose_sentences,
-    say_conflict,
-    say_outcome,
+    say_why,
     strip_not_found,
 )
 from indexes.documents.document_index import open_documents
@@ -244,11 +243,11 @@ def test_stems_are_those_of_the_language() -> None:
 
 def test_what_was_left_out_is_said_in_the_language_of_the_question() -> None:
     german = choose_sentences(["Was kann ich heute kochen?"])
-    assert say_outcome(german.left_out, "I eat no meat.", ["Gulasch", "Rouladen"], german) == (
-        "Du hast mir gesagt: „I eat no meat.“, deshalb habe ich weggelassen: Gulasch und Rouladen."
+    assert say_why(german.left_out, ["I eat no meat."], ["Gulasch", "Rouladen"], german) == (
+        "Du hast mir gesagt: „I eat no meat“, deshalb habe ich weggelassen: Gulasch und Rouladen."
     )
-    said = say_conflict(["I eat no meat."], ["Gulasch"], german)
-    assert said.endswith("was du mir gesagt hast (“I eat no meat”): Gulasch.")
+    said = say_why(german.conflict, ["I eat no meat."], ["Gulasch"], german)
+    assert said.endswith("was du mir gesagt hast („I eat no meat“): Gulasch.")
     assert choose_sentences(["Was kann ich kochen?", "42?"]) == german  # as the question before
 
 

@@ -18,7 +18,7 @@ from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
-from agent.turn.interface_sentences import list_names, say_told, turn_to_you
+from agent.turn.interface_sentences import list_names
 from agent.turn.safety.avoidance import classify_request, content_stems, find_needs, read_avoided_things, split_told
 from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_answer import answer_for_person
@@ -30,7 +30,7 @@ from schemas.records import Call, Message, Passage, Plan, Query, Response, Score
 from tests.conftest import ROOT, examples, needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
-PHRASES = ("You told me ", "Everything I found conflicts with what you told me ", "I found no")
+PHRASES = ("You told me: ", "Everything I found conflicts with what you told me ", "I found no")
 
 
 @pytest.mark.parametrize(
@@ -293,32 +293,6 @@ def test_what_is_read_further_fills_the_gap_and_tells_of_the_same_dish() -> None
     assert [dish.title for dish in review.left_out] == ["Satay noodles"]
 
 
-@pytest.mark.parametrize(
-    ("statement", "turned"),
-    [
-        ("I am allergic to peanuts.", "you are allergic to peanuts"),
-        ("I'm vegetarian", "you are vegetarian"),
-        ("I’ve got a cat, and my dog is old!", "you have got a cat, and your dog is old"),
-        ("My husband and I are vegan.", "your husband and you are vegan"),
-        ("We don't eat pork.", "you don't eat pork"),
-        ("I was told that it makes me ill.", "you were told that it makes you ill"),
-        ("I'm allergic to nuts, so I have to be careful.", "you are allergic to nuts"),
-        ("I have type I diabetes.", ""),
-        ("I work in a mine.", ""),
-        ("Allergic to nuts", ""),
-        ("I think you should know: nuts are bad for me.", ""),
-        ("Who am I?", ""),
-    ],
-)
-def test_a_statement_is_said_back(statement: str, turned: str) -> None:
-    assert turn_to_you(statement) == turned
-    assert (
-        say_told(statement) == f"You told me {turned}"
-        if turned
-        else say_told(statement) == f"You told me: “{statement}”"
-    )
-
-
 def test_names_are_listed_as_one_says_them() -> None:
     assert [list_names(list(names)) for names in ("A", "AA", "AB", "ABC", "ABCDE")] == [
         "A",
@@ -406,8 +380,8 @@ SATAY_ONLY = {"satay.md": SATAY_FILE.format(warning=WARNING)}
 TWO = {**SATAY_ONLY, "soup.md": SOUP_FILE}
 TRAIN = TRAIN_FILE.split("\n\n")[1].strip()
 ELSEWHERE = {**SATAY_ONLY, "train.md": TRAIN_FILE}
-LEFT_OUT = "You told me you are allergic to peanuts, so I left out Satay noodles."
-CONFLICTS = "Everything I found conflicts with what you told me (you are allergic to peanuts): Satay noodles (peanuts)."
+LEFT_OUT = "You told me: “I am allergic to peanuts”, so I left out Satay noodles."
+CONFLICTS = "Everything I found conflicts with what you told me (“I am allergic to peanuts”): Satay noodles (peanuts)."
 QUICK = "A quick dinner that you can cook in twenty minutes tonight."
 
 
@@ -465,7 +439,7 @@ def test_a_run_says_nothing_without_a_passage_save_that_all_conflicts() -> None:
         assert all(sentence.passage_ids for sentence in response.sentences)
     _, response = answer([SATAY], [PEANUTS], "What quick dinner could I cook?", Plan())
     assert [sentence.text for sentence in response.sentences] == [  # what conflicts, and that it does
-        "Everything I found conflicts with what you told me (you are allergic to peanuts): Satay noodles (peanut).",
+        "Everything I found conflicts with what you told me (“I am allergic to peanuts”): Satay noodles (peanut).",
         "Stir in the peanut butter.",
     ]
 

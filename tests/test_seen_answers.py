@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.embedding.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
@@ -53,20 +53,25 @@ DOCUMENTS = {
 Ask = Callable[..., Response]
 
 
+@pytest.fixture(scope="module")
+def assistants() -> dict[int, Assistant]:
+    """An assistant for each processor that is simulated, opened by its first test."""
+    return {}
+
+
 @pytest.fixture
-def ask(tmp_path: Path, jitter: int) -> Ask:
+def ask(assistants: dict[int, Assistant], tmp_path: Path, jitter: int) -> Ask:
     """Asks questions one after the other, of a person who made some statements; gives the last answer."""
-    for name, text in DOCUMENTS.items():
-        path = tmp_path / "documents" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    embedder = open_embedder("minilm")
-    folder = tmp_path / "documents"
-    index = open_documents(folder, tmp_path / "cache", embedder, lambda *_: nullcontext(lambda _done: None)).index
-    assistant = open_assistant(str(folder), index, "none", embedder)
+    if jitter not in assistants:
+        folder, embedder = tmp_path / "documents", open_embedder("minilm")
+        for name, text in DOCUMENTS.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        index = open_documents(folder, tmp_path / "cache", embedder, lambda *_: nullcontext(lambda _done: None)).index
+        assistants[jitter] = open_assistant(str(folder), index, "none", embedder)
 
     def converse(*utterances: str, about: str = "") -> Response:
-        session = Session(assistant, Store(None))
+        session = Session(assistants[jitter], Store(None))
         if about:
             session.store.add_statement(about)
         return [session.ask(utterance) for utterance in utterances][-1].response

@@ -240,11 +240,9 @@ def test_the_items_of_a_reply_are_read_while_it_is_written(text: str, items: lis
 
 FOLDER = {
     "lease.md": "# Lease\n\nThe rent of the hut is 410 EUR a month.\n\nDogs stay outside the hut.",
-    "offer.md": "# Offer\n\nThe rent of the boathouse is 390 EUR a month. It is paid on the third working day.",
     "costs.csv": "what,amount\noil,3 EUR\nwood,4 EUR\n",
 }
 LEASE_RENT = "The rent of the hut is 410 EUR a month."
-OFFER_RENT = "The rent of the boathouse is 390 EUR a month."
 LOW = "The rent of the hut is 110 EUR a month."
 
 

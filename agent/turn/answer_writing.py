@@ -175,23 +175,18 @@ def _ground_sentence(
     embedder: Embedder | None,
     tuning: AnswerTuning,
 ) -> Sentence:
-    """A sentence that passages support: the one written, or the nearest that one of those that it cites has, if any."""
-    sentence = support_sentence(written, numbered, conversation, llm)
+    """A sentence that passages support: the one written, at the second attempt perhaps, or the nearest of those cited.
+
+    A small model has only one attempt.
+    """
+    sentence = _check_sentence(written, numbered)
+    if not sentence.passage_ids and llm.writes_answers:
+        sentence = _correct_sentence(written, numbered, conversation, llm)
     if sentence.passage_ids:
         return sentence
     cited = _list_cited(written, numbered)
     instead = nearest_sentence(written.text.strip(), cited, embedder, tuning)
     return Sentence(instead, supporting_ids(instead, cited) if instead else ())
-
-
-def support_sentence(
-    written: DraftSentence, numbered: Mapping[str, Passage], conversation: Conversation, llm: LanguageModel
-) -> Sentence:
-    """A sentence with the passages that support it, at the second attempt perhaps; a small model has only one."""
-    sentence = _check_sentence(written, numbered)
-    if sentence.passage_ids or not llm.writes_answers:
-        return sentence
-    return _correct_sentence(written, numbered, conversation, llm)
 
 
 def _correct_sentence(

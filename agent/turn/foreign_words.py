@@ -56,8 +56,9 @@ def _share_word(word: str, stems: frozenset[str], held: frozenset[str], quote: Q
         return len(stems & held) / len(stems)
     if quote.language not in COMPOUNDING:
         return 0.0
-    written = list_written_words(f"{quote.heading} {' '.join(quote.texts)}")
-    if is_made_of(word, written) or ends_another(word, written):
+    written = frozenset(_WORD.findall(f"{quote.heading} {' '.join(quote.texts)}".casefold()))
+    ends_another = len(word) >= MIN_PIECE and any(one.endswith(word) and len(one) > len(word) + 1 for one in written)
+    if ends_another or is_made_of(word, written):  # "Rohrbruch" is what "Wasserrohrbruch" is a kind of
         return 1.0
     return PART_OF_WORD * has_part_in_common(word, written)
 
@@ -71,19 +72,9 @@ def _list_content_words(question: str, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)))
 
 
-def list_written_words(text: str) -> frozenset[str]:
-    """The words of a text as they are written, in small letters."""
-    return frozenset(_WORD.findall(text.casefold()))
-
-
 def find_compounds(wanted: Iterable[str], held: frozenset[str]) -> frozenset[str]:
     """Those of some words that others have as a part, or that are made of others."""
     return frozenset(word for word in wanted if has_part_in_common(word, held) or is_made_of(word, held))
-
-
-def ends_another(word: str, others: Iterable[str]) -> bool:
-    """Whether a word is what another is a kind of: "Rohrbruch" of "Wasserrohrbruch"."""
-    return len(word) >= MIN_PIECE and any(other.endswith(word) and len(other) > len(word) + 1 for other in others)
 
 
 def has_part_in_common(word: str, others: Iterable[str]) -> bool:

@@ -20,9 +20,9 @@ class InterfaceSentences:
 
     not_found: str  # before what comes nearest
     nothing: str  # where there is not even that
-    told: str  # of a statement
-    left_out: str  # of what was told, and the names of what was left out
-    careful: str  # of what was told, and the names of what has what the person must avoid
+    quoted: str  # a statement
+    left_out: str  # of statements, and the names of what was left out
+    careful: str  # of statements, and the names of what has what the person must avoid
     conflict: str  # of statements, and the names of what conflicts
     last: str  # before the last of several names
     more: str  # names that are not listed, by their number
@@ -71,56 +71,19 @@ def strip_not_found(text: str) -> str:
     return text.removeprefix(opening).strip()
 
 
-MAX_CHARACTERS = 120  # of a statement that is said back in other words; a longer one is quoted
-_TURNED = read_file(ENGLISH)["second_person"]["turned"]
-_WORDS = re.compile("|".join(rf"(?P<w{n}>\b{word}\b)" for n, (word, _) in enumerate(_TURNED)), re.IGNORECASE)
-_OPENING = re.compile(r"(?:i|i'm|i've|i'd|i'll|we|we're|we've|my|our|both my|none of my|one of my)\b", re.IGNORECASE)
-# What cannot be turned word by word: who is meant is not sure, or "I" is a number, "mine" a pit, "US" a country.
-_UNSURE = re.compile(
-    r"[\"“”?!.;:]|\byou\b|\byour|\bam i\b|\b(?:type|part|phase|stage|class|war|vitamin|grade|level) I\b|\bmine\b"
-    r"|\bus\b|\bam\b(?<!\bi am)",
-    re.IGNORECASE,
-)
-_CONCLUSION = re.compile(r", so (?=i\b).*", re.IGNORECASE)  # "so I have to be careful": what follows says its own "so"
-_UPPER_ME = re.compile(r"\bME\b")
+MAX_NAMES = 3  # that are listed
 
 
-def turn_to_you(statement: str) -> str:
-    """The statement as said to the person, without its full stop; empty where that cannot be done surely."""
-    text = statement.replace("’", "'").strip().rstrip(" .!")
-    text = _CONCLUSION.sub("", text)
-    if len(text) > MAX_CHARACTERS or not _OPENING.match(text) or _UNSURE.search(text) or _UPPER_ME.search(text):
-        return ""
-    return _WORDS.sub(lambda found: _TURNED[int(str(found.lastgroup)[1:])][1], text)
+def say_why(sentence: str, statements: Sequence[str], names: Sequence[str], said_in: InterfaceSentences) -> str:
+    """What came of some statements, as `left_out`, `careful` or `conflict` says it: these quoted, the names listed."""
+    plain = [" ".join(re.sub(r"[\"“”]", "'", text).split()).rstrip(" .") for text in statements]
+    quoted = "; ".join(said_in.quoted.format(text) for text in plain)
+    return sentence.format(statements=quoted, names=list_names(names, said_in))
 
 
-def say_told(statement: str, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
-    """What begins a sentence about a statement: "You told me you are vegetarian"; as a quotation where unsure.
-
-    In another language than English, statements are quoted.
-    """
-    turned = turn_to_you(statement) if said_in == SENTENCES[ENGLISH] else ""
-    return f"You told me {turned}" if turned else said_in.told.format(_unquote(statement))
-
-
-def say_outcome(sentence: str, statement: str, names: Sequence[str], said_in: InterfaceSentences) -> str:
-    """The sentence that tells what came of a statement: `said_in.left_out`, or `said_in.careful`."""
-    return sentence.format(told=say_told(statement, said_in), names=list_names(names, said_in=said_in))
-
-
-def say_conflict(statements: Sequence[str], names: Sequence[str], said_in: InterfaceSentences) -> str:
-    """The sentence that tells that everything found conflicts with some statements, and what that is."""
-    turned = [turn_to_you(text) if said_in == SENTENCES[ENGLISH] else "" for text in statements]
-    told = [own or f"“{text.rstrip('.')}”" for own, text in zip(turned, statements, strict=True)]
-    return said_in.conflict.format(statements="; ".join(told), names=list_names(names, said_in=said_in))
-
-
-def _unquote(statement: str) -> str:
-    return " ".join(re.sub(r"[\"“”]", "'", statement).split())
-
-
-def list_names(names: Sequence[str], most: int = 3, said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
+def list_names(names: Sequence[str], said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
     """As one says them: "A", "A and B", "A, B and C", "A, B, C and 2 more"."""
     names = list(dict.fromkeys(names))
-    shown = names[:most] + ([said_in.more.format(len(names) - most)] if len(names) > most else [])
+    left = len(names) - MAX_NAMES
+    shown = names[:MAX_NAMES] + ([said_in.more.format(left)] if left > 0 else [])
     return said_in.last.join(filter(None, (", ".join(shown[:-1]), shown[-1])))

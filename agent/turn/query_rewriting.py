@@ -53,19 +53,13 @@ WORD = re.compile(r"[a-z]+(?:n['’]t)?")
 
 
 def complete_rewrite(rewrite: str, query: Query) -> str:
-    """The rewrite after the sentences of the utterance that it drops; empty where it asks something else."""
+    """The rewrite after the sentences of the utterance most of whose words it drops; empty where it asks another."""
     sentences = split_sentences(query.utterance)
-    said = frozenset(extract_stems(rewrite))
-    dropped = [sentence for sentence in sentences if not _is_kept(sentence, said)]
+    said = _find_stems(rewrite)
+    dropped = [each for each in sentences if 2 * len(_find_stems(each) & said) < len(_find_stems(each))]
     whole = " ".join([*dropped, rewrite])
     asks_another = not rewrite or (dropped and len(sentences) == 1)
     return whole if not asks_another and is_faithful(whole, query) else ""
-
-
-def _is_kept(sentence: str, said: frozenset[str]) -> bool:
-    """Whether at least half of the words of a sentence were said."""
-    stems = frozenset(extract_stems(sentence))
-    return 2 * len(stems & said) >= len(stems)
 
 
 def is_faithful(rewrite: str, query: Query) -> bool:
@@ -122,7 +116,9 @@ def rewrite_query(
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
     query = Query(last.text, "", (), hyde, history[-1].text, earlier)
     if "context" in plan.query and llm.writes_answers:
-        return replace(query, rewrite=write_rewrite(conversation, llm))
+        prompt = prompts.render("rewrite")
+        reply = llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply)
+        return replace(query, rewrite=reply.text.strip())
     if "rewrite" in plan.query and REWRITER in llm.adapters:
         query = replace(query, rewrite=write_as_taught(query, llm))
     if "context" not in plan.query:
@@ -143,12 +139,6 @@ def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel
     seeds = [plan.seed * SEEDS_PER_RUN + number for number in range(plan.hyde_samples)]
     tasks = (Task("hyde", instruction, max_tokens=plan.tuning.query.hyde_tokens, seed=seed) for seed in seeds)
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
-
-
-def write_rewrite(conversation: Conversation, llm: LanguageModel) -> str:
-    """The utterance in a larger model's own words."""
-    prompt = prompts.render("rewrite")
-    return llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply).text.strip()
 
 
 def write_as_taught(query: Query, llm: LanguageModel) -> str:

@@ -65,7 +65,7 @@ def summarise(
     subject, chosen = asked["subject"], asked["chosen"]
     names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
     if len(names) != 1:
-        is_named = asked["of_document"] and _read_subject(subject.casefold()) - _KINDS
+        is_named = asked["of_document"] and stem_path(_keep_content_words(subject.casefold())) - _KINDS
         return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
     passages = documents.read(names[0])
     return _describe_table(names[0], passages) or _quote_central(passages, embedder, tuning)
@@ -78,7 +78,8 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
     """
     plain = subject.strip(" ,'\"“”‘’`").casefold()
     exact = [name for name in documents.names if plain in (name.casefold(), name.casefold().rpartition("/")[2])]
-    wanted = _read_subject(plain)
+    words = _keep_content_words(plain)
+    wanted = stem_path(words)
     if exact or not wanted:
         return exact
     for stems in (wanted, wanted - _KINDS):
@@ -86,7 +87,7 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
         named = [name for name in titled if stems <= stem_path(name.rpartition("/")[2])]
         if titled:
             return named or titled
-    about = [word for word in _keep_content_words(plain).split() if not stem_path(word) & _KINDS]
+    about = [word for word in words.split() if not stem_path(word) & _KINDS]
     return _find_by_contents(" ".join(about), documents, search) if about else []
 
 
@@ -110,12 +111,8 @@ def _say_none(subject: str) -> WholeAnswer:
     return WholeAnswer(Response((Sentence(text, ()),)), ())
 
 
-def _read_subject(subject: str) -> set[str]:
-    """The stems of what names a document: not "this document"."""
-    return stem_path(_keep_content_words(subject))
-
-
 def _keep_content_words(subject: str) -> str:
+    """The words of what names a document: not "this document"."""
     left_out = _NO_SUBJECT | load_stop_words()
     return " ".join(word for word in subject.split() if word not in left_out)
 

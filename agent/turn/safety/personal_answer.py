@@ -11,13 +11,7 @@ from agent.models.protocol import Conversation
 from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
-from agent.turn.interface_sentences import (
-    SENTENCES,
-    InterfaceSentences,
-    choose_sentences,
-    say_conflict,
-    say_outcome,
-)
+from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences, say_why
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes, truncate_words
 from agent.turn.safety.dishes import is_of
@@ -220,18 +214,18 @@ def _say_why(heeded: Heeded, said_in: InterfaceSentences) -> Iterator[str]:
     """In one sentence, what the person said, and what came of it."""
     for text in dict.fromkeys(each.statement.text for each in heeded.noted):
         named = [each.named for each in heeded.noted if each.statement.text == text]
-        yield say_outcome(said_in.careful, text, named, said_in)
+        yield say_why(said_in.careful, [text], named, said_in)
     if not heeded.left_out:
         return
     statements = [each.text for each in dict.fromkeys(each.statement for each in heeded.left_out)]
     speaking = [each for each in heeded.left_out if each.reason.passage_ids[0] in {own.id for own in each.passages}]
     if heeded.conflict:
-        yield say_conflict(statements, [each.named for each in speaking or heeded.left_out], said_in)
+        yield say_why(said_in.conflict, statements, [each.named for each in speaking or heeded.left_out], said_in)
         return
     for text in statements:
         dishes = [each.title for each in speaking or heeded.left_out if each.statement.text == text]
         if dishes:
-            yield say_outcome(said_in.left_out, text, dishes, said_in)
+            yield say_why(said_in.left_out, [text], dishes, said_in)
 
 
 def _cut_long(sentence: Sentence) -> Sentence:
