@@ -55,10 +55,6 @@ ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, 
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agent.evaluation.judging import Criteria
-
     Edition = str
     ExportForm = str
 else:  # the choices, for the command line
@@ -509,37 +505,8 @@ def eval_answers(
     measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 
-@dataclass(frozen=True)
-class Judging:
-    """The options of `eval nuggets` and `eval rubric`."""
-
-    runs: list[Path] = Argument(help="Run files; two are compared.")
-    judge: str | None = Option(
-        None,
-        metavar="MODEL|FILE",
-        help="A model as in --model; minilm, a rough proxy; or a file with verdicts.",
-        show_default="the verdicts in the file of criteria",
-    )
-    topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
-    human: Path | None = Option(None, metavar="FILE", help="Verdicts of people, to measure the agreement with.")
-    output: Path | None = Option(
-        None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl, RUN.rubric.jsonl"
-    )
-    per_turn: bool = PER_TURN
-    as_json: bool = MEASURES_AS_JSON
-    overwrite: bool = OVERWRITE
-
-    def judge_by(self, criteria: "Criteria", file: Path, names: "Sequence[str]") -> None:
-        """Judge the runs by what is in a file, and print the measures of these names."""
-        from agent.evaluation.judging import JudgingRequest, judge_runs
-
-        request = fill(JudgingRequest, self, runs=tuple(self.runs), criteria=file)
-        judged = judge_runs(request, criteria, progress.stage_progress)
-        measures.show_judged(judged, names, per_turn=self.per_turn, as_json=self.as_json)
-
-
 @command(eval_app, "nuggets")
-class EvalNuggets(Judging):
+class EvalNuggets:
     """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
 
     Killed and begun again, it goes on with the first answer that has no verdict yet.
@@ -550,53 +517,27 @@ class EvalNuggets(Judging):
     [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
     """
 
+    runs: list[Path] = Argument(help="Run files; two are compared.")
     nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")
+    judge: str | None = Option(
+        None,
+        metavar="MODEL|FILE",
+        help="A model as in --model; minilm, a rough proxy; or a file with verdicts.",
+        show_default="the verdicts in the file of nuggets",
+    )
+    topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
+    human: Path | None = Option(None, metavar="FILE", help="Verdicts of people, to measure the agreement with.")
+    output: Path | None = Option(None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl")
+    per_turn: bool = PER_TURN
+    as_json: bool = MEASURES_AS_JSON
+    overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.evaluation.judged_answers import NUGGET_MEASURES
-        from agent.evaluation.judging import NUGGETS
+        from agent.evaluation.judged_answers import MEASURES
+        from agent.evaluation.judging import JudgingRequest, judge_runs
 
-        self.judge_by(NUGGETS, self.nuggets, NUGGET_MEASURES)
-
-
-@command(eval_app, "rubric")
-class EvalRubric(Judging):
-    """How well a run's answers answer the questions that a good answer does, graded from 0 to 5.
-
-    Killed and begun again, it goes on with the first answer that has no grades yet.
-
-    [bold]convagent eval rubric run.json --rubric bank.jsonl --judge http://localhost:8000/v1[/]
-    [bold]convagent eval rubric run.json -r bank.jsonl --judge run.rubric.jsonl --min-grade 3[/]
-    """
-
-    rubric: Path = Option(..., "--rubric", "-r", help="Questions: nugget banks of TREC Auto-Judge.")
-    min_grade: int = Option(4, min=1, max=5, help="From which a question counts as answered.")
-
-    def __call__(self) -> None:
-        from agent.evaluation.judged_answers import RUBRIC_MEASURES
-        from agent.evaluation.judging import by_rubric
-
-        self.judge_by(by_rubric(self.min_grade), self.rubric, RUBRIC_MEASURES)
-
-
-@eval_app.command("conversation")
-def eval_conversation(
-    runs: list[Path] = Argument(help="Run files."),
-    topics: Path = Option(..., "--topics", "-t", help="The topics that they answer."),
-    qrels: Path | None = QRELS,
-    per_turn: bool = PER_TURN,
-    as_json: bool = MEASURES_AS_JSON,
-) -> None:
-    """What changes in the course of a conversation: search by depth, what is said again, statements chosen again.
-
-    The topics' own replies and statements stand beside it. Intervals are by conversations.
-
-    [bold]convagent eval conversation topics.run.json --topics topics.json[/]
-    """
-    from agent.evaluation.conversation import MEASURES, evaluate_conversation
-
-    scores = evaluate_conversation(runs, topics, qrels)
-    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json, intervals=True)
+        judged = judge_runs(fill(JudgingRequest, self, runs=tuple(self.runs)), progress.stage_progress)
+        measures.show_judged(judged, MEASURES, per_turn=self.per_turn, as_json=self.as_json)
 
 
 @eval_app.command("qrecc")

@@ -3,8 +3,7 @@
     python -m benchmarks.rough_judges ../shared/data/clapnq/questions.jsonl [--judge minilm] [--limit N]
 
 Nuggets are the sentences of a passage, the answer is what somebody wrote from those of them that they selected: those
-are in it, the others are not. Questions are answered by what was written, and not by the sentences that were not
-selected, nor by the passages of unanswerable questions. Every second question chose MiniLM's cut-offs (`--fit` prints
+are in it, the others are not. Every second question chose MiniLM's cut-offs (`--fit` prints
 what is best on them); the figures are of the others.
 """
 
@@ -17,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.evaluation.judged_answers import MIN_GRADE, Criterion, JudgedAnswer, cohen_kappa
-from agent.evaluation.judges import ASSIGN, GRADE, JudgingStep, measure_similarity, open_step_judge
+from agent.evaluation.judged_answers import JudgedAnswer, Nugget, cohen_kappa
+from agent.evaluation.judges import measure_similarity, open_nugget_judge
 from agent.models.embedding.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 
@@ -46,36 +45,24 @@ def make_nugget_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
     return cases
 
 
-def make_question_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
-    """Questions, against what answers them and what does not."""
-    cases = []
-    for row in rows:
-        selected = {sentence for chosen in row.get("selected", ()) for sentence in chosen}
-        rest = " ".join(sentence for sentence in row["sentences"] if sentence not in selected)
-        answers = [(row["answers"][0], True)] if row["answerable"] else []
-        answers += [(rest, False)] if rest else []
-        cases += [Case("", answer, (row["question"],), (held,)) for answer, held in answers]
-    return cases
+def judge_cases(name: str, cases: Sequence[Case]) -> list[Any]:
+    """The verdicts on all nuggets."""
+    judge = open_nugget_judge(name).judge
+    answers = [JudgedAnswer("", c.query, "", c.answer, tuple(map(Nugget, c.texts))) for c in cases]
+    return [nugget.verdict for answer in answers for nugget in judge(answer).nuggets]
 
 
-def judge_cases(name: str, step: JudgingStep, cases: Sequence[Case]) -> list[Any]:
-    """The verdicts on all nuggets or questions."""
-    judge = open_step_judge(name, step).judge
-    answers = [JudgedAnswer("", c.query, "", c.answer, tuple(map(Criterion, c.texts))) for c in cases]
-    return [criterion.verdict for answer in answers for criterion in judge(answer).criteria]
-
-
-def report(kind: str, verdicts: Sequence[Any], held: Sequence[bool], good: set[Any]) -> None:
+def report(verdicts: Sequence[Any], held: Sequence[bool]) -> None:
     """Agreement, and which verdicts what is held and what is not got."""
-    kappa = cohen_kappa([(verdict in good, truth) for verdict, truth in zip(verdicts, held, strict=True)])
-    print(f"{kind}: {len(held)} judged, {sum(held)} held, kappa {kappa:.3f}")
+    kappa = cohen_kappa([(verdict == "support", truth) for verdict, truth in zip(verdicts, held, strict=True)])
+    print(f"{len(held)} judged, {sum(held)} held, kappa {kappa:.3f}")
     for truth in (True, False):
         found = Counter(str(verdict) for verdict, other in zip(verdicts, held, strict=True) if other is truth)
         shares = "  ".join(f"{verdict} {count / found.total():.0%}" for verdict, count in sorted(found.items()))
         print(f"  {'held' if truth else 'not held':9}{shares}")
 
 
-def fit(kind: str, cases: Sequence[Case]) -> None:
+def fit(cases: Sequence[Case]) -> None:
     """How well MiniLM's cosine tells what is held from what is not, and the cut-off of the greatest kappa."""
     from sklearn.metrics import roc_auc_score
 
@@ -85,26 +72,21 @@ def fit(kind: str, cases: Sequence[Case]) -> None:
     pairs = [(s, h) for case in cases for s, h in zip(measure(case.answer, case.texts), case.held, strict=True)]
     best = max(STEPS, key=lambda step: cohen_kappa([(strength >= step, held) for strength, held in pairs]))
     area = roc_auc_score([held for _, held in pairs], [strength for strength, _ in pairs])
-    print(f"{kind}: AUC {area:.3f}, best cut-off {best}")
+    print(f"AUC {area:.3f}, best cut-off {best}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("questions", type=Path)
     parser.add_argument("--judge", default="minilm")
-    parser.add_argument("--limit", type=int, help="cases of each kind")
+    parser.add_argument("--limit", type=int, help="cases")
     parser.add_argument("--fit", action="store_true")
     given = parser.parse_args()
     rows = [json.loads(line) for line in given.questions.read_text(encoding="utf-8").splitlines()]
-    kinds = (
-        ("nuggets", make_nugget_cases, ASSIGN, {"support"}),
-        ("questions", make_question_cases, GRADE, set(range(MIN_GRADE, 6))),
-    )
-    for kind, make_cases, step, good in kinds:
-        if given.fit:
-            fit(kind, make_cases(rows[::2])[: given.limit])
-        cases = make_cases(rows[1::2])[: given.limit]
-        report(kind, judge_cases(given.judge, step, cases), [held for case in cases for held in case.held], good)
+    if given.fit:
+        fit(make_nugget_cases(rows[::2])[: given.limit])
+    cases = make_nugget_cases(rows[1::2])[: given.limit]
+    report(judge_cases(given.judge, cases), [held for case in cases for held in case.held])
 
 
 if __name__ == "__main__":

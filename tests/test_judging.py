@@ -1,4 +1,4 @@
-"""Answers judged by nuggets and by questions: what is asked, kept, scored and compared with people's verdicts."""
+"""Answers judged by nuggets: what is asked, kept, scored and compared with people's verdicts."""
 
 import json
 import signal
@@ -12,21 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from agent.evaluation.criteria_files import (
-    decode_nuggets,
-    decode_questions,
-    encode_nuggets,
-    encode_questions,
-    read_nuggets,
-)
-from agent.evaluation.judged_answers import (
-    Criterion,
-    JudgedAnswer,
-    cohen_kappa,
-    kendall_tau,
-    score_nuggets,
-    score_questions,
-)
+from agent.evaluation.judged_answers import JudgedAnswer, Nugget, cohen_kappa, kendall_tau, score_nuggets
+from agent.evaluation.judges import VERDICTS
+from agent.evaluation.nugget_files import decode_nuggets, encode_nuggets, read_nuggets
 from agent.tracks.oddities import Oddities
 from cli import app
 from schemas.errors import InvalidInputError
@@ -49,22 +37,16 @@ NUGGETS = """\
 {"text": "It is thawed in an oven", "importance": "okay"}, {"text": "It turns dry", "importance": "okay"}]}
 {"query": "Is rye free of gluten?", "qid": "1_3", "nuggets": [{"text": "Rye has gluten", "importance": "vital"}]}
 """
-BANKS = """\
-{"query_id": "1_1", "title_query": "How long does rice bread keep?", "format_version": "v3", "nugget_bank": {\
-"How many days?": {"question": "How many days?", "question_id": "a"}, "Where?": {"question": "Where?"}}}
-{"metadata": {"topic_id": "1_2", "team_id": "us"}, "nugget_bank": [{"question": "How long frozen?"}]}
-"""
 LABELS = [["support", "support"], ["partial_support", "not_support", "not_support"]]
-SCRIPT = {"ask": {"assign": [{"labels": labels} for labels in LABELS], "grade": [{"labels": [5, 4]}, {"labels": [3]}]}}
+SCRIPT = {"ask": {"assign": [{"labels": labels} for labels in LABELS]}}
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with a run in Ragnarök's form, its criteria, and a script for a judge."""
+    """A directory with a run in Ragnarök's form, its nuggets, and a script for a judge."""
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path / "ours.jsonl", ANSWERS)
     write(tmp_path / "nuggets.jsonl", NUGGETS)
-    write(tmp_path / "bank.jsonl", BANKS)
     write(tmp_path / "judge.json", json.dumps(SCRIPT))
     return tmp_path
 
@@ -96,7 +78,7 @@ def means(*arguments: str) -> dict[str, float]:
 
 
 def test_scores_by_hand() -> None:
-    vital, okay = Criterion("a", "support", "vital"), Criterion("b", "partial_support", "okay")
+    vital, okay = Nugget("a", "support", "vital"), Nugget("b", "partial_support", "okay")
     assert score_nuggets([vital, okay, replace(okay, verdict="not_support")]) == {
         "vital": 1.0,
         "strict vital": 1.0,
@@ -105,11 +87,7 @@ def test_scores_by_hand() -> None:
         "all": 1.5 / 3,
         "strict all": 1 / 3,
     }
-    assert score_nuggets([Criterion("a", "support"), Criterion("b")]) == {"all": 0.5, "strict all": 0.5}
-    grades = [Criterion("a", 5), Criterion("b", 3), Criterion("c")]
-    assert score_questions(grades) == {"cover": 1 / 3, "grade": 8 / 3}
-    assert score_questions(grades, min_grade=3)["cover"] == 2 / 3
-    assert score_questions([]) == {"cover": 0.0, "grade": 0.0}
+    assert score_nuggets([Nugget("a", "support"), Nugget("b")]) == {"all": 0.5, "strict all": 0.5}
 
 
 @needs["nuggetizer"]
@@ -121,7 +99,7 @@ def test_scores_are_the_nuggetizers_to_the_digit() -> None:
     for size in range(1, 5):
         for nuggets in product(kinds, repeat=size):
             theirs = calculate_nugget_scores("1", [{"importance": i, "assignment": a} for i, a in nuggets])
-            ours = score_nuggets([Criterion("a", assignment, importance) for importance, assignment in nuggets])  # type: ignore[arg-type]
+            ours = score_nuggets([Nugget("a", assignment, importance) for importance, assignment in nuggets])  # type: ignore[arg-type]
             assert ours["strict vital"] == theirs.strict_vital_score
             assert ours["strict all"] == theirs.strict_all_score
             assert (ours["vital"], ours["all"]) == (theirs.vital_score, theirs.all_score)
@@ -142,15 +120,11 @@ def test_agreement_by_hand() -> None:
 # Files
 
 
-def test_criteria_are_read_as_they_were_written(tmp_path: Path) -> None:
-    nuggets = Criterion("Two days", "support", "vital"), Criterion("In a tin", None, "okay"), Criterion("Dry")
+def test_nuggets_are_read_as_they_were_written(tmp_path: Path) -> None:
+    nuggets = Nugget("Two days", "support", "vital"), Nugget("In a tin", None, "okay"), Nugget("Dry")
     assigned = JudgedAnswer("1_1", "bread?", "ours", "Two days.", nuggets), JudgedAnswer("1_2", "", "ours", "", ())
     written = write(tmp_path / "a", b"".join(map(encode_nuggets, assigned)).decode())
     assert read_assignments(written) == read_nuggets(written) == assigned
-    questions = Criterion("How many days?", 5, id="a"), Criterion("Where?", 0), Criterion("Why?")
-    graded = JudgedAnswer("1_1", "bread?", "ours", "Two days.", questions)
-    asked = JudgedAnswer("1_2", "", "", "", (Criterion("Where?", id="b"),))
-    assert decode_questions(encode_questions(graded) + encode_questions(asked), Oddities()) == (graded, asked)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +136,7 @@ def test_criteria_are_read_as_they_were_written(tmp_path: Path) -> None:
     ],
 )
 def test_nuggets_of_ikat_are_read(text: str, tmp_path: Path) -> None:
-    nuggets = Criterion("Two days"), Criterion("In a tin")
+    nuggets = Nugget("Two days"), Nugget("In a tin")
     assert read_nuggets(write(tmp_path / "n.json", text)) == (JudgedAnswer("1_1", "", "", "", nuggets),)
 
 
@@ -183,26 +157,16 @@ def test_what_is_no_file_of_nuggets_is_an_error(text: str, what: str, tmp_path: 
 
 
 @needs["autojudge"]
-def test_auto_judge_takes_nuggets_questions_and_grades(place: Path) -> None:
-    """By its own loaders: nuggets in the Nuggetizer's form, and banks of questions."""
+def test_auto_judge_takes_assignments(place: Path) -> None:
+    """By its own loader of the Nuggetizer's form."""
     evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "scripted:judge.json")
-    evaluate("rubric", "ours.jsonl", "--rubric", "bank.jsonl", "--judge", "scripted:judge.json")
     code = """
-from autojudge_base.nugget_data import load_nugget_banks_from_file
 from autojudge_base.nugget_data.nuggetizer import load_nuggetizer_banks_from_file
 assigned = load_nuggetizer_banks_from_file(Path(sys.argv[1])).banks
-graded = load_nugget_banks_from_file(Path(sys.argv[2])).banks
-print(json.dumps([
-    {id: [[n.importance, n.assignment] for n in bank.nuggets] for id, bank in assigned.items()},
-    {id: [[q.question, q.metadata] for q in bank.nuggets_as_list()] for id, bank in graded.items()},
-]))
+print(json.dumps({id: [[n.importance, n.assignment] for n in bank.nuggets] for id, bank in assigned.items()}))
 """
-    assigned, graded = in_python(AUTOJUDGE + code, place / "ours.nuggets.jsonl", place / "ours.rubric.jsonl")
+    assigned = in_python(AUTOJUDGE + code, place / "ours.nuggets.jsonl")
     assert assigned["1_1"] == [["vital", "support"], ["okay", "support"]]
-    assert graded == {
-        "1_1": [["How many days?", {"grade": 5}], ["Where?", {"grade": 4}]],
-        "1_2": [["How long frozen?", {"grade": 3}]],
-    }
 
 
 # Stories
@@ -215,19 +179,11 @@ def test_a_judge_is_asked_and_its_verdicts_are_kept(place: Path) -> None:
     assert found["strict all"] == pytest.approx((1 + 0 + 0) / 3)
     kept = place / "ours.nuggets.jsonl"
     assert [answer.text for answer in read_assignments(kept)] == list(ANSWERS.values())
-    assert [nugget.verdict for nugget in read_assignments(kept)[2].criteria] == ["not_support"]  # nobody was asked
+    assert [nugget.verdict for nugget in read_assignments(kept)[2].nuggets] == ["not_support"]  # nobody was asked
     again = evaluate(*command, "--judge", "scripted:judge.json", code=2)
     assert "exists already" in again.stderr
     assert means(*command, "--judge", str(kept)) == found
     assert means("nuggets", "ours.jsonl", "--nuggets", str(kept)) == found
-
-
-def test_questions_are_graded(place: Path) -> None:
-    command = ("rubric", "ours.jsonl", "--rubric", "bank.jsonl")
-    assert means(*command, "--judge", "scripted:judge.json") == {"cover": 0.5, "grade": (4.5 + 3) / 2}
-    assert means(*command, "--judge", "ours.rubric.jsonl", "--min-grade", "3")["cover"] == 1.0
-    result = evaluate(*command, "--judge", "ours.rubric.jsonl", "--human", "ours.rubric.jsonl")
-    assert "3 verdicts of people: 100.0% equal, Cohen's kappa 1.000" in result.stdout
 
 
 def test_verdicts_are_compared_with_peoples(place: Path) -> None:
@@ -239,7 +195,7 @@ def test_verdicts_are_compared_with_peoples(place: Path) -> None:
     evaluate(*command, "--judge", "scripted:judge.json", "-o", "both.jsonl")
     answers = [answer for answer in read_assignments(place / "both.jsonl") if answer.turn_id == "1_2"]
     ours, theirs_ = (replace(answer, text="") for answer in answers)
-    ours = replace(ours, criteria=(replace(ours.criteria[0], verdict="support"), *ours.criteria[1:]))
+    ours = replace(ours, nuggets=(replace(ours.nuggets[0], verdict="support"), *ours.nuggets[1:]))
     write(place / "people.jsonl", (encode_nuggets(ours) + encode_nuggets(theirs_)).decode())
     result = evaluate(*command, "--judge", "both.jsonl", "--human", "people.jsonl", "--json")
     runs, agreement = map(json.loads, result.stdout.splitlines())
@@ -316,7 +272,7 @@ def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> 
     result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
     assert "without 3 verdicts, which count as not in the answer" in result.stderr
     kept = read_assignments(place / "ours.nuggets.jsonl")
-    assert [nugget.verdict for nugget in kept[1].criteria] == [None] * 3
+    assert [nugget.verdict for nugget in kept[1].nuggets] == [None] * 3
 
 
 def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
@@ -333,7 +289,7 @@ def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
     StandIn.asked, StandIn.replies = [], [verdict(LABELS[1])]
     evaluate(*map(str, command[1:]), *map(str, output))
     assert ["And frozen?" in body["messages"][-1]["content"] for body in StandIn.asked] == [True]
-    assert [nugget.verdict for nugget in read_assignments(place / "out.jsonl")[0].criteria] == LABELS[0]
+    assert [nugget.verdict for nugget in read_assignments(place / "out.jsonl")[0].nuggets] == LABELS[0]
 
 
 # The bundled models
@@ -344,13 +300,13 @@ def test_minilm_is_a_rough_proxy_and_says_so(place: Path) -> None:
     result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "minilm")
     assert "its verdicts are a rough proxy" in result.stderr
     first, _, last = read_assignments(place / "ours.nuggets.jsonl")
-    assert first.criteria[0].verdict == "support"
-    assert last.criteria[0].verdict == "not_support"
+    assert first.nuggets[0].verdict == "support"
+    assert last.nuggets[0].verdict == "not_support"
 
 
 @needs_model
 def test_a_small_model_gives_verdicts_and_they_are_called_rough(place: Path) -> None:
-    result = evaluate("rubric", "ours.jsonl", "--rubric", "bank.jsonl", "--judge", "smollm2")
+    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "smollm2")
     assert "guesses more than it judges" in result.stderr
-    graded = decode_questions((place / "ours.rubric.jsonl").read_bytes(), Oddities())
-    assert [question.verdict in range(6) for answer in graded for question in answer.criteria] == [True] * 3
+    judged = read_assignments(place / "ours.nuggets.jsonl")
+    assert [nugget.verdict in VERDICTS for answer in judged for nugget in answer.nuggets] == [True] * 6

@@ -1,53 +1,50 @@
-"""Answers judged by nuggets that they should hold or questions that they should answer, and the scores that follow.
+"""Answers judged by the nuggets that they should hold, and the scores that follow.
 
 Nuggets are scored as TREC RAG has it (Pradeep et al., 2024, arXiv:2411.09607) and the Nuggetizer computes it: strict
 scores count what is said in full alone, the others what is said in part as a half; `weighted` counts a nugget that is
-merely okay as half a vital one. Questions are graded from 0 (no answer) to 5 (complete and right) as in EXAM++ and
-RUBRIC (Farzi and Dietz, 2024): `cover` is the share with at least a certain grade, `grade` the mean.
+merely okay as half a vital one.
 """
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 Importance = Literal["vital", "okay"]
 Assignment = Literal["support", "partial_support", "not_support"]
-Verdict = Assignment | int | None  # how far an answer holds a nugget, its grade at a question; None where nobody judged
-NUGGET_MEASURES = ("vital", "strict vital", "weighted", "strict weighted", "all", "strict all")
-RUBRIC_MEASURES = ("cover", "grade")
+Verdict = Assignment | None  # how far an answer holds a nugget; None where nobody judged
+MEASURES = ("vital", "strict vital", "weighted", "strict weighted", "all", "strict all")
 STRICT: Mapping[Verdict, float] = {"support": 1.0}
 LENIENT: Mapping[Verdict, float] = {"support": 1.0, "partial_support": 0.5}
 WEIGHTS: Mapping[Importance | None, float] = {"vital": 1.0, "okay": 0.5}
-MAX_GRADE = 5
-MIN_GRADE = 4  # from which a question counts as answered
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
-    """A nugget or a question, and the verdict of a judge on one answer."""
+class Nugget:
+    """What an answer should hold, and the verdict of a judge on one answer."""
 
     text: str
     verdict: Verdict = None
-    importance: Importance | None = None  # of a nugget; None where nobody said: iKAT has no importance
-    id: str = ""  # of a question
+    importance: Importance | None = None  # None where nobody said: iKAT has no importance
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """One answer of a run with what it is judged by; without run and text, the criteria of a turn."""
+    """One answer of a run with what it is judged by; without run and text, the nuggets of a turn."""
 
     turn_id: str
     query: str
     run: str
     text: str
-    criteria: tuple[Criterion, ...]
+    nuggets: tuple[Nugget, ...]
 
-    def without_verdicts(self) -> "JudgedAnswer":
-        return replace(self, criteria=tuple(replace(criterion, verdict=None) for criterion in self.criteria))
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """By nugget."""
+        return {nugget.text: nugget.verdict for nugget in self.nuggets}
 
 
-def score_nuggets(nuggets: Sequence[Criterion]) -> dict[str, float]:
+def score_nuggets(nuggets: Sequence[Nugget]) -> dict[str, float]:
     """The scores of one answer. Where no nugget has an importance, those of all nuggets alone.
 
     As the Nuggetizer has it, a score over no nugget at all is 0, and a nugget without assignment is not in the answer.
@@ -65,18 +62,11 @@ def score_nuggets(nuggets: Sequence[Criterion]) -> dict[str, float]:
     }
 
 
-def _share(nuggets: Sequence[Criterion], worth: Mapping[Verdict, float], weights: Sequence[float] = ()) -> float:
+def _share(nuggets: Sequence[Nugget], worth: Mapping[Verdict, float], weights: Sequence[float] = ()) -> float:
     """How much of the nuggets is in an answer, from 0 to 1."""
     weights = weights or [1.0] * len(nuggets)
     found = sum(weight * worth.get(nugget.verdict, 0.0) for nugget, weight in zip(nuggets, weights, strict=True))
     return found / sum(weights) if any(weights) else 0.0
-
-
-def score_questions(questions: Sequence[Criterion], min_grade: int = MIN_GRADE) -> dict[str, float]:
-    """The scores of one answer. A question without a grade counts as not answered."""
-    grades = [question.verdict if isinstance(question.verdict, int) else 0 for question in questions]
-    count = max(1, len(grades))
-    return {"cover": sum(grade >= min_grade for grade in grades) / count, "grade": sum(grades) / count}
 
 
 def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:

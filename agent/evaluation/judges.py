@@ -1,6 +1,6 @@
 """Judges of answers: a model that is asked, or the bundled embedding model as a rough proxy for one.
 
-A model is asked about ten nuggets or questions at a time, as by the Nuggetizer. Where it gives no verdict (too much to
+A model is asked about ten nuggets at a time, as by the Nuggetizer. Where it gives no verdict (too much to
 read, or no reply of the wanted form) there is none. The embedding model knows what an answer is about, and not whether
 it says the contrary; docs/evaluation.md has what was measured. The cut-offs between its verdicts are from half of
 ClapNQ's questions (`python -m benchmarks.rough_judges`).
@@ -9,14 +9,13 @@ ClapNQ's questions (`python -m benchmarks.rough_judges`).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 import prompts
-from agent.evaluation.judged_answers import MAX_GRADE, Assignment, JudgedAnswer
+from agent.evaluation.judged_answers import Assignment, JudgedAnswer, Verdict
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import MODEL_CHOICES, open_model
 from indexes.ranking.vectors import Embed
@@ -29,7 +28,7 @@ from schemas.records import Message, Passage
 SIMILARITY = "minilm"
 ROUGH = "its verdicts are a rough proxy: they go by what a text is about, and miss a changed number or a negation"
 SMALL = "its verdicts are a rough proxy: a model of less than a billion parameters guesses more than it judges"
-BATCH = 10  # nuggets or questions a prompt
+BATCH = 10  # nuggets a prompt
 REPLY_TOKENS, VERDICT_TOKENS = 16, 12  # around the verdicts, and of each
 WORTH = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 SUPPORT_TOKENS = 24
@@ -68,72 +67,57 @@ def _ask(llm: LanguageModel, system: str, step: str, prompt: Any, tokens: int, r
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgingStep:
-    """A kind of verdict: how a model is asked for it, and what similarity stands for it."""
-
-    prompt: str
-    variable: str  # of the prompt: what is judged
-    type: Any  # of a verdict
-    verdicts: tuple[Any, ...]  # best first; the last is that of an answer without a word
-    cut_offs: tuple[float, ...]  # the cosines from which on a verdict is given; below all of them it is the last
-
-
-GRADES = tuple(range(MAX_GRADE, -1, -1))
-ASSIGN = JudgingStep("assign", "nuggets", Assignment, ("support", "partial_support", "not_support"), (0.75, 0.65))
-GRADE = JudgingStep(
-    "grade", "questions", Annotated[int, Meta(ge=0, le=MAX_GRADE)], GRADES, (0.75, 0.65, 0.55, 0.45, 0.35)
-)
+VERDICTS: tuple[Assignment, ...] = ("support", "partial_support", "not_support")  # the last is that of saying nothing
+CUT_OFFS = 0.75, 0.65  # the cosines from which on a verdict is given; below both it is the last
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
     """Gives an answer its verdicts."""
 
-    step: JudgingStep
-    find_verdicts: Callable[[str, str, Sequence[str]], list[Any]]  # of a query, an answer, and nuggets or questions
+    find_verdicts: Callable[[str, str, Sequence[str]], list[Verdict]]  # of a query, an answer, and nuggets
     rough: str = ""  # why its verdicts are a rough proxy for a judge's; empty for a judge
 
     def judge(self, answer: JudgedAnswer) -> JudgedAnswer:
         """The answer with its verdicts; one without a word says nothing, and nobody is asked."""
-        texts = [criterion.text for criterion in answer.criteria]
-        if answer.text.strip() and texts:
-            verdicts = self.find_verdicts(answer.query, answer.text, texts)
-        else:
-            verdicts = [self.step.verdicts[-1]] * len(texts)
-        pairs = zip(answer.criteria, verdicts, strict=True)
-        return replace(answer, criteria=tuple(replace(criterion, verdict=verdict) for criterion, verdict in pairs))
+        texts = [nugget.text for nugget in answer.nuggets]
+        says_something = answer.text.strip() and texts
+        verdicts = (
+            self.find_verdicts(answer.query, answer.text, texts) if says_something else [VERDICTS[-1]] * len(texts)
+        )
+        pairs = zip(answer.nuggets, verdicts, strict=True)
+        return replace(answer, nuggets=tuple(replace(nugget, verdict=verdict) for nugget, verdict in pairs))
 
 
-def open_step_judge(name: str, step: JudgingStep) -> Judge:
+def open_nugget_judge(name: str) -> Judge:
     """A judge by its name; what it replies is cached. Raises what `open_judge` does."""
     if name == SIMILARITY:
-        return _open_similarity(step)
+        return _open_similarity()
     llm = open_judge(name, Cache(find_cache_directory() / "replies.sqlite"))
     rough = SMALL if llm.runs_here and not llm.writes_answers else ""
-    return Judge(step, lambda query, answer, texts: _ask_all(llm, step, query, answer, texts), rough)
+    return Judge(lambda query, answer, texts: _ask_all(llm, query, answer, texts), rough)
 
 
-def _ask_all(llm: LanguageModel, step: JudgingStep, query: str, answer: str, texts: Sequence[str]) -> list[Any]:
+def _ask_all(llm: LanguageModel, query: str, answer: str, texts: Sequence[str]) -> list[Verdict]:
     """A verdict on each text, None where there is none."""
-    verdicts: list[Any] = []
+    verdicts: list[Verdict] = []
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
-        prompt = prompts.render(step.prompt, query=query, answer=answer, **{step.variable: batch})
-        tokens, shape = REPLY_TOKENS + VERDICT_TOKENS * len(batch), _reply_type(step, len(batch))
-        reply = _ask(llm, "You check answers.", step.prompt, prompt, tokens, shape)
+        prompt = prompts.render("assign", query=query, answer=answer, nuggets=batch)
+        tokens = REPLY_TOKENS + VERDICT_TOKENS * len(batch)
+        reply = _ask(llm, "You check answers.", "assign", prompt, tokens, _reply_type(len(batch)))
         verdicts += reply.labels if reply else [None] * len(batch)
     return verdicts
 
 
 @cache
-def _reply_type(step: JudgingStep, count: int) -> Any:
-    """What a model replies: as many labels as there are texts."""
-    labels: Any = Annotated[GenericAlias(list, (step.type,)), Meta(min_length=count, max_length=count)]
+def _reply_type(count: int) -> Any:
+    """What a model replies: as many labels as there are nuggets."""
+    labels: Any = Annotated[list[Assignment], Meta(min_length=count, max_length=count)]
     return msgspec.defstruct("Labels", [("labels", labels)])
 
 
-def _open_similarity(step: JudgingStep) -> Judge:
+def _open_similarity() -> Judge:
     from agent.models.embedding.registry import open_embedder
     from indexes.index_vectors import cache_vectors
 
@@ -141,11 +125,11 @@ def _open_similarity(step: JudgingStep) -> Judge:
     assert embedder is not None  # a name that is not `none` is opened or an error
     embed = cache_vectors(embedder).embed
 
-    def find_verdicts(_query: str, answer: str, texts: Sequence[str]) -> list[Any]:
+    def find_verdicts(_query: str, answer: str, texts: Sequence[str]) -> list[Verdict]:
         cosines = measure_similarity(embed, answer, texts)
-        return [step.verdicts[sum(cosine < least for least in step.cut_offs)] for cosine in cosines]
+        return [VERDICTS[sum(cosine < least for least in CUT_OFFS)] for cosine in cosines]
 
-    return Judge(step, find_verdicts, ROUGH)
+    return Judge(find_verdicts, ROUGH)
 
 
 def measure_similarity(embed: Embed, answer: str, texts: Sequence[str]) -> list[float]:

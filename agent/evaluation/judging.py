@@ -1,27 +1,18 @@
-"""`convagent eval nuggets` and `eval rubric`: from runs and criteria to verdicts, scores and agreement.
+"""`convagent eval nuggets`: from runs and nuggets to verdicts, scores and agreement.
 
 Whoever is killed and begins again goes on: what a model replied is in the cache of replies.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from agent.evaluation import criteria_files
-from agent.evaluation.judged_answers import (
-    Criterion,
-    JudgedAnswer,
-    cohen_kappa,
-    kendall_tau,
-    score_nuggets,
-    score_questions,
-)
-from agent.evaluation.judges import ASSIGN, GRADE, JudgingStep, open_step_judge
+from agent.evaluation.judged_answers import JudgedAnswer, cohen_kappa, kendall_tau, score_nuggets
+from agent.evaluation.judges import open_nugget_judge
+from agent.evaluation.nugget_files import decode_nuggets, encode_nuggets, read_nuggets
 from agent.evaluation.scores import Scores, check_turns_shared, read_run_file
-from agent.tracks.oddities import Oddities, report_oddities
+from agent.tracks.oddities import report_oddities
 from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, read_utf8, write_atomically
 from schemas.errors import InvalidInputError, UsageError, format_count, list_with_limit
@@ -32,55 +23,13 @@ JUDGE_REMEDY = "Give --judge: a model that is asked, minilm for a rough proxy, o
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
-    """A kind of criteria: how they stand in files, how answers are judged by them, and what follows."""
-
-    name: str
-    step: JudgingStep
-    read: Callable[[Path], tuple[JudgedAnswer, ...]]  # those of each turn
-    decode: Callable[[bytes, Oddities], tuple[JudgedAnswer, ...]]  # answers with verdicts
-    encode: Callable[[JudgedAnswer], bytes]
-    score: Callable[[Sequence[Criterion]], dict[str, float]]
-    min_grade: int | None = None  # from which questions count as answered
-
-    def verdicts(self, answer: JudgedAnswer) -> dict[str, Any]:
-        """By nugget or question; None where there is none."""
-        found = {criterion.text: criterion.verdict for criterion in answer.criteria}
-        least = self.min_grade
-        return found if least is None else {t: None if v is None else int(v) >= least for t, v in found.items()}
-
-
-NUGGETS = Criteria(
-    "nuggets",
-    ASSIGN,
-    criteria_files.read_nuggets,
-    criteria_files.decode_nuggets,
-    criteria_files.encode_nuggets,
-    score_nuggets,
-)
-
-
-def by_rubric(min_grade: int) -> Criteria:
-    """Questions, answered from that grade on."""
-    return Criteria(
-        "rubric",
-        GRADE,
-        criteria_files.read_questions,
-        criteria_files.decode_questions,
-        criteria_files.encode_questions,
-        partial(score_questions, min_grade=min_grade),
-        min_grade,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class JudgingRequest:
     """What is judged, by what, and by whom."""
 
     runs: tuple[Path, ...]
-    criteria: Path  # nuggets or questions
-    judge: str | None  # a model, or a file of verdicts; None: the criteria are one
-    topics: Path | None = None  # what was asked, for criteria that do not say it
+    nuggets: Path
+    judge: str | None  # a model, or a file of verdicts; None: that of the nuggets is one
+    topics: Path | None = None  # what was asked, for nuggets that do not say it
     human: Path | None = None  # verdicts of people
     output: Path | None = None
     overwrite: bool = False
@@ -105,27 +54,27 @@ class JudgedRuns:
     output: Path | None  # where the verdicts are, if they were made
 
 
-def judge_runs(request: JudgingRequest, criteria: Criteria, progress: StageProgress) -> JudgedRuns:
+def judge_runs(request: JudgingRequest, progress: StageProgress) -> JudgedRuns:
     """Judge the answers of each run, or take the verdicts of a file, and score them.
 
     Raises before any work for what can be known to be wrong by then.
     """
-    answers = _pair_answers(request, criteria)
-    human = _take_verdicts(answers, request.human, criteria) if request.human else None
+    answers = _pair_answers(request)
+    human = _take_verdicts(answers, request.human) if request.human else None
     output = None
     if request.judge is None:
         try:
-            judged = _take_verdicts(answers, request.criteria, criteria)
+            judged = _take_verdicts(answers, request.nuggets)
         except InvalidInputError as error:
             what = f"holds no verdicts on these runs ({error.what})"
-            raise UsageError(what, where=str(request.criteria), remedy=JUDGE_REMEDY) from error
+            raise UsageError(what, where=str(request.nuggets), remedy=JUDGE_REMEDY) from error
     elif Path(request.judge).is_file() and not request.judge.endswith(".gguf"):
-        judged = _take_verdicts(answers, Path(request.judge), criteria)
+        judged = _take_verdicts(answers, Path(request.judge))
     else:
         stem = request.runs[0].name.removesuffix(".jsonl").removesuffix(".json")
-        output = request.output or Path(f"{stem}.{criteria.name}.jsonl")
+        output = request.output or Path(f"{stem}.nuggets.jsonl")
         check_writable(output, request.overwrite)
-        judge = open_step_judge(request.judge, criteria.step)
+        judge = open_nugget_judge(request.judge)
         if judge.rough:
             log.warning("%s: %s", request.judge, judge.rough)
         judged = []
@@ -133,20 +82,23 @@ def judge_runs(request: JudgingRequest, criteria: Criteria, progress: StageProgr
             for answer in answers:
                 judged.append(judge.judge(answer))
                 tick(len(judged))
-        write_atomically(output, map(criteria.encode, judged))
-    if missing := sum(verdict is None for answer in judged for verdict in criteria.verdicts(answer).values()):
+        write_atomically(output, map(encode_nuggets, judged))
+    if missing := sum(verdict is None for answer in judged for verdict in answer.verdicts.values()):
         count = format_count(missing, "verdict")
-        log.warning("%s: without %s, which count as not in the answer", request.judge or request.criteria, count)
-    scores = [_score(run.name, judged, criteria) for run in request.runs]
-    return JudgedRuns(scores, _compare(judged, human, criteria) if human else None, output)
+        log.warning("%s: without %s, which count as not in the answer", request.judge or request.nuggets, count)
+    scores = [_score(run.name, judged) for run in request.runs]
+    return JudgedRuns(scores, _compare(judged, human) if human else None, output)
 
 
-def _pair_answers(request: JudgingRequest, criteria: Criteria) -> list[JudgedAnswer]:
+def _pair_answers(request: JudgingRequest) -> list[JudgedAnswer]:
     """Each answer of each run with what it is judged by; an answer that a run lacks is empty."""
     names = [run.name for run in request.runs]
     if len(set(names)) < len(names):
         raise UsageError(f"two runs are called {names[0]}", remedy="Verdicts are kept by the name of the run's file.")
-    wanted = [found.without_verdicts() for found in criteria.read(request.criteria)]
+    wanted = [
+        replace(found, nuggets=tuple(replace(nugget, verdict=None) for nugget in found.nuggets))
+        for found in read_nuggets(request.nuggets)
+    ]
     queries = _read_queries(request.topics)
     paired = []
     for run in request.runs:
@@ -168,58 +120,57 @@ def _read_queries(path: Path | None) -> Mapping[str, str]:
     return asked | {id: labels.human_rewrite for id, labels in topics.labels.items() if labels.human_rewrite}
 
 
-def _take_verdicts(answers: Sequence[JudgedAnswer], path: Path, criteria: Criteria) -> list[JudgedAnswer]:
+def _take_verdicts(answers: Sequence[JudgedAnswer], path: Path) -> list[JudgedAnswer]:
     """The verdicts of a file on these answers. Raises `InvalidInputError` where it has none of them."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
-        given = criteria.decode(data, oddities)
+        given = decode_nuggets(data, oddities)
         runs = {verdict.run for verdict in given}
         lone = len(runs) == len({answer.run for answer in answers}) == 1  # then its name there does not matter
         found = {(not lone and verdict.run, verdict.turn_id): verdict for verdict in given}
-        taken = [_take(found.get((not lone and answer.run, answer.turn_id)), answer, criteria) for answer in answers]
-        if not any(verdict is not None for answer in taken for verdict in criteria.verdicts(answer).values()):
+        taken = [_take(found.get((not lone and answer.run, answer.turn_id)), answer) for answer in answers]
+        if not any(verdict is not None for answer in taken for verdict in answer.verdicts.values()):
             others = ", ".join(list_with_limit(sorted(filter(None, runs)), 5)) or "none that it names"
             remedy = f"It is about these runs: {others}. --judge MODEL makes verdicts."
             raise InvalidInputError("has no verdicts on these runs", remedy=remedy)
     return taken
 
 
-def _take(verdict: JudgedAnswer | None, answer: JudgedAnswer, criteria: Criteria) -> JudgedAnswer:
+def _take(verdict: JudgedAnswer | None, answer: JudgedAnswer) -> JudgedAnswer:
     """The verdict, or the answer without one. Raises `InvalidInputError` where it is on another answer."""
     if verdict is None:
         return answer
     if verdict.text and verdict.text.split() != answer.text.split():
         what = f"is about another answer than the one of {answer.run}"
         raise InvalidInputError(what, where=f"turn {answer.turn_id}")
-    if criteria.verdicts(verdict).keys() != criteria.verdicts(answer).keys():
-        what = "judges by other nuggets or questions than those that are given"
+    if verdict.verdicts.keys() != answer.verdicts.keys():
+        what = "judges by other nuggets than those that are given"
         raise InvalidInputError(what, where=f"turn {answer.turn_id}")
     return replace(verdict, run=answer.run, text=answer.text)
 
 
-def _score(run: str, judged: Sequence[JudgedAnswer], criteria: Criteria) -> Scores:
+def _score(run: str, judged: Sequence[JudgedAnswer]) -> Scores:
     own = [answer for answer in judged if answer.run == run]
-    scores = {answer.turn_id: criteria.score(answer.criteria) for answer in own}
+    scores = {answer.turn_id: score_nuggets(answer.nuggets) for answer in own}
     return Scores(run, scores, sum(not answer.text for answer in own))
 
 
-def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer], criteria: Criteria) -> Agreement:
-    """Verdicts on the same nuggets or questions, and the order of runs over the turns that both judged."""
-    both = [(ours, theirs) for ours, theirs in zip(judged, human, strict=True) if _has_verdict(theirs)]
+def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer]) -> Agreement:
+    """Verdicts on the same nuggets, and the order of runs over the turns that both judged."""
+    both = [
+        (ours, theirs)
+        for ours, theirs in zip(judged, human, strict=True)
+        if any(verdict is not None for verdict in theirs.verdicts.values())
+    ]
     pairs = [
         (verdict, other)
         for ours, theirs in both
-        for text, verdict in criteria.verdicts(ours).items()
-        if verdict is not None and (other := criteria.verdicts(theirs).get(text)) is not None
+        for text, verdict in ours.verdicts.items()
+        if verdict is not None and (other := theirs.verdicts.get(text)) is not None
     ]
     equal = sum(one == other for one, other in pairs) / max(1, len(pairs))
     runs = dict.fromkeys(answer.run for answer, _ in both)
-    ours, theirs = ([_score(run, side, criteria) for run in runs] for side in zip(*both, strict=True))
+    ours, theirs = ([_score(run, side) for run in runs] for side in zip(*both, strict=True))
     measures = dict.fromkeys(measure for scores in ours for turn in scores.turns.values() for measure in turn)
     taus = {m: kendall_tau([run.mean(m) for run in ours], [run.mean(m) for run in theirs]) for m in measures}
     return Agreement(len(pairs), equal, cohen_kappa(pairs), {m: tau for m, tau in taus.items() if tau is not None})
-
-
-def _has_verdict(answer: JudgedAnswer) -> bool:
-    """Whether somebody judged the answer at all."""
-    return any(criterion.verdict is not None for criterion in answer.criteria)

@@ -16,15 +16,9 @@ if TYPE_CHECKING:
     from agent.evaluation.scores import Scores
 
 
-def show_measures(
-    runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool, intervals: bool = False
-) -> None:
-    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference.
-
-    With `intervals`, the 95 % intervals by bootstrap over conversations instead.
-    """
+def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
+    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference."""
     from agent.evaluation.scores import p_value
-    from agent.evaluation.significance import bootstrap_interval
 
     measures = [measure for measure in measures if any(run.by_turn(measure) for run in runs)]
     if as_json:
@@ -39,15 +33,12 @@ def show_measures(
         values = (run.turns[turn_id].get(measure) for run in runs for measure in measures)
         shown = "  ".join("   -  " if value is None else f"{value:.4f}" for value in values)
         typer.echo(strip_control_characters(f"{turn_id}\t{shown}"))
-    pair = len(runs) == 2 and not intervals
+    pair = len(runs) == 2
     rows = []
     for measure in measures:
         turns = " / ".join(dict.fromkeys(str(len(run.by_turn(measure))) for run in runs))
         means_shown = [f"{run.mean(measure):.3f}" if run.by_turn(measure) else "-" for run in runs]
         p = ["-" if "-" in means_shown else f"{p_value(runs[0], runs[1], measure):.3f}"] if pair else []
-        if intervals:
-            found = [bootstrap_interval(known) if (known := run.by_turn(measure)) else None for run in runs]
-            means_shown = [f"{each.mean:.3f} ({each.low:.3f}, {each.high:.3f})" if each else "-" for each in found]
         rows.append([measure, *means_shown, turns, *p])
     names = [Column(to_plain_text(run.name)) for run in runs]  # no markup is read in a name
     print_table(["", *names, "turns", *(["p"] if pair else [])], rows)
