@@ -89,7 +89,7 @@ def test_it_is_tried_again_once_it_changes_or_the_readers_do(tmp_path: Path, mon
         assert [*skipped(opened(folder, tmp_path))] == ["a.txt"]
     assert [*skipped(opened(folder, tmp_path))] == ["a.txt"]
     with monkeypatch.context() as patch:
-        patch.setattr("indexes.documents.parse_cache.compute_readers_digest", lambda: "other readers")
+        patch.setattr("indexes.documents.parse_cache.describe_readers", lambda: "other readers")
         assert opened(folder, tmp_path).reading.read == ("a.txt",)
     (folder / "a.txt").write_text("Rye.")
     assert opened(folder, tmp_path).reading.read == ("a.txt",)

@@ -15,30 +15,11 @@ from indexes.text.units import find_units_to_quote, limits_what_stands_before, p
 from schemas.records import Passage, Unit
 from tests.conftest import EXAMPLES, shared_file
 
-FRAGMENTS = (
-    "Side Effects The most",
-    "z. B.",
-    "No. 5",
-    "1.",
-    "2. Stretch",
-    "; name: x;",
-    "»",
-    "[6]",
-    "\n",
-    "\n\n",
-    "What Is Gluten? Gluten is",
-    "Home » Food",
-    "By Jane Doe",
-    "3. Mai",
-    "Only with permission.",
-    ":",
-    "•",
-    "Read more:",
-    "…",
-    "don’t.",
-    "Straße",
+FRAGMENTS = [
+    "\n", "\n\n", "Side Effects The most", "z. B.", "No. 5", "1.", "2. Stretch", "; name: x;", "»", "[6]", "…", "•", ":",
+    "What Is Gluten? Gluten is", "Home » Food", "By Jane Doe", "3. Mai", "Only with permission.", "Read more:", "don’t.",
     "面包可以保存九天。",
-)
+]  # fmt: skip
 
 
 def units_of(text: str, title: str = "") -> tuple[Unit, ...]:
@@ -57,24 +38,16 @@ def quoted(text: str, place: int) -> str:
     ("text", "sentences"),
     [
         ("Wir kommen am 3. Mai an. Der Zug ist pünktlich.", 2),
-        ("Der Streit begann im 19. Jahrhundert. Er endete nie.", 2),
         ("Obst, z. B. Äpfel, hält lange. Brot nicht.", 2),
-        ("Man braucht Nr. 5 bzw. Nr. 6. Beide sind im Keller.", 2),
         ("Es kostet ca. 30 Euro. Nach Abs. 2 zahlt Dr. Huber, d. h. der Mieter.", 2),
         ("Mehl, Salz usw. Die Hefe kommt zuletzt.", 2),
-        ("Die Frist beträgt gem. Vertrag drei Monate inkl. Feiertage.", 1),
         ("Eat fruit, e.g. Boskoop apples, i.e. Northern ones. Peel them.", 2),
-        ("See No. 5 and Fig. 2 on p. 12. It weighs approx. 3 kg.", 2),
-        ("He lives in St. Mary. Acme Inc. The firm is old.", 3),
         ("It was founded by J. R. Smith and E. Tarvainen in 1903. Later it moved.", 2),
         ("The letter is dated 19 May 2025. It weighs 3.5 g and shows F.22. See www.example.org/a.b for more.", 3),
         ("Take vitamin C. Oranges have it.", 2),
-        ("Er wohnt in der Lindenstr. 5 im Hof. Nur abends.", 2),
         ("We meet at 5 p.m. The room is open at 4 p.m. on Mondays.", 2),
         ("She said “yes.” He left. (It was late.) The end.", 4),
         ("It can cause harm.[3] Later studies agree.1 None was large.", 3),
-        ("The first iPhone came out. iPhones are phones.", 2),
-        ("Wait... there is more! Is there? Yes.", 3),
     ],
 )
 def test_sentences_end_where_they_end(text: str, sentences: int) -> None:
@@ -87,24 +60,11 @@ def test_sentences_end_where_they_end(text: str, sentences: int) -> None:
         ("Side Effects The most common side effects are nausea.", ["Side Effects"], "The most common side effects are"),
         ("What Is Gluten? Gluten is a protein.", ["What Is Gluten?"], "Gluten is a protein."),
         ("High Emotional Demands In addition to work, we rest.", ["High Emotional Demands"], "In addition to work,"),
-        (
-            "Sous Vide Versus Traditional Cooking Traditional cooking methods are fast.",
-            ["Sous Vide Versus Traditional Cooking"],
-            "Traditional cooking methods are fast.",
-        ),
         ("Black garlic Black garlic is aged garlic.", ["Black garlic"], "Black garlic is aged garlic."),
         ("5. Content Marketing Content marketing is great.", ["5. Content Marketing"], "Content marketing is great."),
-        ("5. Funding There never seems to be enough.", ["5. Funding"], "There never seems to be enough."),
-        ("4. Olive oil One of the best oils is olive oil.", ["4. Olive oil"], "One of the best oils is olive oil."),
         ("#6. Honor When it comes to phones, it wins.", ["#6. Honor"], "When it comes to phones, it wins."),
-        ("8. Cake (2014) Based on a play, it failed.", ["8. Cake (2014)"], "Based on a play, it failed."),
         ("THE BENEFITS OF STEAMING Steaming keeps vitamins.", ["THE BENEFITS OF STEAMING"], "Steaming keeps vitamins."),
         ("Local variations[edit] The lasagne of Naples is rich.", ["Local variations[edit]"], "The lasagne of Naples"),
-        (
-            "Updated 3 March 2021 If you are vegan, eat beans.",
-            ["Updated 3 March 2021"],
-            "If you are vegan, eat beans.",
-        ),
         (
             "Best Vegan Protein Sources Home » Nutrition » Protein By Jane Doe Updated 3 March 2021 "
             "If you are vegan, eat beans.",
@@ -121,14 +81,8 @@ def test_sentences_end_where_they_end(text: str, sentences: int) -> None:
             ["Comparison of Bionic A14 vs Snapdragon 888 Nasrin Shareef May 16, 2021 0 1,612"],
             "In this world of competition, everything moves.",
         ),
-        (
-            "Beer in Berlin | Global Blue Home Guides Beer in Berlin Central Berlin may be best.",
-            ["Beer in Berlin | Global Blue Home Guides Beer in Berlin"],
-            "Central Berlin may be best.",
-        ),
         ("Share on Facebook Tweet The soup is hot.", ["Share on Facebook Tweet"], "The soup is hot."),
         ("Advertisement The soup is hot.", ["Advertisement"], "The soup is hot."),
-        ("[ 6 ] It bore only a slight resemblance.", ["[ 6 ]"], "It bore only a slight resemblance."),
     ],
 )
 def test_what_is_glued_to_a_sentence_is_split_off(text: str, front: list[str], sentence: str) -> None:
@@ -145,29 +99,16 @@ def test_what_is_glued_to_a_sentence_is_split_off(text: str, front: list[str], s
         "The National Institute for Health and Care Excellence recommends a low dose.",
         "Johnson and Johnson said no.",
         "Ernst & Young LLP was founded in 1989.",
-        "Duran Duran is a band from Birmingham.",
-        "New York City has five boroughs.",
         "The House of Lords, House of Commons and the King are Parliament.",
         "Vitamin A is fat-soluble.",
-        "Hepatitis A can be prevented.",
-        "President Barack Obama visited the Hague.",
         "Members of The Beatles sang.",
         "By July 2020 the price had doubled.",
         "By Jane Austen's time novels were common.",
-        "May 16, 2021 was a Sunday.",
-        "According to Amazon Web Services, 29% of them agree.",
         "Mr Halvorsen, the sweep, comes twice.",
-        "BMW and Mercedes-Benz build cars in Germany.",
         "Der Bäcker Huber hat sonntags geöffnet.",
-        "Kinder unter sechs Jahren dürfen nicht hinein.",
         "McMaster University – Hamilton has a library that McMaster University runs.",
-        "Share prices fell.",
         "Print your name in capitals.",
-        "Home is where the heart is.",
-        "Tweet at us with your ideas.",
         "Contents insurance covers theft.",
-        "Pro Tools is a program.",
-        "Water beans in the morning only.",
         "Electricity meter: hall cupboard, number 4471 0923.",
         "Warning: dangerous for people who are allergic to peanuts.",
     ],
@@ -178,7 +119,7 @@ def test_no_word_of_a_sentence_is_cut_off(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Contains celery.", "Serves six.", "Nine days.", "Yes.", "No dogs.", "94 EUR.", "Closed on Mondays."],
+    ["Contains celery.", "Nine days.", "Yes.", "94 EUR."],
 )
 @pytest.mark.parametrize("rest", ["", "\nThe soup is made of lentils and takes about fifty minutes to cook."])
 def test_short_sentences_count(text: str, rest: str) -> None:
@@ -189,20 +130,13 @@ def test_short_sentences_count(text: str, rest: str) -> None:
     "text",
     [
         "3 March 2021.",
-        "Fig. 2",
-        "Home",
-        "Advertisement",
         "© 2024 Example Ltd. All rights reserved.",
-        "All rights reserved.",
         "This site uses cookies to improve your experience.",
         "Wir verwenden Cookies, um Inhalte zu personalisieren.",
-        "Read more",
         "Read more: Ten recipes for the winter",
         "Share on Facebook Tweet",
         "Sign up for our newsletter and never miss a recipe.",
-        "Impressum",
         "Skip to content",
-        "Table of Contents",
         "Page 3 of 7",
         "23 min read",
         "* * *",
@@ -253,49 +187,34 @@ def test_rows_of_tables_are_whole(text: str) -> None:
 
 def test_headings_tell_what_is_under_them() -> None:
     text = "Descaling.\nDescale the kettle every six weeks where the water is hard.\nCare: The lid is rinsed."
-    units = units_of(text, "Kettle: Brio 17")
+    units = units_of(text, "Kettle: Descaling")
     assert [(unit.kind, unit.headings) for unit in units] == [
-        ("heading", ("Kettle", "Brio 17")),
-        ("sentence", ("Kettle", "Brio 17", "Descaling.")),
-        ("heading", ("Kettle", "Brio 17")),
-        ("sentence", ("Kettle", "Brio 17", "Care:")),
+        ("heading", ("Kettle", "Descaling")),
+        ("sentence", ("Kettle", "Descaling", "Descaling.")),
+        ("heading", ("Kettle", "Descaling")),
+        ("sentence", ("Kettle", "Descaling", "Care:")),
     ]
-
-
-def test_a_passage_that_repeats_its_title() -> None:
-    units = units_of("Rye bread: Makes two loaves. The Rye Bread of Harnby is dark.", "Recipes: Rye bread")
-    assert [unit.kind for unit in units] == ["heading", "sentence", "sentence"]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("He or she will be able to go.", True),
-        ("However, it is cheap.", True),
         ("Do this twice.", True),
-        ("Bake them at 250 °C.", True),
         ("If it smells of ammonia, mix in cardboard.", True),
         ("In that case, call Rosa.", True),
         ("Its lens weighs 3.4 tons.", True),
-        ("The latter is better.", True),
         ("As mentioned above, it is so.", True),
         ("For example, eat beans.", True),
-        ("while the first recipe was set down later.", True),
         ("Das gilt auch sonntags.", True),
-        ("Dabei ist Vorsicht geboten.", True),
         ("Sie ist rot.", True),
         ("It is important to eat.", False),
-        ("In addition to salt, add pepper.", False),
         ("When it comes to food, taste counts.", False),
         ("Those who eat beans live longer.", False),
-        ("The second week is hot.", False),
         ("Second-hand cars are cheap.", False),
-        ("Both tyres are pumped to 2.5 bar.", False),
         ("This article is about bread.", False),
-        ("Das Haus ist rot.", False),
         ("Sie können den Vertrag kündigen.", False),
         ("Es gibt Brot.", False),
-        ("Never close the flue.", False),
     ],
 )
 def test_what_points_back_is_told(text: str, expected: bool) -> None:
@@ -306,16 +225,12 @@ def test_what_points_back_is_told(text: str, expected: bool) -> None:
     ("text", "expected"),
     [
         ("Only with written permission.", True),
-        ("Exceptions: guide dogs.", True),
         ("Unless the fee was paid.", True),
-        ("Not in winter.", True),
         ("It was not agreed in this contract.", True),
         ("Dies gilt nicht für Hunde.", True),
-        ("Nur mit Erlaubnis.", True),
         ("No dogs.", False),
         ("Only beech and ash are burnt.", False),
         ("Unless the fee was paid, dogs stay outside.", False),
-        ("It is cheap.", False),
     ],
 )
 def test_conditions_and_exceptions_are_told(text: str, expected: bool) -> None:
@@ -329,10 +244,8 @@ def test_conditions_and_exceptions_are_told(text: str, expected: bool) -> None:
         ("Dogs are allowed. Only with written permission.", 1, "Dogs are allowed. Only with written permission."),
         ("Floods are insured. It was not agreed in this contract.", 0, "Floods are insured. It was not agreed in this"),
         ("The soup is hot. It is red. It is cheap.", 2, "The soup is hot. It is red. It is cheap."),
-        ("The soup is hot. It is red. It is cheap.", 0, "The soup is hot."),
         ("It is red. The soup is hot.", 0, ""),
         ("Only with written permission. The soup is hot.", 0, ""),
-        ("What Is Soup? The soup is hot.", 0, ""),
         ("To top up the boiler:\nOpen the black valve.", 0, "To top up the boiler: Open the black valve."),
         ("The soup is hot. Side Effects It is red.", 2, ""),
     ],

@@ -9,24 +9,24 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version as find_version
 from pathlib import Path
 
 import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.formats.images import is_ocr_installed
-from indexes.documents.readers import compute_readers_digest
 from indexes.documents.reading import FileStamp, ParsedDocument
 from indexes.storage.cache import open_database
 from indexes.storage.directories import make_private_directory, make_private_file
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 9  # to be raised when files are cut differently: then all are read again
+FORMAT = 10  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
-    "CREATE TABLE files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, lacks_ocr INT, "
-    "broken_by TEXT, language TEXT, parsed BLOB)"
+    "CREATE TABLE files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, incomplete_by TEXT, "
+    "language TEXT, parsed BLOB)"
 )
 
 
@@ -62,15 +62,10 @@ class ParseCache:
             raise _unusable_error(self.path, error) from error
 
     def _remove_incomplete_files(self) -> None:
-        """Have files read again if pictures in them could not be read and now can, or if they broke other readers."""
-        if self._exists("lacks_ocr") and is_ocr_installed():
-            self._database.execute("DELETE FROM files WHERE lacks_ocr")
-        if self._exists("broken_by != ''"):
-            self._database.execute("DELETE FROM files WHERE broken_by NOT IN ('', ?)", (compute_readers_digest(),))
-
-    def _exists(self, condition: str) -> bool:
-        (found,) = self._database.execute(f"SELECT EXISTS (SELECT 1 FROM files WHERE {condition})").fetchone()  # noqa: S608
-        return bool(found)
+        """Have files read again that broke other readers, or had pictures that these could not read."""
+        stale = "FROM files WHERE incomplete_by NOT IN ('', ?)"
+        if self._database.execute(f"SELECT 1 {stale}", (describe_readers(),)).fetchone():  # else no lock is needed
+            self._database.execute(f"DELETE {stale}", (describe_readers(),))
 
     def list_files(self) -> dict[str, CachedFile]:
         """Every file in the cache, by name."""
@@ -79,10 +74,10 @@ class ParseCache:
 
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
         """Save what was read from a file, at once."""
-        broken_by = compute_readers_digest() if parsed.broke_reader else ""
-        found = (parsed.reason, parsed.lacks_ocr, broken_by, parsed.language, msgspec.json.encode(parsed))
+        incomplete_by = describe_readers() if parsed.broke_reader or parsed.lacks_ocr else ""
+        found = (parsed.reason, incomplete_by, parsed.language, msgspec.json.encode(parsed))
         row = (name, msgspec.json.encode(version), version.digest, *found)
-        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def update_stamp(self, name: str, version: CachedFile) -> None:
         """Note that a file was written again with the same bytes, or is known to have them."""
@@ -149,6 +144,11 @@ class CachedCorpus(Corpus):
             for number, passage in enumerate(self._cache.load_file(name).passages, start=1):
                 yield self.files[0] / name, number, passage
         self.documents_read = len(self.documents)
+
+
+def describe_readers() -> str:
+    """What decides how much of a file can be read: the version of this program, and whether it reads pictures."""
+    return f"{find_version('convagent')}{' with Tesseract' if is_ocr_installed() else ''}"
 
 
 def _unusable_error(path: Path, error: Exception) -> RunError:

@@ -1,9 +1,5 @@
 """The document types that can be read. To add one, write a module with a `DocumentReader` and list it here."""
 
-import hashlib
-import sys
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from indexes.documents.document_reader import DocumentReader
@@ -27,10 +23,6 @@ READERS: tuple[DocumentReader, ...] = (
     PLAIN_TEXT, MARKDOWN, HTML, CSV_TABLES, JSON_FILES, JSON_LINES, PDF, DOCX, ODT, RTF, EPUB, PPTX, ODP, XLSX, ODS,
     EML, MBOX, IMAGES,
 )  # fmt: skip
-LIBRARIES = (
-    "charset-normalizer", "defusedxml", "lxml", "mammoth", "markdown-it-py", "openpyxl", "pillow", "pypdf", "pypdfium2",
-    "pytesseract", "python-pptx", "spacy", "striprtf",
-)  # fmt: skip
 READER_BY_SUFFIX = {suffix: reader for reader in READERS for suffix in reader.suffixes}
 EXPECTED_SUFFIXES = ", ".join(suffix.removeprefix(".") for suffix in READER_BY_SUFFIX)  # for messages
 
@@ -46,19 +38,3 @@ def find_reader(path: Path) -> DocumentReader:
     if reader is None:
         raise InvalidInputError(f"is of no kind that can be read ({EXPECTED_SUFFIXES})")
     return reader
-
-
-@cache
-def compute_readers_digest() -> str:
-    """A name for the readers, which changes with their code, with Python, and with the libraries that they use."""
-    digest = hashlib.sha256(repr((sys.version_info, [_find_version(library) for library in LIBRARIES])).encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _find_version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""

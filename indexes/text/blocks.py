@@ -6,7 +6,7 @@ one line.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +16,6 @@ from indexes.text.sentence_ends import CLOSING
 MIN_WRAPPED_CHARACTERS = 45  # a shorter line, though another follows, was meant to end where it does
 MAX_NAME_WORDS = 4  # of a column's name
 MAX_LABEL_WORDS = 6  # of a heading before the text that it stands above: "Keeping: The bread ..."
-MAX_HEADING_LINE_WORDS = 4
 _BULLET = re.compile(r"(?:[-*•–·‣▪]|\[[ xX]\]|\(?\d{1,2}[.)])\s")
 _NAME = re.compile(r"(?:[^:;.!?]|\.(?=\w)){1,60}: \S")
 _KEY = re.compile(r"[a-z_][\w.\[\]]{0,40}: \S")
@@ -26,11 +25,6 @@ _BINDING = re.compile(
     r"|nicht|nur\b|limit|condition|bedingung|unless|if\b|when\b|wenn\b",
     re.IGNORECASE,
 )  # a label that is part of what it stands before
-_STATES = re.compile(
-    r"\d|\b(?:no|not|never|only|none|nicht|kein\w*|nur|is|are|was|has|have|can|will|must|may|ist|sind|war|hat|one|two|three"
-    r"|four|five|six|seven|eight|nine|ten|twelve|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn)\b|^\w+[^s\W]s\b",
-    re.IGNORECASE,
-)  # a short line that says something: "Nine days.", "Contains celery."
 Kind = Literal["text", "item", "row", "heading"]
 
 
@@ -47,7 +41,7 @@ def read_text_blocks(text: str, title: str = "") -> Iterator[TextBlock]:
     lines = list(_join_wrapped_lines(text))
     after_item = False
     for number, line in enumerate(lines):
-        if number == 0 and len(lines) > 1 and _is_heading_line(line, lines[1], title):
+        if number == 0 and len(lines) > 1 and _is_heading_line(line, title):
             yield TextBlock(line, "heading")
             continue
         is_row = _is_row(line)
@@ -91,21 +85,10 @@ def _is_short(line: str) -> bool:
     return line.count(". ") == 0 and len(line.split()) <= 25 and not line.endswith(":")
 
 
-def _is_heading_line(line: str, following: str, title: str) -> bool:
-    """Whether a passage's first line names it: a part of its title, or a few words that say nothing."""
+def _is_heading_line(line: str, title: str) -> bool:
+    """Whether a passage's first line is a part of its title."""
     bare = line.rstrip(".").casefold()
-    if not line.endswith(".") or ". " in line:
-        return False
-    if bare in title.casefold() and len(bare) > 3:
-        return True
-    few = len(line.split()) <= MAX_HEADING_LINE_WORDS and len(following.split()) > 2 * MAX_HEADING_LINE_WORDS
-    return few and not _STATES.search(line) and bool(title) and bool(_is_noun_like(bare) or ": " in line)
-
-
-def _is_noun_like(bare: str) -> bool:
-    words: Sequence[str] = bare.split()
-    ends = ("ing", "ion", "ment", "ness", "age", "ity", "use", "ance", "ence", "ung", "heit", "keit")
-    return any(word.endswith(ends) for word in (words[0], words[-1]))
+    return line.endswith(".") and ". " not in line and len(bare) > 3 and bare in title.casefold()
 
 
 def _cut_label(line: str, title: str, *, is_item: bool) -> tuple[str, str]:

@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 
 from indexes.text.analysis import word_set
-from indexes.text.boilerplate import match_boilerplate, match_dateline
-from indexes.text.sentence_ends import opens_sentence
+from indexes.text.boilerplate import match_boilerplate
 
 MAX_HEADING_WORDS = 30
 MAX_WORD_CHARACTERS = 60  # that are looked at
@@ -25,7 +24,6 @@ _PREPOSITIONS = word_set("in on at for from with by after before during among as
 _AFTER_PREPOSITIONS = word_set(
     "this these order addition general fact case many some most contrast short recent soon the"
 )
-_LETTERED = word_set("vitamin hepatitis type plan class group grade team series influenza omega category")
 _QUESTION_WORDS = word_set("what how why when where who which is are can do does should will")
 _VERBS = word_set(
     "is are was were be been has have had do does did can could will would may might must shall should says said say "
@@ -42,20 +40,13 @@ _SIGNS = re.compile(  # of a menu or a byline that could not be told from the se
 _ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}[.:]?|[•*–-]")
 
 
-def count_glued_words(words: Sequence[str], title: str = "") -> int:
+def count_glued_words(words: Sequence[str]) -> int:
     """How many words at the front of a sentence are a heading, a breadcrumb or a byline; 0 where that is not sure.
 
     Only the first 80 words count, and of each the first 60 characters.
     """
     front = [word[:MAX_WORD_CHARACTERS] for word in words[:WINDOW]]
-    text = " ".join(front)
-    return (
-        _count_title(front, title)
-        or len(match_boilerplate(text).split())
-        or _count_dateline(front, text)
-        or _count_repeated_title(front)
-        or _count_heading(front)
-    )
+    return len(match_boilerplate(" ".join(front)).split()) or _count_repeated_title(front) or _count_heading(front)
 
 
 def is_heading(text: str) -> bool:
@@ -92,23 +83,6 @@ def may_begin_with_heading(words: Sequence[str]) -> bool:
     return len(capitals) >= 4 and run < len(words)
 
 
-def _count_title(front: Sequence[str], title: str) -> int:
-    """The words of the passage's own title, or of a part of it, where a new beginning follows."""
-    for part in [title, *re.split(r": | [|–-] ", title)]:
-        wanted = part.split()
-        ends = len(wanted)
-        if not wanted or len(front) <= ends or _fold_all(front[:ends]) != _fold_all(wanted):
-            continue
-        if front[ends - 1].endswith(":") or (ends >= 2 and _starts_anew(front, ends)):
-            return ends
-    return 0
-
-
-def _count_dateline(front: Sequence[str], text: str) -> int:
-    count = len(match_dateline(text).split())
-    return count if count and _starts_anew(front, count) else 0
-
-
 def _count_repeated_title(front: Sequence[str]) -> int:
     """A page's title that stands there twice, perhaps with its site's name and a menu between."""
     folded = [_fold(word) for word in front[: MAX_HEADING_WORDS + 10]]
@@ -140,13 +114,9 @@ def _count_heading(front: Sequence[str]) -> int:
         heading = front[numbered:place]
         if not _is_titled(heading[-1]) and len(heading) > 4:
             return 0
-        if numbered and re.fullmatch(r"\(\d{4}\)", heading[-1]) and front[place][:1].isupper() and _is_title(heading):
-            return place
         if match_boilerplate(" ".join(front[place:])) and _is_title(heading) and not _is_function(heading[-1]):
             return place
         if _is_shouted(heading) and front[place][1:2].islower() and front[place + 1][:1].islower():
-            return place
-        if _is_title(heading) and _count_dateline(front[place:], " ".join(front[place:])):
             return place
         if not _can_be_heading(heading, numbered=bool(numbered)):
             continue
@@ -195,8 +165,6 @@ def _opens(front: Sequence[str], place: int) -> bool:
     if not front[place][:1].isupper() or front[place][-1] in ",:;" or not following[:1].islower():
         return False
     before = _fold(front[place - 1])
-    if word in ("a", "an") and (before in _LETTERED or _fold(following) in _VERBS):
-        return False
     if word in _QUANTIFIERS:
         return before not in _SMALL and not before.isdigit()
     if word in _PREPOSITIONS:
@@ -210,37 +178,19 @@ def _repeats(heading: Sequence[str], front: Sequence[str], place: int, *, number
     """Whether the sentence says a word of the title again, now as a sentence does."""
     word, following = front[place], front[place + 1]
     if not word[:1].isupper() or _is_function(word) or not (following[:1].islower() or following[:1] == "("):
-        if not (len(heading) >= 2 and [_fold(w) for w in front[place : place + len(heading)]] == _fold_all(heading)):
-            return False
-        return front[place][:1].isupper()
+        return False
     if len(heading) == 1:
         return _fold(word) == _fold(heading[0]) and (numbered or word != heading[0] or word.endswith("ing"))
     if any("," in other for other in heading):
         return False
     if _is_title(heading) and any(_is_same(word, other) for other in heading):
         joins = _fold(following) in ("and", "or", "&", "of", "in", "und", "oder")
-        return not (joins and not _is_same(word, heading[0])) and not _is_name_part(heading, following)
+        return (not joins or _is_same(word, heading[0])) and heading[-1] not in ("&", "and", "und")
     return len(heading) <= 4 and _fold(word) == _fold(heading[0]) and not any(map(_is_function, heading))
 
 
-def _is_name_part(heading: Sequence[str], following: str) -> bool:
-    """Whether a repeated word belongs to a name: "Ernst & Young", "Duran Duran is"."""
-    return heading[-1] in ("&", "and", "und") or (len(heading) < 2 and _fold(following) in _VERBS)
-
-
-def _starts_anew(front: Sequence[str], place: int) -> bool:
-    """Whether a sentence or a heading begins at a place."""
-    if place >= len(front):
-        return True
-    word = front[place]
-    if not (word[:1].isupper() or word[:1] in "\"“'‘"):
-        return False
-    return place + 1 < len(front) and (_opens(front, place) or opens_sentence(word) or bool(match_boilerplate(word)))
-
-
 def _is_title(words: Sequence[str]) -> bool:
-    """Whether words are in title case: no word in small letters but function words, the first and last in"
-    " capitals."""
+    """Whether words are in title case: no word in small letters but function words."""
     if not words or not all(_is_titled(word) for word in words):
         return False
     return bool(re.match(r"[\W_]*(?:[A-ZÄÖÜ]|\d)", words[0])) and any(word[:1].isupper() for word in words)
@@ -264,7 +214,3 @@ def _is_same(one: str, other: str) -> bool:
 
 def _fold(word: str) -> str:
     return word.lower().replace("’", "'").strip("\"'“”‘()[]{}*:,;.!?")
-
-
-def _fold_all(words: Sequence[str]) -> list[str]:
-    return [_fold(word) for word in words]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from indexes.text.analysis import load_stop_words, word_set
+from indexes.text.dates import MONTHS
 
 OPENING, CLOSING = "\"'“‘„«‹([{*_", "\"'”’“»›)]}*_"
 STOPS = ".!?…。！？"
@@ -28,10 +29,6 @@ MAY_END = word_set(  # that end one only before a word that often opens a senten
     "ph.d m.d b.a m.a o.ä u.ä bros mt ft dgl u.v.m usf"
 )
 _LETTERED = word_set("vitamin hepatitis type typ grade group gruppe box plan part teil phase class klasse")
-MONTHS = word_set(
-    "januar jänner februar märz april mai juni juli august september oktober november dezember january february march "
-    "may june july october december jan feb mär apr jun jul aug sep sept okt nov dez oct dec"
-)
 BEFORE_ORDINALS = word_set(
     "am der die das den dem des im vom zum zur beim bis ab seit und vor nach ein eine einen einem einer jeder jede "
     "jedes jeden jedem ihr ihre sein seine ihrem seinem dieser dieses diesem"

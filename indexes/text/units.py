@@ -185,12 +185,12 @@ def find_units_to_quote(units: Sequence[Unit], place: int) -> tuple[Unit, ...]:
 
 @lru_cache(maxsize=4096)  # a turn often has the passages of the turn before
 def _split(text: str, title: str) -> tuple[Unit, ...]:
-    pieces = [piece for block in read_text_blocks(text, title) for piece in _split_block(block, title)]
+    pieces = [piece for block in read_text_blocks(text, title) for piece in _split_block(block)]
     pieces = _tell_headings_from_items(pieces)
     return _connect(list(_place_under_headings(pieces, title)))
 
 
-def _split_block(block: TextBlock, title: str) -> Iterator[_Piece]:
+def _split_block(block: TextBlock) -> Iterator[_Piece]:
     """A row, heading or item as it is; of running text its sentences, list items and what is glued to their fronts."""
     words = _UNSPACED_STOP.sub(r"\g<0> ", block.text).split()
     if block.kind in ("row", "heading"):
@@ -200,13 +200,13 @@ def _split_block(block: TextBlock, title: str) -> Iterator[_Piece]:
     starts = sorted((set(find_sentence_starts(words)) - {item + 1 for item in items}) | set(items) | {0})
     for start, end in zip(starts, [*starts[1:], len(words)], strict=True):
         is_item = start in items or (block.kind == "item" and start == 0)
-        yield from _split_front(words[start:end], is_item=is_item, title=title)
+        yield from _split_front(words[start:end], is_item=is_item)
 
 
-def _split_front(words: Sequence[str], *, is_item: bool, title: str) -> Iterator[_Piece]:
+def _split_front(words: Sequence[str], *, is_item: bool) -> Iterator[_Piece]:
     start = 0
     while not is_boilerplate(rest := " ".join(words[start : start + WINDOW])):
-        count = count_glued_words(words[start : start + WINDOW], title)
+        count = count_glued_words(words[start : start + WINDOW])
         if not 0 < count < len(words) - start:
             break
         glued = " ".join(words[start : start + count])
