@@ -16,9 +16,9 @@ from schemas.records import Passage, Unit
 from tests.conftest import EXAMPLES, shared_file
 
 FRAGMENTS = [
-    "\n", "\n\n", "Side Effects The most", "z. B.", "No. 5", "1.", "2. Stretch", "; name: x;", "»", "[6]", "…", "•", ":",
-    "What Is Gluten? Gluten is", "Home » Food", "By Jane Doe", "3. Mai", "Only with permission.", "Read more:", "don’t.",
-    "面包可以保存九天。",
+    "\n", "\n\n", "Side Effects The most", "z. B.", "No. 5", "1.", "2. Stretch", "; name: x;", "»", "[6]", "…", "•",
+    "What Is Gluten? Gluten is", "Home » Food", "By Jane Doe", "3. Mai", "Only with permission.", "Read more:",
+    "面包可以保存九天。", ":", "don’t.",
 ]  # fmt: skip
 
 
