@@ -94,18 +94,14 @@ def test_one_asks_back_only_where_two_readings_are_level(
         assert found == result
 
 
-def test_one_does_not_ask_where_nothing_was_found() -> None:
-    result = result_of("What does the loan need?", (3.0, 2.8, 1.0))
-    assert ask_back(result, (), (), ClarificationTuning()) == result
-
-
-def test_one_never_asks_twice_in_a_row() -> None:
+def test_one_asks_neither_twice_in_a_row_nor_of_nothing() -> None:
     result = result_of("What does the loan need?", (3.0, 2.8, 1.0))
     asked = (
         Message("user", "Where is the language spoken?"),
         Message("assistant", "Do you mean “A”, “B” or something else?"),
     )
     assert ask_back(result, asked, PASSAGES, ClarificationTuning()) == result
+    assert ask_back(result, (), (), ClarificationTuning()) == result
 
 
 @pytest.mark.parametrize(

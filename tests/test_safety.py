@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from agent.turn.safety.personal_safety import Review, find_stems, find_warned, m
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, response_length
-from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement, TurnResult
+from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement
 from tests.conftest import ROOT, examples, needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
@@ -327,29 +326,37 @@ def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
     yield lambda _done: None
 
 
+Open = Callable[[str, Embedder | None], Assistant]
 STORIES = json.loads((ROOT / "tests" / "cases" / "safety_stories.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def assistants(minilm: Embedder, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Assistant]:
-    """An assistant over each folder of the stories."""
-    opened = {}
-    for name, files in STORIES["folders"].items():
-        folder = tmp_path_factory.mktemp(name)
-        documents = write_documents(folder, files)
-        index = open_documents(documents, folder / "cache", minilm, no_progress).index
-        opened[name] = open_assistant("documents", index, "none", minilm)
-    return opened
+def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """An assistant over one of the folders, opened once."""
+
+    opened: dict[tuple[str, bool], Assistant] = {}
+
+    def open_once(name: str, embedder: Embedder | None) -> Assistant:
+        if (name, embedder is None) not in opened:
+            folder = tmp_path_factory.mktemp(name)
+            (folder / "documents").mkdir()
+            for file, text in (STORIES["folders"] | KITCHENS)[name].items():
+                (folder / "documents" / file).write_text(text)
+            index = open_documents(folder / "documents", folder / "cache", embedder, no_progress).index
+            opened[name, embedder is None] = open_assistant("documents", index, "none", embedder)
+        return opened[name, embedder is None]
+
+    return open_once
 
 
 @needs_embedder
 @pytest.mark.parametrize("story", STORIES["stories"], ids=[story["label"] for story in STORIES["stories"]])
-def test_what_a_person_must_avoid_is_never_advised(story: dict[str, Any], assistants: dict[str, Assistant]) -> None:
+def test_what_a_person_must_avoid_is_never_advised(story: dict[str, Any], open_folder: Open, minilm: Embedder) -> None:
     """Each story says what of the last answer is said ("a|b": either), what never is, and what is cited."""
     store = Store(None)
     for statement in story["told"]:
         store.add_statement(statement)
-    session = Session(assistants[story["folder"]], store)
+    session = Session(open_folder(story["folder"], minilm), store)
     response = [session.ask(utterance) for utterance in story["talk"]][-1].response
     shown = " ".join([response.direct, response.text, *(sentence.text for sentence in response.nearby)]).lower()
     assert all(any(either in shown for either in part.lower().split("|")) for part in story["says"]), shown
@@ -357,29 +364,13 @@ def test_what_a_person_must_avoid_is_never_advised(story: dict[str, Any], assist
     assert set(story["cites"]) <= {id.partition(":")[0] for id in response.used}, shown
 
 
-def write_documents(folder: Path, files: dict[str, str]) -> Path:
-    """A folder with these files."""
-    documents = folder / "documents"
-    documents.mkdir()
-    for name, text in files.items():
-        (documents / name).write_text(text)
-    return documents
-
-
-def ask(folder: Path, files: dict[str, str], told: str, asked: str, embedder: Embedder | None) -> TurnResult:
-    """What a chat over a folder of these files answers a person who told this about themselves."""
-    documents = write_documents(folder, files)
-    index = open_documents(documents, folder / "cache", embedder, no_progress).index
-    store = Store(None)
-    if told:
-        store.add_statement(told)
-    return Session(open_assistant("documents", index, "none", embedder), store).ask(asked)
-
-
 SATAY_ONLY = {"satay.md": SATAY_FILE.format(warning=WARNING)}
-TWO = {**SATAY_ONLY, "soup.md": SOUP_FILE}
 TRAIN = TRAIN_FILE.split("\n\n")[1].strip()
-ELSEWHERE = {**SATAY_ONLY, "train.md": TRAIN_FILE}
+KITCHENS = {
+    "two": {**SATAY_ONLY, "soup.md": SOUP_FILE},
+    "one": SATAY_ONLY,
+    "elsewhere": {**SATAY_ONLY, "train.md": TRAIN_FILE},
+}
 LEFT_OUT = "You told me: “I am allergic to peanuts”, so I left out Satay noodles."
 CONFLICTS = "Everything I found conflicts with what you told me (“I am allergic to peanuts”): Satay noodles (peanuts)."
 QUICK = "A quick dinner that you can cook in twenty minutes tonight."
@@ -391,29 +382,32 @@ def embedder(request: pytest.FixtureRequest) -> Embedder | None:
 
 
 @pytest.mark.parametrize(
-    ("files", "told", "asked", "begins", "never"),
+    ("folder", "told", "asked", "begins", "never"),
     [
-        (TWO, PEANUTS, COOK, [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["noodles.", "spoons"]),
-        (TWO, "", f"{PEANUTS} {COOK}", [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["spoons"]),
-        (SATAY_ONLY, PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons"]),
-        (ELSEWHERE, PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons", "train"]),
-        (SATAY_ONLY, PEANUTS, "How long do the satay noodles keep?", [WARNING], ["You told me"]),
-        (SATAY_ONLY, PEANUTS, "Do the satay noodles contain peanuts?", [WARNING], ["You told me"]),
-        (SATAY_ONLY, "", COOK, [QUICK], ["You told me", "conflicts"]),
-        (ELSEWHERE, PEANUTS, "Which train could I take to Oslo?", [TRAIN], ["anut", "left"]),
+        ("two", PEANUTS, COOK, [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["noodles.", "spoons"]),
+        ("two", "", f"{PEANUTS} {COOK}", [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["spoons"]),
+        ("one", PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons"]),
+        ("elsewhere", PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons", "train"]),
+        ("one", PEANUTS, "How long do the satay noodles keep?", [WARNING], ["You told me"]),
+        ("one", PEANUTS, "Do the satay noodles contain peanuts?", [WARNING], ["You told me"]),
+        ("one", "", COOK, [QUICK], ["You told me", "conflicts"]),
+        ("elsewhere", PEANUTS, "Which train could I take to Oslo?", [TRAIN], ["anut", "left"]),
     ],
     ids=["two", "told in the question", "one", "no other dish", "a fact", "contents", "unknown", "trains"],
 )  # fmt: skip
 def test_what_could_i_cook_tonight(
-    files: dict[str, str],
+    folder: str,
     told: str,
     asked: str,
     begins: list[str],
     never: list[str],
     embedder: Embedder | None,
-    tmp_path: Path,
+    open_folder: Open,
 ) -> None:
-    answered = ask(tmp_path, files, told, asked, embedder)
+    store = Store(None)
+    if told:
+        store.add_statement(told)
+    answered = Session(open_folder(folder, embedder), store).ask(asked)
     texts = [sentence.text for sentence in answered.response.sentences]
     assert texts[: len(begins)] == begins
     after = " ".join(texts[1:])

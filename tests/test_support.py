@@ -96,12 +96,6 @@ def test_supporters_are_those_that_say_it() -> None:
     assert supporting_ids("Rice bread keeps for two days.", passages) == ("a", "c")
 
 
-@pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("Eat the berries raw.", "Never eat the berries raw."),
-        ("The plant is safe for cats.", "It is not true that the plant is safe for cats."),
-    ],
-)
-def test_what_stands_before_a_quotation_counts(sentence: str, passage: str) -> None:
-    assert why_unsupported(sentence, passage)
+def test_what_stands_before_a_quotation_counts() -> None:
+    assert why_unsupported("Eat the berries raw.", "Never eat the berries raw.")
+    assert why_unsupported("The plant is safe for cats.", "It is not true that the plant is safe for cats.")

@@ -66,7 +66,11 @@ def summarise(
     names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
     if len(names) != 1:
         is_named = asked["of_document"] and stem_path(_keep_content_words(subject.casefold())) - _KINDS
-        return _ask_which(names, documents) if names else _say_none(subject) if is_named else None
+        none = (
+            f"I have no document that is called “{subject}” or speaks of all of that, so there is nothing to summarise."
+        )
+        said = WholeAnswer(Response((Sentence(none, ()),)), ()) if is_named else None
+        return _ask_which(names, documents) if names else said
     passages = documents.read(names[0])
     return _describe_table(names[0], passages) or _quote_central(passages, embedder, tuning)
 
@@ -104,11 +108,6 @@ def _ask_which(names: Sequence[str], documents: WholeDocuments) -> WholeAnswer:
     shown = names[:MAX_ASKED]
     passages = tuple(documents.read(name)[0] for name in shown)
     return WholeAnswer(ask_which(shown, [passage.id for passage in passages]), passages)
-
-
-def _say_none(subject: str) -> WholeAnswer:
-    text = f"I have no document that is called “{subject}” or speaks of all of that, so there is nothing to summarise."
-    return WholeAnswer(Response((Sentence(text, ()),)), ())
 
 
 def _keep_content_words(subject: str) -> str:

@@ -156,18 +156,17 @@ def _read_avoidances(statement: Statement) -> Iterator[Avoidance]:
     """What a statement speaks against, by severity."""
     text = _LISTED.sub(r"\1 to", statement.text.replace("’", "'"))
     clauses = [clause.strip() for clause in _CLAUSES.split(text) if clause]
-    found = [pair for clause in clauses for piece in _cut_clause(clause) for pair in _read_clause(piece)]
+    pieces = (  # of a clause that nobody says, parts that overlap: patterns take the square of its length
+        clause[start : start + MAX_CLAUSE]
+        for clause in clauses
+        for start in range(0, max(1, len(clause) - OVERLAP), MAX_CLAUSE - OVERLAP)
+    )
+    found = [pair for piece in pieces for pair in _read_clause(piece)]
     severities: tuple[Severity, ...] = ("health", "diet", "dislike")
     for severity in severities:
         things = tuple(dict.fromkeys(thing for kind, thing in found if kind == severity and thing))
         if things:
             yield Avoidance(statement, severity, things)
-
-
-def _cut_clause(clause: str) -> list[str]:
-    """A clause as it is, or one that nobody says in pieces that overlap: patterns take the square of its length."""
-    starts = range(0, max(1, len(clause) - OVERLAP), MAX_CLAUSE - OVERLAP)
-    return [clause[start : start + MAX_CLAUSE] for start in starts]
 
 
 def _read_clause(clause: str) -> Iterator[tuple[Severity, Thing]]:

@@ -1,7 +1,7 @@
 """Which passages, or sections of one, are of one dish: what is left out and recommended as a whole."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from indexes.words import list_words
@@ -19,12 +19,11 @@ def group_dishes(passages: Sequence[Passage]) -> dict[str, str]:
     """
     paths = {passage.id: (passage.document, *passage.title.split(": ")) for passage in passages}
     wholes = {path[:end] for path in paths.values() for end in range(2, len(path)) if _is_part(path[end])}
-    return {id: "\n".join(_find_whole(path, wholes)) for id, path in paths.items()}
-
-
-def _find_whole(path: tuple[str, ...], wholes: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The shortest beginning of a path that is a whole dish."""
-    return min((whole for whole in wholes if path[: len(whole)] == whole), key=len, default=path)
+    shortest = sorted(wholes, key=len)
+    return {
+        id: "\n".join(next((whole for whole in shortest if path[: len(whole)] == whole), path))
+        for id, path in paths.items()
+    }
 
 
 def _is_part(heading: str) -> bool:

@@ -19,7 +19,7 @@ from agent.turn.safety.personal_safety import LeftOut, Review
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH
-from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
+from indexes.text.response_length import MAX_TOKENS, leading_within_limit
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence, Statement
 from schemas.tuning import Tuning
 
@@ -73,7 +73,9 @@ def answer_for_person(
     found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
     safe, heeded = _put_safety_first_in_all(responses, found, plan, said_in)
-    statements = add_statements(selected_statements, [each for what in heeded for each in what.statements])
+    known = {"", *(scored.statement.id for scored in selected_statements)}
+    told = dict.fromkeys(each for what in heeded for each in what.statements if each.id not in known)
+    statements = (*(ScoredStatement(each, 1.0) for each in told), *selected_statements)
     cited = [id for response in safe for id in response.used]
     shown = dict.fromkeys((*(each.id for each in review.kept), *cited))
     whole = {passage.id: passage for passage in review.passages}
@@ -230,18 +232,5 @@ def _say_why(heeded: Heeded, said_in: InterfaceSentences) -> Iterator[str]:
 
 def _cut_long(sentence: Sentence) -> Sentence:
     """A sentence as it is quoted: with a full stop; of a very long one, the beginning."""
-    words = sentence.text.split()
-    text = end_with_full_stop(" ".join(words[:MAX_WARNING_WORDS]))
-    while len(words) > 1 and response_length(text) > 2 * MAX_WARNING_WORDS:
-        words = words[: min(len(words), MAX_WARNING_WORDS) * 3 // 4]
-        text = end_with_full_stop(" ".join(words))
-    return Sentence(text, sentence.passage_ids)
-
-
-def add_statements(
-    selected_statements: Sequence[ScoredStatement], heeded: Sequence[Statement]
-) -> tuple[ScoredStatement, ...]:
-    """The chosen statements after those that had to be heeded, whatever their probability was."""
-    known = {scored.statement for scored in selected_statements}
-    new = [statement for statement in dict.fromkeys(heeded) if statement.id and statement not in known]
-    return (*(ScoredStatement(statement, 1.0) for statement in new), *selected_statements)
+    text = truncate_words(sentence.text, 2 * MAX_WARNING_WORDS, MAX_WARNING_WORDS) or sentence.text
+    return replace(sentence, text=end_with_full_stop(text))

@@ -113,16 +113,19 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     Passages beyond `depth` tell more of the same dishes, and take the place of what is left out.
     """
     dishes = group_dishes(passages)
-    against = find_ruling_out(drop_asked_pets(needs, utterances), utterances)
+    needs = drop_asked_pets(needs, utterances)
+    against, to_note = find_ruling_out(needs, utterances)
     left_out = tuple(_find_conflicts(passages, dishes, [each for each in against if each.is_must]))
     gone = {passage.id for dish in left_out for passage in dish.passages}
     rest = {passage.id: passage for dish in left_out for passage in dish.rest}
     left = [rest.get(passage.id, passage) for passage in passages if passage.id in rest or passage.id not in gone]
-    kept = _prefer_liked(left, against)
+    dislikes = [each for each in against if not each.is_must]
+    liked = [passage for passage in left if not any(find_mention([passage], each) for each in dislikes)]
+    kept = tuple(liked or left)  # what is disliked may be told where that would leave nothing
     best = {passage.id for passage in passages[:depth]}
     missed = tuple(dish for dish in left_out if any(passage.id in best for passage in dish.passages))
-    warnings = tuple(_find_warnings(passages, dishes, drop_asked_pets(needs, utterances)))
-    noted = tuple(_find_conflicts(passages, dishes, find_noted(needs, utterances)))
+    warnings = tuple(_find_warnings(passages, dishes, needs))
+    noted = tuple(_find_conflicts(passages, dishes, to_note))
     return Review(tuple(passages), kept[:depth], missed, warnings, dishes, noted)
 
 
@@ -139,21 +142,22 @@ def drop_asked_pets(needs: PersonalNeeds, utterances: Sequence[str]) -> Personal
     return replace(needs, conditions=tuple(left))
 
 
-def find_ruling_out(needs: PersonalNeeds, utterances: Sequence[str]) -> tuple[Against, ...]:
-    """What rules something out of this answer: nothing for a fact; where that is unsure, what is avoided for health."""
+def find_ruling_out(
+    needs: PersonalNeeds, utterances: Sequence[str]
+) -> tuple[tuple[Against, ...], tuple[Avoidance, ...]]:
+    """What rules something out of this answer, and what is to be noted of it, without what the question itself names.
+
+    Where a fact is asked for, nothing is ruled out, and what is avoided for health is noted; it is ruled out where that
+    is unsure.
+    """
+    if not utterances:
+        return (), ()
     kind = classify_request(utterances)
-    if kind == "fact" or not utterances:
-        return ()
     bearing = (each for each in needs.avoidances if kind == "recommendation" or each.severity == "health")
     avoided = drop_asked_about(bearing, utterances[-1])
-    return (*avoided, *needs.conditions) if kind == "recommendation" else avoided
-
-
-def find_noted(needs: PersonalNeeds, utterances: Sequence[str]) -> tuple[Avoidance, ...]:
-    """What is avoided for health, where a fact is asked for, without what the question itself names."""
-    if not utterances or classify_request(utterances) != "fact":
-        return ()
-    return drop_asked_about((each for each in needs.avoidances if each.severity == "health"), utterances[-1])
+    if kind == "fact":
+        return (), avoided
+    return (*avoided, *(needs.conditions if kind == "recommendation" else ())), ()
 
 
 def drop_asked_about(avoidances: Iterable[Avoidance], utterance: str) -> tuple[Avoidance, ...]:
@@ -219,19 +223,14 @@ def _leave_out_sections(
     if not is_of_sections or find_mention(around, conflicting):
         return
     for passage, lead, sections in split:
-        reasons = [_find_reason(section, against) for section in sections]
+        found = [[(find_mention([section], each), each) for each in against] for section in sections]
+        reasons = [next(((said, each) for said, each in pairs if said), None) for pairs in found]
         safe = [section.text for section, why in zip(sections, reasons, strict=True) if not why]
         rest = (replace(passage, text="\n".join(filter(None, (lead, *safe)))),) if safe else ()
         for section, why in zip(sections, reasons, strict=True):
             if why:
                 title, (said, each) = section.text.partition(":")[0], why
                 yield LeftOut(title, each.statement, (section,), said, rest, _name_thing(title, said, each))
-
-
-def _find_reason(passage: Passage, against: Iterable[Against]) -> tuple[Sentence, Against] | None:
-    """The first sentence of a passage that speaks against it, and what it is that is avoided."""
-    found = ((find_mention([passage], each), each) for each in against)
-    return next(((reason, each) for reason, each in found if reason), None)
 
 
 def _name_thing(title: str, reason: Sentence, against: Against) -> str:
@@ -252,14 +251,10 @@ def _keep_conflicting(passages: Sequence[Passage], against: Against) -> tuple[Pa
     if isinstance(against, Condition):
         return told
     if against.severity == "health":
-        return tuple(each for each in passages if each in told or not _names_any(each, against))
+        stems = {passage.id: content_stems(passage.text) for passage in passages}
+        named = {id for id, held in stems.items() if any(thing <= held for thing in against.things)}
+        return tuple(each for each in passages if each in told or each.id not in named)
     return tuple(each for each in told if not _DOING_WITHOUT.search(each.text))
-
-
-def _names_any(passage: Passage, avoidance: Avoidance) -> bool:
-    """Whether a passage has the words for what is avoided, be it to say that it is absent."""
-    named = content_stems(passage.text)
-    return any(thing <= named for thing in avoidance.things)
 
 
 def find_mention(passages: Iterable[Passage], against: Against) -> Sentence | None:
@@ -309,24 +304,12 @@ def _drop_claimed(text: str, avoidance: Avoidance) -> tuple[Thing, ...]:
     """What is avoided, without what a text says it does without; for health all of it."""
     if avoidance.severity == "health":
         return avoidance.things
-    claimed = {thing for found in _CLAIMED.finditer(text) for thing in _list_absent(found)}
+    claimed = set[Thing]()
+    for found in _CLAIMED.finditer(text):
+        diet, kind = (found["diet"] or "").lower(), content_stems(found["kind"] or "")
+        left_out = map(content_stems, DIETS[_ALSO_CALLED.get(diet, diet)]) if diet else KIND_STEMS.get(kind, ())
+        claimed |= {kind, *left_out}
     return tuple(thing for thing in avoidance.things if thing not in claimed)
-
-
-def _list_absent(claimed: re.Match[str]) -> list[Thing]:
-    """What a diet leaves out, or what is free of a kind."""
-    if claimed["diet"]:
-        name = claimed["diet"].lower()
-        return [content_stems(word) for word in DIETS[_ALSO_CALLED.get(name, name)]]
-    kind = content_stems(claimed["kind"])
-    return [kind, *KIND_STEMS.get(kind, ())]
-
-
-def _prefer_liked(passages: Sequence[Passage], against: Sequence[Against]) -> tuple[Passage, ...]:
-    """The passages without those that speak of what the person dislikes; all, where that would leave none."""
-    dislikes = [each for each in against if not each.is_must]
-    liked = [passage for passage in passages if not any(find_mention([passage], each) for each in dislikes)]
-    return tuple(liked or passages)
 
 
 def _find_warnings(

@@ -4,7 +4,7 @@ Only what is sure is concluded: where a second table has an answer of its own, o
 there is none, and the question is answered from passages like any other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.turn.question_words import find_other
@@ -12,7 +12,6 @@ from agent.turn.quotes import to_sentence
 from agent.turn.tables.cells import split_words
 from agent.turn.tables.columns import HEADER_WORDS
 from agent.turn.tables.counting import (
-    add_amounts,
     add_money,
     add_named,
     count_rows,
@@ -31,7 +30,7 @@ _COMPUTE = {
     "count": count_rows,
     "list": list_rows,
     "money": add_money,
-    "amount": add_amounts,
+    "amount": add_named,
     "sum": add_named,
     "most": find_extreme,
     "least": find_extreme,
@@ -76,25 +75,15 @@ def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[tuple[
     found, partly = list[tuple[TableWords, Matched]](), list[TableWords]()
     for words_of in map(TableWords, tables):
         matched, unknown = match_words(words, words_of, question.language)
-        if matched and _is_anchored(matched, question):
+        is_anchored = matched and matched.of_kind("name", "column", "value", "has", "lacks")
+        if matched and (is_anchored or question.aim == "money"):
             found.append((words_of, matched))
-        elif unknown and _are_in_cells(unknown, words_of):
+        elif unknown and set(split_words(" ".join(unknown))) <= words_of.cells:  # a part of a cell may be meant
             partly.append(words_of)
     named = [pair for pair in found if says_name(words, pair[0])]
     if any(says_name(words, words_of) or not named for words_of in partly):
         raise UnsureError("whether a part of a cell is meant")
     return named or found
-
-
-def _is_anchored(matched: Matched, question: TableQuestion) -> bool:
-    """Whether a question has a word of the table's name, a column or a value."""
-    return bool(matched.of_kind("name", "column", "value", "has", "lacks")) or question.aim == "money"
-
-
-def _are_in_cells(unknown: Sequence[str], words_of: TableWords) -> bool:
-    """Whether the words that a table does not account for all stand in its cells, as parts of them."""
-    held = {stem for row in words_of.table.rows for cell in row.cells.values() for stem in split_words(cell)}
-    return set(split_words(" ".join(unknown))) <= held
 
 
 def _compute(question: TableQuestion, matched: Matched, words_of: TableWords) -> Selected | None:
@@ -123,27 +112,17 @@ def _exchange(question: TableQuestion, other: str, words_of: TableWords) -> str:
     """The words of a question with other values or another period; empty where a table does not have them all."""
     before, _ = match_words(split_question(question.rest), words_of, question.language)
     after, _ = match_words(split_question(other), words_of, question.language)
-    if before is None or after is None or not _is_exchangeable(after):
+    kinds = {item.kind for item in after.items} - {"neutral"} if after else set()
+    if before is None or after is None or not kinds or not kinds <= {"value", "period"}:
         return ""
-    kept = [words for item, words in _list_items(before) if not any(_excludes(new, item) for new in after.items)]
-    return " ".join(word for words in (*kept, after.words) for word in words)
-
-
-def _is_exchangeable(matched: Matched) -> bool:
-    kinds = {item.kind for item in matched.items} - {"neutral"}
-    return bool(kinds) and kinds <= {"value", "period"}
+    kept, at = list[str](), 0
+    for item in before.items:
+        if not any(_excludes(new, item) for new in after.items):
+            kept += before.words[at : at + item.size]
+        at += item.size
+    return " ".join((*kept, *after.words))
 
 
 def _excludes(new: Item, old: Item) -> bool:
     """Whether a row cannot be asked for by both: two values of a column, two periods."""
-    if new.kind != old.kind:
-        return False
-    return new.kind == "period" or (new.kind == "value" and not set(new.columns).isdisjoint(old.columns))
-
-
-def _list_items(matched: Matched) -> Iterator[tuple[Item, tuple[str, ...]]]:
-    """Each item with its words."""
-    at = 0
-    for item in matched.items:
-        yield item, matched.words[at : at + item.size]
-        at += item.size
+    return new.kind == old.kind and (new.kind == "period" or not set(new.columns).isdisjoint(old.columns))

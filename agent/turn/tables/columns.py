@@ -132,9 +132,18 @@ def _counts_pieces(column: str, table: Table) -> bool:
 
 def have_same_unit(column: str, table: Table, rows: Sequence[Row]) -> bool:
     """Whether no other column says a unit, a currency or a period that differs between some rows."""
-    others = [other for other in table.columns if other != column]
-    periods = [other for other in others if _are_periods([row.cells.get(other, "") for row in rows])]
-    return not _differ(rows, table) and all(_count_values(other, rows) == 1 for other in periods)
+    units = [
+        other
+        for other in table.columns
+        if set(split_words(other)) <= _UNIT_COLUMNS and read_column(other, rows) is None
+    ]
+    cells = {other: [row.cells.get(other, "") for row in rows] for other in table.columns if other != column}
+    periods = [
+        other
+        for other, said in cells.items()
+        if all(set(split_words(cell)) & _COLUMNS["periods"] and len(cell.split()) <= 3 for cell in said)
+    ]
+    return all(_count_values(other, rows) == 1 for other in (*units, *periods))
 
 
 def name_unit(column: str, numbers: Sequence[Number], table: Table, rows: Sequence[Row]) -> str:
@@ -151,20 +160,6 @@ def is_unit(word: str) -> bool:
     """Whether a word is a currency or the short name of a measure."""
     unit, size = read_unit(word)
     return unit in CURRENCY_OF.values() or bool(size)
-
-
-def _differ(rows: Sequence[Row], table: Table) -> bool:
-    """Whether a column of units has several values in some rows."""
-    found = [
-        column
-        for column in table.columns
-        if set(split_words(column)) <= _UNIT_COLUMNS and read_column(column, rows) is None
-    ]
-    return any(_count_values(column, rows) > 1 for column in found)
-
-
-def _are_periods(cells: Sequence[str]) -> bool:
-    return all(set(split_words(cell)) & _COLUMNS["periods"] and len(cell.split()) <= 3 for cell in cells)
 
 
 def _count_values(column: str, rows: Sequence[Row]) -> int:

@@ -91,19 +91,13 @@ def add_money(selected: Selected) -> Selected | None:
 
 
 def add_named(selected: Selected) -> Selected:
-    """The sum of the column that is named, or of the only one that has money in it."""
-    column = find_one(list_number_columns(selected) or find_money_columns(selected.table))
+    """The sum of the column that is named ("how much honey"), or else of the only one that has money in it."""
+    is_money = selected.question.aim != "amount"
+    column = find_one(list_number_columns(selected) or (find_money_columns(selected.table) if is_money else ()))
     numbers = read_column(column, selected.rows)
     if not numbers:
         raise UnsureError("what all cells say")
     return _add(column, numbers, selected)
-
-
-def add_amounts(selected: Selected) -> Selected:
-    """The sum of the column that is asked for by its name: "how much honey"."""
-    if not list_number_columns(selected):
-        raise UnsureError("what is added")
-    return add_named(selected)
 
 
 def list_number_columns(selected: Selected) -> list[str]:
@@ -117,9 +111,13 @@ def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected
     total = sum((number.value for number in numbers), Decimal(0))
     is_of_payments = not _PAYING.isdisjoint(split_words(selected.question.rest))
     is_sound = can_be_added(column, numbers, selected.table, selected.rows, is_of_payments=is_of_payments)
-    if not is_sound or not _agrees(total, column, selected):
+    said = [found[0].value for row in selected.table.totals if (found := read_column(column, [row]))]
+    is_whole = len(selected.rows) == len(selected.table.rows)
+    if not is_sound or (is_whole and any(value != total for value in said)):
         raise UnsureError("whether the sum means anything")
-    unit = name_unit(column, numbers, selected.table, selected.rows) or _name_counted(column, numbers)
+    unit = name_unit(column, numbers, selected.table, selected.rows)
+    if not unit and column.isalpha() and column.endswith("s") and not numbers[0].decimals:
+        unit = "" if set(split_words(column)) & QUANTITIES else column.lower()  # what is counted: "bottles"
     whole = write_amount(f"{total:,.{max(number.decimals for number in numbers)}f}", unit, numbers[0])
     if len(numbers) == 1:
         return selected.conclude(whole, column)
@@ -129,23 +127,9 @@ def _add(column: str, numbers: Sequence[Number], selected: Selected) -> Selected
     return selected.conclude(f"{addends} = {whole}", column)
 
 
-def _name_counted(column: str, numbers: Sequence[Number]) -> str:
-    """What is counted in a column that is named by one word: "bottles"."""
-    is_noun = column.isalpha() and column.endswith("s") and not numbers[0].decimals
-    return column.lower() if is_noun and not set(split_words(column)) & QUANTITIES else ""
-
-
 def write_amount(number: str, unit: str, like: Number) -> str:
     """A number with its unit, on the side where another number has it."""
     return f"{unit}{number}" if like.is_before and len(unit) == 1 else f"{number} {unit}".strip()
-
-
-def _agrees(total: Decimal, column: str, selected: Selected) -> bool:
-    """Whether what the table itself says of all rows is their sum."""
-    if len(selected.rows) < len(selected.table.rows):
-        return True
-    said = [numbers for row in selected.table.totals if (numbers := read_column(column, [row]))]
-    return all(numbers[0].value == total for numbers in said)
 
 
 _WEIGHTS = frozenset(split_words("weight kg g"))

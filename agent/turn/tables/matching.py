@@ -102,6 +102,11 @@ class TableWords:
         return {key: tuple(columns) for key, columns in found.items()}
 
     @cached_property
+    def cells(self) -> frozenset[str]:
+        """The stems of all cells."""
+        return frozenset(stem for row in self.table.rows for cell in row.cells.values() for stem in split_words(cell))
+
+    @cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
         """The stems of the columns' names, without units."""
         return {column: _simplify_column(column) for column in self.table.columns}
@@ -214,17 +219,14 @@ def _find_columns(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
 
 def _name_columns(words: Sequence[str], words_of: TableWords) -> tuple[str, ...]:
     """The columns that a phrase names, exactly or else in part."""
-    first, last = words[0].casefold(), words[-1].casefold()
-    if first in _NEUTRAL | _HAS | _LACKS or last in _NEUTRAL or _is_name_alone(first, words_of.table):
+    first, last, table = words[0].casefold(), words[-1].casefold(), words_of.table
+    if first in _NEUTRAL | _HAS | _LACKS or last in _NEUTRAL:
         return ()
+    if first in table.name.casefold().split() and first not in " ".join(table.columns).casefold().split():
+        return ()  # letter for letter in the table's name and in no column's: "paint", not "painted on"
     phrase = _drop_generic(split_words(" ".join(words)))
     named = {name: stems for name, stems in words_of.columns.items() if _are_in(phrase, stems)}
     return tuple(name for name, stems in named.items() if _are_in(stems, phrase)) or tuple(named)
-
-
-def _is_name_alone(word: str, table: Table) -> bool:
-    """Whether a word stands, letter for letter, in the table's name and in no column's: "paint", not "painted on"."""
-    return word in table.name.casefold().split() and word not in " ".join(table.columns).casefold().split()
 
 
 def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ Only the form is recognised here; whether a table can answer is told by its word
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -54,27 +54,17 @@ class TableQuestion:
 
 def _read_foreign(text: str) -> TableQuestion | None:
     """What is asked in another language than English, given without "?"; None where none of them asks so."""
-    for language, forms in LANGUAGES.items():
-        if found := _read_in(language, forms, text.lstrip("¿¡ ")) if language != ENGLISH else None:
-            return found
+    for language, forms in [pair for pair in LANGUAGES.items() if pair[0] != ENGLISH]:
+        if found := re.fullmatch(forms.which, text, re.IGNORECASE):
+            for aim, words in (("most", forms.dearest), ("least", forms.cheapest)):
+                rest, count = re.subn(rf"\b{words}\b", " ", found["rest"], flags=re.IGNORECASE)
+                if count:
+                    return TableQuestion(cast("Aim", aim), rest, "money", language)
+        if found := re.fullmatch("|".join(forms.spending), text, re.IGNORECASE):
+            return TableQuestion("money", found["rest"] or found["rest2"], language=language)
+        if found := re.fullmatch(forms.counts, text, re.IGNORECASE):
+            return TableQuestion("count", found["rest"], language=language)
     return None
-
-
-def _read_in(language: str, forms: TableLanguage, text: str) -> TableQuestion | None:
-    found = re.fullmatch(forms.which, text, re.IGNORECASE)
-    asked = found["rest"] if found else ""
-    if re.search(rf"\b{forms.dearest}\b", asked, re.IGNORECASE):
-        return TableQuestion("most", _drop(forms.dearest, asked), "money", language)
-    if re.search(rf"\b{forms.cheapest}\b", asked, re.IGNORECASE):
-        return TableQuestion("least", _drop(forms.cheapest, asked), "money", language)
-    if found := re.fullmatch("|".join(forms.spending), text, re.IGNORECASE):
-        return TableQuestion("money", found["rest"] or found["rest2"], language=language)
-    found = re.fullmatch(forms.counts, text, re.IGNORECASE)
-    return TableQuestion("count", found["rest"], language=language) if found else None
-
-
-def _drop(words: str, text: str) -> str:
-    return re.sub(rf"\b{words}\b", " ", text, flags=re.IGNORECASE)
 
 
 _ASIDE = r"(?:(?:and|so|ok(?:ay)?|please|hi|hello|well|then|now),?\s+)*"
@@ -135,15 +125,13 @@ def read_table_question(utterance: str) -> TableQuestion | None:
     text = " ".join(utterance.split()).rstrip(" ?!.")
     if re.search(r"[?!;]|\.\s", text):
         return None
-    found = _read_superlative(text) or _read_form(_TIMES.sub("how many entries", text))
-    return found or _read_foreign(text)
-
-
-def _read_form(text: str) -> TableQuestion | None:
+    if found := _read_superlative(text):
+        return found
+    counted = _TIMES.sub("how many entries", text)
     for aim, pattern in _FORMS:
-        if found := re.fullmatch(pattern, text, re.IGNORECASE):
-            return TableQuestion(aim, found["rest"])
-    return None
+        if form := re.fullmatch(pattern, counted, re.IGNORECASE):
+            return TableQuestion(aim, form["rest"])
+    return _read_foreign(text.lstrip("¿¡ "))
 
 
 def _read_superlative(text: str) -> TableQuestion | None:
