@@ -455,7 +455,7 @@ def eval_search(
     [bold]convagent eval search ours.json theirs.trec --qrels qrels.txt[/] compares them by a paired t-test.
     [bold]convagent eval search topics.run.json --qrels qrels.txt --rel-level 2[/] takes labels of 1 for irrelevant.
     """
-    from agent.evaluation.search import evaluate_search, name_measures
+    from agent.evaluation.scores import evaluate_search, name_measures
 
     scores = evaluate_search(runs, qrels, topics, rel_level)
     measures.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)

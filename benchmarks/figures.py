@@ -11,8 +11,7 @@ import msgspec
 from agent.evaluation.answers import PassageSource, measure_turn
 from agent.evaluation.ptkb import labels_of_topics, measure_ptkb
 from agent.evaluation.report import ReportRequest, write_report
-from agent.evaluation.scores import Qrels
-from agent.evaluation.search import measure_search
+from agent.evaluation.scores import Qrels, measure_search
 from agent.runs.evidence import PassageTexts
 from agent.tracks.run_records import to_run_turns
 from agent.turn.interface_sentences import starts_with_not_found

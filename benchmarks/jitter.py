@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.chat.session import PLAN
-from agent.evaluation.search import measure_search
+from agent.evaluation.scores import measure_search
 from agent.flow import Tools, answer_topic
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import LanguageModel, ignore_call

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import msgspec
 
 from agent.evaluation.answers import rouge_f1
-from agent.evaluation.search import measure_search
+from agent.evaluation.scores import measure_search
 from agent.models.embedding.registry import open_embedder
 from agent.turn.clarification import is_clarification
 from agent.turn.extractive_answer import says_not_found

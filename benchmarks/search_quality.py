@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import prompts
-from agent.evaluation.scores import Scores
-from agent.evaluation.search import measure_search
+from agent.evaluation.scores import Scores, measure_search
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model

@@ -9,7 +9,7 @@ from typing import Any
 from agent.runs.backends.protocol import TopicTask
 from agent.runs.backends.ray import RayWorker, find_next_turn
 from agent.runs.backends.ray_embedding import BlockEmbedder
-from agent.runs.worker import WorkerDescription
+from agent.runs.trace import WorkerDescription
 from indexes.ranking.vectors import StoredVectors
 
 

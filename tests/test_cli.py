@@ -20,13 +20,18 @@ COMMAND = Path(sys.executable).with_name("convagent")
 
 def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command; the checkout is not on its path."""
-    env, command = own_settings_left_out() | environment, [str(COMMAND), *map(str, arguments)]
+    env, command = (
+        own_settings_left_out() | {"CONVAGENT_DATA": str(cwd / "data")} | environment,
+        [str(COMMAND), *map(str, arguments)],
+    )
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def quick(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """The same within this process, by words alone."""
-    return within.convagent(*arguments, cwd=cwd, CONVAGENT_EMBEDDER="none", **environment)
+    return within.convagent(
+        *arguments, cwd=cwd, CONVAGENT_EMBEDDER="none", **{"CONVAGENT_DATA": str(cwd / "data")} | environment
+    )
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation import ptkb
-from agent.evaluation.scores import RankedScores, Scores, p_value, read_qrels
-from agent.evaluation.search import evaluate_search, measure_search
+from agent.evaluation.scores import RankedScores, Scores, evaluate_search, measure_search, p_value, read_qrels
 from agent.runs.export import export_trace
 from schemas.errors import InvalidInputError, UsageError
 from tests.conftest import EXAMPLES

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.evaluation.search import read_scores
 from agent.exchange.answer_files import read_any_run
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
 from agent.runs.export import FOR_OTHER_TOOLS
+from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import read_trace
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_records import RunPassage
@@ -145,7 +145,7 @@ def test_an_exported_run_is_read_where_runs_are(form: str, trace: Path, tmp_path
     assert runner.invoke(app, ["convert", str(out), "-o", str(trec)]).exit_code == 0
     answered = [line.answered for line in read_trace(trace).lines()]
     expected = {turn.turn_id: [passage.id for passage in turn.passages] for turn in answered}
-    assert {turn_id: list(ids) for turn_id, ids in read_scores(trec).items()} == expected
+    assert {turn_id: list(ids) for turn_id, ids in read_ranking(trec).scores.items()} == expected
 
 
 def in_python(code: str, *arguments: Path) -> Any:

@@ -104,9 +104,7 @@ def test_a_long_run_is_written_exported_and_checked_turn_by_turn(tmp_path: Path)
     count = 100
     rows = [{"Conversation_no": n, "Turn_no": 1, "Question": "Why?"} for n in range(1, count + 1)]
     topics = read_topics(write(tmp_path / "topics.json", rows))
-    settings = RunSettings(
-        "qrecc", "", count, 0, "automatic", "", "", False, "", "none", "", "", "", "", "", "", Plan(), "0", {}, ""
-    )
+    settings = RunSettings(edition="qrecc", turns=count, model="none")
     with open_for_append(new_trace(tmp_path / "trace.jsonl", settings)) as file:
         for turn in long_turns(count):
             append_line(file, TraceLine(turn, (), 0.0))

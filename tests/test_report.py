@@ -20,7 +20,7 @@ from agent.evaluation.report import (
     view_turn,
     write_report,
 )
-from agent.evaluation.search import evaluate_search
+from agent.evaluation.scores import evaluate_search
 from agent.runs.export import convert_run
 from schemas.errors import ConvagentError
 from tests import within

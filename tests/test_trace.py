@@ -107,9 +107,7 @@ def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    settings = RunSettings(
-        "ikat-2024", "", 1, 0, "automatic", "", "", False, "", "none", "", "", "", "", "", "", Plan(), "0", {}, ""
-    )
+    settings = RunSettings(edition="ikat-2024", turns=1, model="none")
     path = tmp_path / "trace.jsonl"
     begun = new_trace(path, settings)
     with open_for_append(begun), pytest.raises(UsageError, match="another process"), open_for_append(begun):

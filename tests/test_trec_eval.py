@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agent.evaluation.scores import Qrels, RankedScores, read_qrels
-from agent.evaluation.search import evaluate_search, measure_search, name_measures
+from agent.evaluation.scores import Qrels, RankedScores, evaluate_search, measure_search, name_measures, read_qrels
 from cli import app
 from schemas.errors import InvalidInputError
 from tests.conftest import examples

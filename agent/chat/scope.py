@@ -4,7 +4,6 @@ A scope is the text that names it, "" for everything. What it stands for is look
 file of a folder is in it, too.
 """
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ from schemas.errors import UsageError, list_with_limit
 
 EVERYWHERE = ""
 MAX_LISTED = 5  # documents named in a reply
-NEAREST, SIMILAR = 3, 0.5  # names that are told where nothing is called as was said, and how similar they are
 _POLITE = (
     r"(?:,? (?:please|now|again|from now on|bitte|jetzt|wieder|s['’]il (?:te|vous) pla[iî]t|por favor|per favore))*"
     r"[\s.!]*"
@@ -149,8 +147,7 @@ def require_scope(where: str, collection: Collection) -> str:
     """The scope that a setting names. Raises `UsageError` where it has no document."""
     scope = find_scope(where, collection)
     if scope is None:
-        folders = ", ".join(list_with_limit(list_folders(collection.list_documents()), MAX_LISTED, "and {} more"))
-        remedy = f"There are the folders {folders}." if folders else 'Such as: --only "*.pdf"'
+        remedy = _name_folders(collection) or 'Such as: --only "*.pdf"'
         raise UsageError(f"none of the documents is in {where!r}", where=collection.source, remedy=remedy)
     return scope
 
@@ -161,26 +158,17 @@ def describe_scope(where: str, collection: Collection) -> tuple[str, ...]:
     if scope == EVERYWHERE:
         return ("I search everywhere again.",)
     if scope is None:
-        nearest = find_nearest_names(where, collection)
-        hint = (f"The nearest names are {', '.join(nearest)}.",) if nearest else ()
-        return (f"Nothing that I have is called “{where}”: I go on searching where I did.", *hint)
+        nothing = f"Nothing that I have is called “{where}”: I go on searching where I did."
+        return tuple(filter(None, (nothing, _name_folders(collection))))
     documents = select_documents(scope, collection)
     listed = ", ".join(list_with_limit([document.path for document in documents], MAX_LISTED, "and {} more"))
     count = f"{len(documents)} of my documents ({listed})"
     return (f"From now on I search only in “{scope}”: {count}.", "“/everywhere” ends that.")
 
 
-def find_nearest_names(name: str, collection: Collection) -> list[str]:
-    """The folders and files whose names are most like a name that none has."""
-    documents = collection.list_documents()
-    named: dict[str, str] = {}
-    for path in (*list_folders(documents), *(document.path for document in documents)):
-        last = path.rstrip("/").rpartition("/")[2].casefold()
-        for key in (path.casefold(), last, last.rpartition(".")[0]):
-            named.setdefault(key, path)
-    plain = _strip_article(name).casefold().rstrip("/")
-    found = difflib.get_close_matches(plain, filter(None, named), 3 * NEAREST, SIMILAR)
-    return list(dict.fromkeys(named[key] for key in found))[:NEAREST]
+def _name_folders(collection: Collection) -> str:
+    folders = ", ".join(list_with_limit(list_folders(collection.list_documents()), MAX_LISTED, "and {} more"))
+    return f"There are the folders {folders}." if folders else ""
 
 
 def list_folders(documents: Sequence[Document]) -> list[str]:

@@ -13,13 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.json_files import decode_file, find_duplicates, locate_errors
 from agent.tracks.lenient_reading import convert_to_shape, list_problems
+from agent.tracks.oddities import find_duplicates, locate_errors
 from agent.tracks.qrecc import EDITION, Truth, turn_id
 from agent.tracks.run_records import RunTurn
+from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
+from schemas.wire import decode
 
 REWRITE, RR, EXACT, F1, ANSWER = "rewrite ROUGE1-R", "RR", "EM", "F1", "answer ROUGE1-R"
 MEASURES = (REWRITE, RR, EXACT, F1, ANSWER)
@@ -120,8 +124,13 @@ def unigram_recall(truth: str, text: str) -> float:
 
 def read_truth(path: Path) -> Truths:
     """The truth by turn id. Raises `InvalidInputError` with every problem of shape, or every turn there twice."""
-    raw = decode_file(path, remedy="Expected the organisers' ground-truth.json.")
+    data = read_utf8(path)
     with locate_errors(path):
+        try:
+            raw = decode(data)
+        except msgspec.DecodeError as error:
+            remedy = "Expected the organisers' ground-truth.json."
+            raise InvalidInputError(f"is not JSON ({error})", remedy=remedy) from error
         rows: list[Truth] = convert_to_shape(raw, list[Truth], f"{EDITION.name} truth file")
         if not rows:
             raise InvalidInputError("holds no turn")

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.evaluation import answers, ptkb, search
+from agent.evaluation import answers, ptkb
 from agent.evaluation.answers import NO_SOURCE, PassageSource, find_cited
-from agent.evaluation.scores import Qrels, Scores, check_turns_shared, read_qrels, read_run_file
+from agent.evaluation.scores import (
+    Qrels,
+    Scores,
+    check_turns_shared,
+    measure_search,
+    name_measures,
+    read_qrels,
+    read_run_file,
+)
 from agent.evaluation.significance import (
     Interval,
     bootstrap_interval,
@@ -27,8 +35,8 @@ from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import describe_ranking, read_ranking
 from agent.runs.run import describe_run
 from agent.runs.trace import TraceLine, is_trace, read_trace
-from agent.tracks.json_files import find_duplicates
 from agent.tracks.lenient_reading import list_problems
+from agent.tracks.oddities import find_duplicates
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, to_run_turns
 from agent.tracks.topic_files import read_topics
@@ -205,7 +213,7 @@ def _read_traced_run(path: Path, name: str) -> OpenedRun:
 def compare_runs(material: Material) -> list[Comparison]:
     """What can be measured of search, statements and answers, each as `convagent eval` has it."""
     found = []
-    names = search.name_measures(material.rel_level)
+    names = name_measures(material.rel_level)
     rouge_l = answers.ROUGE["rougeL"]
     parts: list[tuple[Callable[[Material, OpenedRun], Scores | None], Sequence[str], set[str]]] = [
         (_measure_search, names, {"nDCG@5", names[-3]}),
@@ -225,7 +233,7 @@ def compare_runs(material: Material) -> list[Comparison]:
 def _measure_search(material: Material, run: OpenedRun) -> Scores | None:
     ranked = {id: {p.id: p.score for p in run.find_passages(id).values()} for id in run.turns}
     has_both = material.passage_labels and any(ranked.values())
-    return search.measure_search(run.name, ranked, material.passage_labels, material.rel_level) if has_both else None
+    return measure_search(run.name, ranked, material.passage_labels, material.rel_level) if has_both else None
 
 
 def _measure_statements(material: Material, run: OpenedRun) -> Scores | None:

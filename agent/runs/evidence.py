@@ -11,7 +11,7 @@ import msgspec
 
 from agent.models.protocol import Listener
 from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_topics
-from agent.tracks.json_files import locate_errors
+from agent.tracks.oddities import locate_errors
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import Index

@@ -9,7 +9,7 @@ from agent.exchange.trec import encode_ranking, format_trec_lines
 from agent.runs.given_ranking import read_ranking
 from agent.runs.run import describe_run
 from agent.runs.trace import read_trace
-from agent.tracks.json_files import locate_errors
+from agent.tracks.oddities import locate_errors
 from agent.tracks.run_files import encode_run
 from indexes.storage.files import check_writable, write_atomically
 from schemas.records import Hit

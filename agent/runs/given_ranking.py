@@ -17,9 +17,8 @@ from agent.exchange.answer_files import read_any_run
 from agent.exchange.candidates import Candidates, decode_candidates, find_queries
 from agent.exchange.trec import MAX_BEGINNING, begins_as_trec_run, decode_rankings, sort_by_score
 from agent.tracks.ikat.ikat_topics import read_turn_ids
-from agent.tracks.json_files import find_duplicates
 from agent.tracks.lenient_reading import decode_leniently, decode_spelling, list_problems
-from agent.tracks.oddities import Oddities, report_oddities
+from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
 from agent.tracks.run_records import separate_32_bit_scores
 from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8

@@ -12,8 +12,7 @@ import msgspec
 from agent.flow import NOTHING
 from agent.runs.backends.protocol import Backend, TopicTask
 from agent.runs.given_ranking import GivenRanking
-from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace
-from agent.runs.worker import WorkerDescription
+from agent.runs.trace import RunSettings, Trace, WorkerDescription, append_line, open_for_append, read_trace
 from agent.tracks.rules import STRICT, Checks
 from agent.tracks.run_files import encode_run, make_checker
 from agent.tracks.run_records import RunTurn

@@ -7,7 +7,7 @@ costs at most the turn in hand: a torn last line is cut off on resuming.
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -26,30 +26,36 @@ T = TypeVar("T")
 log = logging.getLogger("convagent")
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerDescription:
+    """What of a worker decides the bytes of a run."""
+
+    passages: str = ""  # SHA-256 of the index's own description, or of the passages given
+    model: str
+    model_digest: str = ""
+    model_settings: str = ""  # its constants: sampling, shapes of batches
+    embedder: str = ""  # empty where words alone count
+    embedder_digest: str = ""
+    encoder_digest: str = ""  # of what the embedding model was taught; empty where nothing was
+    prompts: str = ""  # SHA-256
+    convagent: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)  # a digest of the code's files, by package
+    processor: str = ""  # what computed: llama.cpp's build and processor features; empty where it computed nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings(WorkerDescription):
     """Everything that decides the bytes of a run."""
 
     edition: str
-    topics: str  # SHA-256 of what the run sees of the topics
+    topics: str = ""  # SHA-256 of what the run sees of the topics
     turns: int
-    statements: int  # personal ones, of all topics
-    mode: Mode
-    labels: str  # SHA-256 of the labels that the run was handed; empty in an automatic run
-    ranking: str  # SHA-256 of the ranking that the run was handed; empty where it searched
-    ranking_of_labels: bool
-    passages: str  # SHA-256 of the index's own description, or of the passages given
-    model: str
-    model_digest: str
-    model_settings: str  # its constants: sampling, shapes of batches
-    embedder: str  # empty where words alone count
-    embedder_digest: str
-    encoder_digest: str  # of what the embedding model was taught; empty where nothing was
-    prompts: str  # SHA-256
-    plan: Plan
-    convagent: str
-    sources: Mapping[str, str]  # a digest of the code's files, by package
-    processor: str  # what computed: llama.cpp's build and processor features; empty where it computed nothing
+    statements: int = 0  # personal ones, of all topics
+    mode: Mode = "automatic"
+    labels: str = ""  # SHA-256 of the labels that the run was handed; empty in an automatic run
+    ranking: str = ""  # SHA-256 of the ranking that the run was handed; empty where it searched
+    ranking_of_labels: bool = False
+    plan: Plan = Plan()
     trace_version: int = VERSION
 
 

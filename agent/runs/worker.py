@@ -17,7 +17,7 @@ from agent.models.no_model import NoModel
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.runs.evidence import Evidence, EvidenceFiles
-from agent.runs.trace import TraceLine
+from agent.runs.trace import TraceLine, WorkerDescription
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
@@ -82,23 +82,6 @@ class Worker:
         for result in answer_topic(topic, self.tools, given, replies):
             yield TraceLine(result, self.calls.take(), round(time.perf_counter() - started, 3))
             started = time.perf_counter()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerDescription:
-    """What of a worker decides the bytes of a run; the fields are those of `RunSettings`."""
-
-    passages: str
-    model: str
-    model_digest: str
-    model_settings: str
-    embedder: str
-    embedder_digest: str
-    encoder_digest: str
-    prompts: str
-    convagent: str
-    sources: Mapping[str, str]
-    processor: str
 
 
 def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:

@@ -1,17 +1,20 @@
-"""What is odd about a file and is read all the same: each kind is kept once, with its count and its first place.
+"""What is wrong or odd about the contents of a file: the one is an error that names it, the other is read all the same.
+
+Of each kind that is odd one is kept, with its count and its first place.
 
 Readers are lenient: other people's files are read wherever it is clear what they mean. What was odd is said by whoever
 reads the file (`report_oddities`), and by `convagent validate`.
 """
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from agent.tracks.json_files import locate_errors
+from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
 log = logging.getLogger("convagent")
@@ -50,6 +53,29 @@ class Oddities:
 
     def __iter__(self) -> Iterator[Oddity]:
         return iter(tuple(self._found.values()))
+
+
+def check_unique(names: Iterable[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
+    """Raises `InvalidInputError` listing the names that stand more than once, with any other problems found."""
+    if found := [*find_duplicates(names), *problems]:
+        raise InvalidInputError("\n".join(map(str, found)))
+
+
+def find_duplicates(names: Iterable[tuple[str, str]]) -> list[Problem]:
+    """The names that stand more than once, each given with its kind, such as ("turn", "9-1_3")."""
+    return [Problem(f"{kind} {name}", f"stands {n} times") for (kind, name), n in Counter(names).items() if n > 1]
+
+
+@contextmanager
+def locate_errors(path: Path) -> Iterator[None]:
+    """Every `InvalidInputError` raised in the block names the file as its place."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.where.startswith(str(path)):
+            raise
+        what = f"{error.where}: {error.what}" if error.where else error.what
+        raise InvalidInputError(what, where=str(path), remedy=error.remedy) from error
 
 
 @contextmanager

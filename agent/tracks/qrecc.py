@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_2023 import NonEmpty
-from agent.tracks.json_files import check_unique
+from agent.tracks.oddities import check_unique
 from agent.tracks.rules import EditionLimits, OfficialValidator
 from agent.tracks.run_layouts import JsonArray
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn

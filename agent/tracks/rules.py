@@ -95,25 +95,25 @@ def check_whole_turn(turn: RunTurn, limits: EditionLimits) -> Iterator[str]:
         yield f"the responses have {sum(counts)} words together: the official fixer deletes {deleted} of {len(counts)}"
 
 
-def check_text_not_empty(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """A response says something, except in a run whose responses are not judged."""
+def check_text(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
+    """A response says something, except in a run whose responses are not judged, and not too much.
+
+    At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025).
+    """
     if asked.limits.cites and asked.judged and not says_something(response.text):
         yield "text is empty"
+    if (most := asked.limits.tokens) is not None:
+        tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
+        for count, unit in ((tokens, "tokens by spaCy"), (words, "words")):
+            if count > most:
+                yield f"text has {count} {unit}, at most {most} are allowed"
 
 
-def check_text_length(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025)."""
-    if (most := asked.limits.tokens) is None:
-        return
-    tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
-    if tokens > most:
-        yield f"text has {tokens} tokens by spaCy, at most {most} are allowed"
-    if words > most:
-        yield f"text has {words} words, at most {most} are allowed"
+def check_ranking(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
+    """At most 1,000 passages, at least one, none twice; ids have the form of the collection's (`--collection`).
 
-
-def check_passage_count(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """At most 1,000 passages, none twice, at least one."""
+    TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking.
+    """
     most, passages = asked.limits.passages, response.passages or ()
     if most and len(passages) > most:
         yield f"passages are {len(passages)}, at most {most} are allowed"
@@ -122,18 +122,11 @@ def check_passage_count(_turn_id: str, response: RunResponse, asked: "RunChecker
     for id, times in Counter(passage.id for passage in passages).items():
         if times > 1:
             yield f"passages list {id} {times} times"
-
-
-def check_passage_ids(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """Ids have the form of the collection's (`--collection`)."""
     form = COLLECTIONS[asked.checks.collection]
-    if odd := [passage.id for passage in response.passages or () if not form.fullmatch(passage.id)]:
-        yield _name_ids(odd, "is no id of the collection")
-
-
-def check_scores_decrease(_turn_id: str, response: RunResponse, _asked: "RunChecker") -> Iterator[str]:
-    """TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking."""
-    for before, after in pairwise(response.passages or ()):
+    yield from _name_ids(
+        [passage.id for passage in passages if not form.fullmatch(passage.id)], "is no id of the collection"
+    )
+    for before, after in pairwise(passages):
         if not as_32_bits(after.score) < as_32_bits(before.score):
             yield f"passages {after.id} scores {after.score}, not below {before.id} with {before.score}"
             return
@@ -174,39 +167,31 @@ def check_statement_order(_turn_id: str, response: RunResponse, _asked: "RunChec
         yield "ptkb_provenance is not ordered by score"
 
 
-def check_passages_exist(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """The passages are in the index (`--index`)."""
-    exists = asked.checks.exists
-    if exists and (odd := [passage.id for passage in response.passages or () if not exists(passage.id)]):
-        yield _name_ids(odd, "is not in the index")
-
-
-def check_given_ranking(turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """The passages are those of the given ranking, in its order (`--ranking`)."""
-    if asked.checks.ranking is None:
-        return
-    places = {id: place for place, id in enumerate(asked.checks.ranking.get(turn_id, ()))}
-    listed = list(dict.fromkeys([p.id for p in response.passages or ()] + [hit.id for hit in response.used]))
-    if odd := [id for id in listed if id not in places]:
-        yield _name_ids(odd, "is not in the given ranking")
-    found = [places[passage.id] for passage in response.passages or () if passage.id in places]
-    if found != sorted(found):
-        yield "passages are not in the order of the given ranking"
+def check_given(turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
+    """The passages are in the index (`--index`), and those of the given ranking, in its order (`--ranking`)."""
+    exists, ranking = asked.checks.exists, asked.checks.ranking
+    passages = [passage.id for passage in response.passages or ()]
+    if exists:
+        yield from _name_ids([id for id in passages if not exists(id)], "is not in the index")
+    if ranking is not None:
+        places = {id: place for place, id in enumerate(ranking.get(turn_id, ()))}
+        listed = dict.fromkeys(passages + [hit.id for hit in response.used])
+        yield from _name_ids([id for id in listed if id not in places], "is not in the given ranking")
+        found = [places[id] for id in passages if id in places]
+        if found != sorted(found):
+            yield "passages are not in the order of the given ranking"
 
 
 Rule = Callable[[str, RunResponse, "RunChecker"], Iterator[str]]  # gets the turn id, too
 RULES: tuple[Rule, ...] = (
-    check_text_not_empty,
-    check_text_length,
-    check_passage_count,
-    check_passage_ids,
-    check_scores_decrease,
+    check_text,
+    check_ranking,
     check_some_passage_used,
     check_citations_listed,
     check_statements_known,
     check_statement_order,
 )
-ON_REQUEST: tuple[Rule, ...] = (check_passages_exist, check_given_ranking)  # always errors: they were asked for
+ON_REQUEST: tuple[Rule, ...] = (check_given,)  # always errors: they were asked for
 
 
 class RunChecker:
@@ -264,6 +249,8 @@ class RunChecker:
                 yield Problem(f"turn {turn_id}", "is missing from the run")
 
 
-def _name_ids(ids: list[str], what: str) -> str:
+def _name_ids(ids: list[str], what: str) -> Iterator[str]:
     """What holds of the first id of a passage, and of how many others."""
-    return f"passages {ids[0]} {what}" + (f", nor are {len(ids) - 1} others" if len(ids) > 1 else "")
+    if ids:
+        others = f", nor are {len(ids) - 1} others" if len(ids) > 1 else ""
+        yield f"passages {ids[0]} {what}{others}"

@@ -23,14 +23,7 @@ OnTurn = Callable[[RunTurn], None]
 def encode_run(
     edition: str, answered: Iterable[TurnResult], info: RunInfo, on_turn: OnTurn = lambda _turn: None
 ) -> Iterator[bytes]:
-    """The run file of an edition, piece by piece: a pure function of the answered turns."""
-    return write_run(edition, to_run_turns(answered, info), info, on_turn)
-
-
-def write_run(
-    edition: str, turns: Iterable[RunTurn], info: RunInfo, on_turn: OnTurn = lambda _turn: None
-) -> Iterator[bytes]:
-    """The run file of some turns, piece by piece; `on_turn` gets each turn as a reader of the file will find it.
+    """The run file of an edition, piece by piece; `on_turn` gets each turn as a reader of the file will find it.
 
     Raises `InvalidInputError` for what the edition cannot express.
     """
@@ -38,7 +31,7 @@ def write_run(
     _check_info(form, info)
     before, between, after = form.layout.encode_frame(info)
     yield before
-    for number, turn in enumerate(turns):
+    for number, turn in enumerate(to_run_turns(answered, info)):
         data, written = _encode_entry(form, turn, info)
         yield (between if number else b"") + data
         on_turn(form.read_entry(written, form.layout.json_path(number), info))

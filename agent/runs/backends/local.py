@@ -11,8 +11,8 @@ from typing import TypeVar
 from agent.models.cancellation import ConcurrencyLimit
 from agent.models.scripted import ScriptedModel
 from agent.runs.backends.protocol import TopicTask, Workforce
-from agent.runs.trace import TraceLine
-from agent.runs.worker import Worker, WorkerDescription, describe_worker
+from agent.runs.trace import TraceLine, WorkerDescription
+from agent.runs.worker import Worker, describe_worker
 
 AnyWorker = TypeVar("AnyWorker")
 Task = TypeVar("Task")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.runs.evidence import Evidence
-from agent.runs.trace import TraceLine
-from agent.runs.worker import WorkerDescription, WorkerSpecification
+from agent.runs.trace import TraceLine, WorkerDescription
+from agent.runs.worker import WorkerSpecification
 from schemas.records import Provided, Topic
 
 

@@ -27,8 +27,8 @@ from agent.runs.backends.ray_cluster import (
     summarise_loss,
 )
 from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
-from agent.runs.trace import TraceLine
-from agent.runs.worker import Worker, WorkerDescription, WorkerSpecification, describe_worker, hash_sources
+from agent.runs.trace import TraceLine, WorkerDescription
+from agent.runs.worker import Worker, WorkerSpecification, describe_worker, hash_sources
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import Index, PassageIndex
 from indexes.sharding.sharded_index import ByShard, ShardsHere, ask_shard

@@ -28,7 +28,7 @@ from agent.evaluation.scores import (
     read_qrels,
     turns_with_relevant,
 )
-from agent.evaluation.search import read_scores
+from agent.runs.given_ranking import read_ranking
 from agent.tasks.rcd.spans import read_spans
 from agent.tasks.rcd.topics import RcdTopics, read_topics
 from indexes.storage.files import read_utf8
@@ -148,7 +148,7 @@ def evaluate_passages(
     merged = _merge_labels(judged, scenes)
     if not merged:
         raise InvalidInputError("holds no relevant passage", where=str(qrels))
-    ranked = {run: read_scores(run) for run in runs}
+    ranked = {run: read_ranking(run).scores for run in runs}
     for run, found in ranked.items():
         _check_topics_known(found, topics_here, run)
     return [_measure_passages(run.name, ranked[run], merged) for run in runs]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.tracks.json_files import locate_errors
+from agent.tracks.oddities import locate_errors
 from indexes.storage.files import read_utf8
 from indexes.text.control_characters import TolerantHtmlParser
 from schemas.errors import InvalidInputError

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.evaluation.scores import Qrels, RankedScores, Scores, ranking_measures, read_qrels, turns_with_relevant
-from agent.evaluation.search import read_scores
+from agent.runs.given_ranking import read_ranking
 from schemas.errors import InvalidInputError
 
 NDCG = "nDCG@5"
@@ -21,7 +21,7 @@ def evaluate_touche(runs: Sequence[Path], relevance: Path, quality: Path | None)
     Raises `InvalidInputError` for labels of which none is above 0.
     """
     labels = {RELEVANCE: read_labels(relevance)} | ({QUALITY: read_labels(quality)} if quality else {})
-    return [measure_touche(run.name, read_scores(run), labels) for run in runs]
+    return [measure_touche(run.name, read_ranking(run).scores, labels) for run in runs]
 
 
 def read_labels(path: Path) -> Qrels:

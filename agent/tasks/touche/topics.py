@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
-from agent.tracks.json_files import find_duplicates
+from agent.tracks.oddities import find_duplicates
 from indexes.storage.files import read_bytes
 from schemas.errors import InvalidInputError
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from agent.tracks.edition import Edition
-from agent.tracks.json_files import check_unique
-from agent.tracks.oddities import Oddities
+from agent.tracks.oddities import Oddities, check_unique
 from schemas.records import Message, Statement, Topic, Topics, Turn, TurnLabels
 
 HYPHENS_ALONE = re.compile(r"(\d+-\d+)-(\d+)", re.ASCII)  # a turn id as some tools write it
