@@ -18,7 +18,7 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.interface_sentences import list_names
-from agent.turn.safety.avoidance import classify_request, content_stems, find_needs, read_avoided_things, split_told
+from agent.turn.safety.avoidance import classify_request, content_stems, find_needs, split_told
 from agent.turn.safety.dishes import is_of
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
@@ -29,6 +29,14 @@ from schemas.records import Call, Message, Passage, Plan, Query, Response, Score
 from tests.conftest import ROOT, examples, needs_embedder
 
 PEANUTS = "I am allergic to peanuts."
+
+
+def find_avoided(text: str) -> list[frozenset[str]]:
+    """All that a statement speaks against, whether it must be heeded or may."""
+    needs = find_needs((), [ScoredStatement(Statement("1", text), 1.0)], ())
+    return [thing for avoidance in needs.avoidances for thing in avoidance.things]
+
+
 PHRASES = ("You told me: ", "Everything I found conflicts with what you told me ", "I found no")
 
 
@@ -98,7 +106,7 @@ PHRASES = ("You told me: ", "Everything I found conflicts with what you told me 
     ],
 )
 def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoided: str) -> None:
-    things = read_avoided_things(statement)
+    things = find_avoided(statement)
     for name in filter(None, avoided.split("; ")):
         assert content_stems(name) in things, name
     for name in filter(None, not_avoided.split("; ")):
@@ -533,4 +541,4 @@ def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
 def test_a_statement_of_any_length_is_read_to_its_end_in_time() -> None:
     """A clause without an end; read at once, its patterns take the square of its length."""
     long = "in the park with the old dog " * 150 + "I am allergic to peanuts"
-    assert ("peanut",) in [tuple(sorted(thing)) for thing in read_avoided_things(long)]
+    assert ("peanut",) in [tuple(sorted(thing)) for thing in find_avoided(long)]

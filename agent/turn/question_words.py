@@ -43,13 +43,8 @@ def _filler_words() -> frozenset[str]:
     return load_stop_words() - MEANINGFUL_STOP_WORDS - set(CONTRASTS)
 
 
-def is_german(text: str) -> bool:
-    """Whether a text has one of the commonest German words."""
-    return bool(_GERMAN.search(text.lower()))
-
-
 def _drop_german_fillers(text: str) -> str:
-    if not is_german(text):
+    if not _GERMAN.search(text.lower()):
         return text
     return " ".join(word for word in text.split() if word.lower().strip("?,.;:!") not in load_stop_words("de"))
 

@@ -141,11 +141,6 @@ def find_needs(
     return PersonalNeeds(heeded, tuple(condition for need in needs for condition in need.conditions))
 
 
-def read_avoided_things(statement: str) -> list[Thing]:
-    """All that a statement speaks against, whether it must be heeded or may."""
-    return [thing for avoidance in _read_avoidances(Statement("", statement)) for thing in avoidance.things]
-
-
 @lru_cache(maxsize=1000)
 def _read_statement(statement: Statement) -> PersonalNeeds:
     """All that a statement says. It is kept: a topic's statements are read at each of its turns."""

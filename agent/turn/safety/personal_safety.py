@@ -113,7 +113,10 @@ def review_passages(passages: Sequence[Passage], depth: int, needs: PersonalNeed
     Passages beyond `depth` tell more of the same dishes, and take the place of what is left out.
     """
     dishes = group_dishes(passages)
-    needs = drop_asked_pets(needs, utterances)
+    asked = utterances[-1] if utterances else ""
+    of_asked_pets = [each for each in needs.conditions if each.named.search("pets") and each.named.search(asked)]
+    others = tuple(each for each in needs.conditions if each not in of_asked_pets)
+    needs = replace(needs, conditions=others)  # "safe for cats?" is answered by what is dangerous
     against, to_note = find_ruling_out(needs, utterances)
     left_out = tuple(_find_conflicts(passages, dishes, [each for each in against if each.is_must]))
     gone = {passage.id for dish in left_out for passage in dish.passages}
@@ -133,13 +136,6 @@ def is_harmless(passages: Sequence[Passage], needs: PersonalNeeds, utterances: S
     """Whether nothing in some passages has to be left out or warned of."""
     review = review_passages(passages, len(passages), needs, utterances)
     return not (review.left_out or review.warnings)
-
-
-def drop_asked_pets(needs: PersonalNeeds, utterances: Sequence[str]) -> PersonalNeeds:
-    """The needs without the animals that the question asks about ("safe for cats?"): its answer tells of dangers."""
-    asked = utterances[-1] if utterances else ""
-    left = (each for each in needs.conditions if not (each.is_of_pet and each.named.search(asked)))
-    return replace(needs, conditions=tuple(left))
 
 
 def find_ruling_out(

@@ -68,11 +68,6 @@ class Condition:
     named: re.Pattern[str]
     is_must: bool = True  # as of an avoidance
 
-    @property
-    def is_of_pet(self) -> bool:
-        """Whether it is not the person, but an animal of theirs that is in danger."""
-        return bool(self.named.search("pets"))
-
 
 def find_conditions(statement: Statement) -> Iterator[Condition]:
     """The conditions that a person has by a statement, save those that it denies."""

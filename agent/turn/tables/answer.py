@@ -20,7 +20,7 @@ from agent.turn.tables.counting import (
 )
 from agent.turn.tables.matching import Item, Matched, TableWords, match_words, says_name, split_question
 from agent.turn.tables.question import LANGUAGES, TableQuestion, read_table_question
-from agent.turn.tables.rows import Table, are_columns_named, list_tables
+from agent.turn.tables.rows import Table, list_tables
 from agent.turn.tables.selection import Selected, UnsureError, select_rows
 from indexes.documents.whole_documents import WholeDocuments
 from schemas.records import Response, Sentence, WholeAnswer
@@ -89,7 +89,8 @@ def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[tuple[
 def _compute(question: TableQuestion, matched: Matched, words_of: TableWords) -> Selected | None:
     """What a table says; None where no row is asked for. Raises `UnsureError` where it is not sure."""
     table, asked = words_of.table, frozenset(split_words(question.rest))
-    if table.is_doubtful or not are_columns_named(table, HEADER_WORDS | asked):
+    are_named = any((HEADER_WORDS | asked) & set(split_words(name)) for name in table.columns)  # no first row as header
+    if table.is_doubtful or not are_named:
         raise UnsureError("which rows and columns there are")
     rows = select_rows(matched, words_of)
     return _COMPUTE[question.aim](Selected(question, matched, table, rows)) if rows else None

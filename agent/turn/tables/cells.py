@@ -87,18 +87,13 @@ class Number:
     is_before: bool = False  # whether the unit stands before the number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Date:
     """A date in a cell; 0 where a part is not said."""
 
     year: int
     month: int = 0
     day: int = 0
-
-    @property
-    def in_order(self) -> tuple[int, int, int]:
-        """What dates are sorted by."""
-        return self.year, self.month, self.day
 
     @property
     def quarter(self) -> int:

@@ -48,6 +48,12 @@ def read_dates_of(column: str, rows: Sequence[Row]) -> list[Date] | None:
     return read_dates([row.cells[column] for row in rows])
 
 
+def are_distinct(column: str, rows: Sequence[Row]) -> bool:
+    """Whether each row has another value of a column."""
+    values = {split_words(row.cells.get(column, "")) for row in rows}
+    return len(values) == len(rows) and () not in values
+
+
 def find_date_column(table: Table) -> str | None:
     """The one column that dates the rows: the only one of dates, or the only one of them that is named so."""
     dated = [column for column in table.columns if read_dates_of(column, [r for r in table.rows if column in r.cells])]
@@ -117,7 +123,7 @@ def _may_be_reading(column: str, numbers: Sequence[Number], table: Table) -> boo
     values = [n.value for n in read_column(column, [row for row in table.rows if column in row.cells]) or ()]
     dates = read_dates_of(find_date_column(table) or "", table.rows)
     if dates and len(dates) == len(values):
-        values = [value for _, value in sorted(zip(dates, values, strict=True), key=lambda pair: pair[0].in_order)]
+        values = [value for _, value in sorted(zip(dates, values, strict=True), key=lambda pair: pair[0])]
         return len(values) < 3 or values == sorted(set(values))
     return len(values) < 3 or values in (sorted(set(values)), sorted(set(values), reverse=True))
 

@@ -1,12 +1,13 @@
 """How many rows there are of what a question asks for, and the sums of their numbers."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from agent.turn.tables.cells import GROUP_OF, QUANTITIES, Number, split_words, stem_of
 from agent.turn.tables.columns import (
+    are_distinct,
     can_be_added,
     find_date_column,
     find_money_columns,
@@ -64,8 +65,7 @@ def list_rows(selected: Selected) -> Selected:
 
 def check_distinct(column: str, rows: Sequence[Row]) -> None:
     """Raise `UnsureError` unless each row has another value of a column."""
-    values = [split_words(row.cells.get(column, "")) for row in rows]
-    if len(set(values)) < len(values) or () in values:
+    if not are_distinct(column, rows):
         raise UnsureError("whether each row is another")
 
 
@@ -148,7 +148,7 @@ def find_extreme(selected: Selected) -> Selected:
     if values[order[0]] == values[order[1]]:
         raise UnsureError("which of two")
     best = rows[order[0]]
-    value, label = _write_value(selected, column, best), next(_list_labels(selected, best, column), "")
+    value, label = _write_value(selected, column, best), _find_label(selected, best, column)
     concluded = selected.conclude(f"{label}: {value}" if label else value, column)
     return replace(concluded, rows=(best,))
 
@@ -198,18 +198,15 @@ def _write_value(selected: Selected, column: str, row: Row) -> str:
     return write_amount(row.cells[column], unit, numbers[0])
 
 
-def _list_labels(selected: Selected, row: Row, column: str) -> Iterator[str]:
-    """The cells that may name a row, those in columns of names first: words that the question did not give."""
+def _find_label(selected: Selected, row: Row, column: str) -> str:
+    """The cell that names a row: of a column that is asked for, else of one of names, with words that are not given."""
     given = {item.key for item in selected.matched.of_kind("value")}
     asked = {name for item in selected.matched.of_kind("column") for name in item.columns}
-    ordered = sorted(
-        selected.table.columns,
-        key=lambda name: (name not in asked, not set(split_words(name)) & _NAMES),
-    )
-    for name in ordered:
+    columns = selected.table.columns
+    for name in sorted(columns, key=lambda name: (name not in asked, not set(split_words(name)) & _NAMES)):
         cell = row.cells.get(name, "")
-        if cell and name != column and name in asked:
-            yield cell
         is_name = any(letter.isalpha() for letter in cell) and split_words(cell) not in given
-        if name != column and is_name and not read_dates_of(name, [row]) and not read_column(name, [row]):
-            yield cell
+        is_name = is_name and not read_dates_of(name, [row]) and not read_column(name, [row])
+        if cell and name != column and (name in asked or is_name):
+            return cell
+    return ""

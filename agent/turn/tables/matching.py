@@ -167,12 +167,18 @@ def _find_values(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
 
 
 def _find_conditions(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
-    """ "without a receipt", "have a phone number"."""
+    """ "without a receipt", "have a phone number", "are paid", "unpaid"."""
     first = words[0].casefold()
     if first in _HAS | _LACKS:
         start = 2 if len(words) > 1 and words[1].casefold() in _ARTICLES else 1
         for item in _find_columns(words[start:], words_of):
             yield Item("has" if first in _HAS else "lacks", start + item.size, item.columns)
+    elif first in _STATES:
+        for item in _find_state(words[1:], words_of):
+            yield Item("has", 1 + item.size, item.columns)
+    elif first.startswith("un"):
+        for item in _find_state((first.removeprefix("un"),), words_of):
+            yield Item("lacks", 1, item.columns)
 
 
 def _find_denied(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
@@ -181,17 +187,6 @@ def _find_denied(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
     if words[0].casefold() == "not":
         for item in _find_state(words[start:], words_of):
             yield Item("lacks", start + item.size, item.columns)
-
-
-def _find_states(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
-    """ "are paid", "unpaid"."""
-    first = words[0].casefold()
-    if first in _STATES:
-        for item in _find_state(words[1:], words_of):
-            yield Item("has", 1 + item.size, item.columns)
-    elif first.startswith("un"):
-        for item in _find_state((first.removeprefix("un"),), words_of):
-            yield Item("lacks", 1, item.columns)
 
 
 def _find_state(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
@@ -263,4 +258,4 @@ def _find_name(words: Sequence[str], words_of: TableWords) -> Iterator[Item]:
         yield Item("row", 1)
 
 
-_FINDERS = (_find_values, _find_columns, _find_name, _find_period, _find_conditions, _find_states)
+_FINDERS = (_find_values, _find_columns, _find_name, _find_period, _find_conditions)

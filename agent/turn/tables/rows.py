@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agent.turn.tables.cells import split_words
 from indexes.documents.whole_documents import WholeDocuments
 from schemas.records import Passage
 
@@ -117,7 +116,7 @@ def _read_line(text: str, passage: Passage, names: frozenset[str], *, is_whole: 
     """A line as a row where it begins with a cell, or with headings before the first one."""
     start = 0 if _begins_with_column(text, names) else _find_row_start(text, names)
     if start < 0:
-        return _Line(text, passage, is_unclear=_has_cells(text, names))
+        return _Line(text, passage, is_unclear=any(_begins_with_column(part, names) for part in text.split("; ")))
     cells = _split_cells(text[start:], names)
     if cells is None or (len(cells) < 2 and not is_whole):
         return _Line(text, passage, is_unclear=True)
@@ -129,10 +128,6 @@ def _find_row_start(text: str, names: frozenset[str]) -> int:
     choices = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     found = re.search(rf"(?<=[:.)] )(?:{choices}): ", text.partition("; ")[0])
     return found.start() if found and len(text[: found.start()].split()) <= MAX_PREFIX_WORDS else -1
-
-
-def _has_cells(text: str, names: frozenset[str]) -> bool:
-    return any(_begins_with_column(part, names) for part in text.split("; "))
 
 
 def _split_cells(text: str, names: frozenset[str]) -> dict[str, str] | None:
@@ -204,8 +199,3 @@ def _set_totals_apart(table: Table) -> Table:
     without_label = [row for row in rows if first[0][0] not in row.cells]
     is_odd = any(not re.search(r"[^\W\d_]{4}", "".join(row.cells.values())) for row in without_label)
     return replace(table, rows=rows, totals=totals, is_doubtful=table.is_doubtful or is_odd)
-
-
-def are_columns_named(table: Table, known: frozenset[str]) -> bool:
-    """Whether the names of the columns are names, and not a first row that was taken for them."""
-    return any(known & set(split_words(name)) for name in table.columns)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.turn.tables.cells import NO, YES, Period, split_words
-from agent.turn.tables.columns import find_date_column, read_column, read_dates_of
+from agent.turn.tables.columns import are_distinct, find_date_column, read_column, read_dates_of
 from agent.turn.tables.matching import Item, Matched, TableWords
 from agent.turn.tables.question import TableQuestion
 from agent.turn.tables.rows import Row, Table
@@ -36,17 +36,11 @@ class Selected:
         meant = {column, *(head.columns if head else ()), *(one for item in values for one in item.columns)}
         name = set(split_words(self.table.name))
         meant |= {one for one in self.table.columns if set(split_words(one)) <= name}
-        meant |= _find_key(self.table)
+        key = self.table.columns[0]  # what a row is called is what it is
+        meant |= {key} if are_distinct(key, self.table.rows) else set()
         if any(meant.isdisjoint(item.columns) for item in self.matched.of_kind("column")):
             raise UnsureError("what is said of a column")
         return replace(self, direct=direct)
-
-
-def _find_key(table: Table) -> set[str]:
-    """The first column, where it has another value in each row: what it is called is what a row is."""
-    column = table.columns[0]
-    values = {split_words(row.cells.get(column, "")) for row in table.rows}
-    return {column} if len(values) == len(table.rows) and () not in values else set()
 
 
 class UnsureError(Exception):
