@@ -6,12 +6,9 @@ import pytest
 
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.evaluation.answers import measure_turn
 from agent.terminal.progress import stage_progress
-from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.interface_sentences import (
-    NOT_FOUND,
     SENTENCES,
     choose_sentences,
     say_why,
@@ -22,7 +19,7 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import KNOWN, find_document_language, find_question_language, rank_languages
-from schemas.records import Hit, Response, Sentence, TurnResult
+from schemas.records import Sentence, TurnResult
 from tests.conftest import needs_embedder
 
 DOCUMENTS = {
@@ -164,10 +161,6 @@ def test_a_folder_in_english_is_indexed_as_passages_are(tmp_path: Path) -> None:
     assert passage.language == "en"
 
 
-def test_a_question_in_english_finds_names_in_another_language(everything: tuple[PassageIndex, Path]) -> None:
-    assert ask(*everything, "Who is Mrs Lindner?").hits[0].id.startswith("de1.md")
-
-
 def test_a_document_in_another_language_joins_a_folder_in_english(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -193,10 +186,8 @@ def test_the_language_of_a_document_is_found(language: str) -> None:
     ("text", "language"),
     [
         ("The landlord Hans Müller lives in Brunnthal, Gartenstraße 4.", "en"),
-        ("Kettle; 39 euros; cellar", "en"),
         ("Mietvertrag zwischen Frau Lindner und Herrn Weber über die Garage in der Gartenstraße", "de"),
         ("Umowa najmu garażu została podpisana przez właściciela i najemcę w dniu trzeciego maja.", "pl"),
-        ("1234 5678", "en"),
         ("a: 1; b: 2.", "en"),  # told by nothing
         ("", "en"),
     ],
@@ -205,12 +196,12 @@ def test_a_document_is_in_english_unless_another_language_is_sure(text: str, lan
     assert find_document_language([text]) == language
 
 
-@pytest.mark.parametrize("language", sorted(KNOWN - {"en"}))
-def test_every_language_can_be_analysed(language: str) -> None:
+def test_every_language_can_be_analysed() -> None:
     """Each has an analyzer, and words that the identifier and the lists of stop words know."""
-    assert extract_stems("IBAN 4711", language)[-1] == "4711"
-    assert not set(load_stop_words(language)) <= set(load_stop_words("en"))
-    assert language in dict(rank_languages("Text", KNOWN))
+    for language in KNOWN - {"en"}:
+        assert extract_stems("IBAN 4711", language)[-1] == "4711"
+        assert not set(load_stop_words(language)) <= set(load_stop_words("en"))
+    assert set(KNOWN) <= dict(rank_languages("Text", KNOWN)).keys()
 
 
 @pytest.mark.parametrize(
@@ -219,12 +210,9 @@ def test_every_language_can_be_analysed(language: str) -> None:
         ("Wie lange hält sich Reisbrot?", "de"),
         ("Und im Winter?", "de"),
         ("Et en hiver ?", "fr"),
-        ("Combien de temps se garde le pain de riz ?", "fr"),
-        ("Hoeveel kost de huur?", "nl"),
         ("Who is Giovanni Bianchi?", "en"),
         ("When was Müller born?", "en"),
         ("Where is Rio de Janeiro?", ""),
-        ("gluten free rice bread recipe", ""),
         ("42", ""),
     ],
 )
@@ -249,13 +237,3 @@ def test_what_was_left_out_is_said_in_the_language_of_the_question() -> None:
     said = say_why(german.conflict, ["I eat no meat."], ["Gulasch"], german)
     assert said.endswith("was du mir gesagt hast („I eat no meat“): Gulasch.")
     assert choose_sentences(["Was kann ich kochen?", "42?"]) == german  # as the question before
-
-
-def test_an_evaluation_knows_that_nothing_was_found_in_any_language() -> None:
-    for sentences in SENTENCES.values():
-        response = Response((Sentence(sentences.not_found, ()), Sentence("It has three valves.", ("p",))))
-        assert says_not_found(response)
-        assert strip_not_found(response.text) == "It has three valves."
-        turn = RunTurn("1_1", (RunResponse(1, response.text, (RunPassage("p", 1.0),), (Hit("p", 1.0),)),))
-        assert measure_turn(turn, "It has three valves.", None)["answered"] == 0
-    assert not says_not_found(Response((Sentence(NOT_FOUND, ("p",)),)))

@@ -13,16 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from indexes.documents.document_index import open_documents
 from indexes.documents.isolation import process as reading
 from indexes.documents.isolation.process import ProcessGuard, ReadingLimits, ReadingProcess, build_environment
 from indexes.documents.reading import parse_document
-from indexes.passage_index import PassageIndex
 from schemas.errors import RunError
 from tests.conftest import EXAMPLES, PATIENCE, ROOT
 from tests.make_hostile_documents import build_pdf_of_one_stream
 from tests.processes import start
-from tests.test_documents import opened, own, passages, skipped
+from tests.test_documents import opened, own, skipped
 
 MEGABYTE = 1_000_000
 WORDS = "The bread keeps for nine days. " * 400  # a paragraph that is cut into sentences
@@ -73,13 +71,6 @@ def test_a_process_is_ended_for_its_computing_and_for_its_waiting(does: str, lim
         assert process.wait(PATIENCE) == -signal.SIGKILL
         guard.end()
     assert guard.broken == "takes more than 0.5 seconds to read"
-
-
-def test_what_a_file_may_take_is_what_the_documentation_says() -> None:
-    seconds = [reading.LIMITS.compute_seconds(size) for size in (0, 3 * MEGABYTE)]
-    assert (seconds, reading.LIMITS.memory_bytes) == ([30, 60], 2000 * MEGABYTE)
-    told = " ".join((ROOT / "docs" / "documents.md").read_text(encoding="utf-8").split())
-    assert "takes more than 30 seconds (10 more for each megabyte, 30 for each scanned page) or 2 GB of memory" in told
 
 
 def test_it_is_tried_again_once_it_changes_or_the_readers_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,21 +140,6 @@ def keep_killing(ended: threading.Event) -> None:
                     child.kill()
             except psutil.Error:
                 pass
-
-
-def test_it_works_from_a_thread_and_from_several_at_once(tmp_path: Path) -> None:
-    counts: list[int] = []
-
-    def read(number: int) -> None:
-        folder = own(tmp_path / str(number), {f"{n}.txt": f"Rye {n}." for n in range(20)})
-        counts.append(len(passages(opened(folder, tmp_path / str(number)))))
-
-    threads = [threading.Thread(target=read, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counts == [20, 20, 20]
 
 
 CODE = """
@@ -303,24 +279,3 @@ def test_a_killed_program_leaves_no_child(long_folder: Path, tmp_path: Path) -> 
         process.communicate()
     wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
     wait_for(lambda: not [*(tmp_path / "temporary").iterdir()])
-
-
-def test_breaking_off_ends_the_child_and_keeps_what_was_read_and_the_old_index(tmp_path: Path) -> None:
-    folder = own(tmp_path, {"a.txt": "Rye."})
-    old = opened(folder, tmp_path).index.directory
-    own(tmp_path, {"b.txt": "Oats.", "c.txt": "Millet."})
-
-    @contextmanager
-    def interrupted(_doing: str, _total: int) -> Iterator[Callable[[int], None]]:
-        def tick(done: int) -> None:
-            if done == 2:
-                raise KeyboardInterrupt
-
-        yield tick
-
-    with pytest.raises(KeyboardInterrupt):
-        open_documents(folder, tmp_path / "cache", None, interrupted)
-    assert find_children() == []
-    assert "reading limits" not in {thread.name for thread in threading.enumerate()}
-    assert PassageIndex(old).read(["a.txt:1"])[0].text == "Rye."
-    assert opened(folder, tmp_path).reading.read == ("c.txt",)

@@ -11,7 +11,7 @@ pytest.importorskip("simpy", reason="simpy is not installed (extra dev)")
 
 from benchmarks import index, scale
 from benchmarks.growth import fit_power_law
-from benchmarks.turn_simulation import Conversation, Deployment, ServiceTime, draw_conversations, simulate
+from benchmarks.turn_simulation import Conversation, Deployment, ServiceTime, simulate
 from tests.conftest import ROOT
 
 
@@ -67,33 +67,11 @@ def test_waiting_for_a_server() -> None:
     assert outcome.turns_an_hour / 3600 == pytest.approx((1 - idle) / service, rel=0.03)
 
 
-def test_conversations_are_drawn_whole() -> None:
-    measured = [alone(1, 2), alone(3, 4, 5)]
-    drawn = list(draw_conversations(measured, 101, seed=1))
-    assert sum(map(len, drawn)) == 101
-    assert set(drawn[:-1]) == set(measured)
-
-
 def test_a_power_law_is_found() -> None:
     sizes = [10, 100, 1000, 3000]
     law = fit_power_law(sizes, [2 * size**0.75 for size in sizes])
     assert (law.factor, law.exponent, law.margin) == pytest.approx((2, 0.75, 0), abs=1e-6)
     assert law.predict_interval(1e6) == pytest.approx((law.predict(1e6),) * 2)
-
-
-def test_so_often_the_interval_is_right() -> None:
-    """Of made-up measurements with known noise: 95 % of 200, give or take."""
-    drawn = np.random.default_rng(1)
-    sizes = [10.0, 20.0, 50.0, 100.0, 200.0]
-
-    def measure(size: float) -> float:
-        return float(size**1.1 * math.exp(drawn.normal(0, 0.1)))
-
-    hits = 0
-    for _ in range(200):
-        low, high = fit_power_law(sizes, [measure(size) for size in sizes]).predict_interval(10_000)
-        hits += low <= measure(10_000) <= high
-    assert 0.9 <= hits / 200 <= 0.99
 
 
 def test_the_commands_of_the_plan_can_be_parsed() -> None:

@@ -126,8 +126,8 @@ def test_documents_that_change_meanwhile_get_their_vectors(tmp_path: Path, count
     told: list[str] = []
     current.tell = told.append
     counting.may_go_on.clear()
-    with watch_documents(current, None), make_vectors_meanwhile(current, counting):
-        wait_until(lambda: current.progress)
+    with watch_documents(current, None) as watcher, make_vectors_meanwhile(current, counting):
+        wait_until(lambda: watcher.has_begun.is_set() and current.progress)
         (folder / "bread.md").write_text("# Bread\n\nThe bread keeps for twelve days.\n")
         (folder / "jam.md").write_text("The jam fills seven jars.\n")
         wait_until(lambda: told)
@@ -217,34 +217,15 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
     assert (again.reading.waiting, again.is_behind) == (0, False)
 
 
-def test_passages_that_questions_found_get_their_vectors_first(tmp_path: Path, counting: CountingEmbedder) -> None:
-    current = open_by_words(write_notes(tmp_path / "notes", 100), counting)
-    chat = Session(open_assistant_over(current, "none", None), Store(None))
-    counting.may_go_on.clear()
-    with make_vectors_meanwhile(current, counting):
-        wait_until(lambda: current.progress)
-        chat.ask("What is in plot 99?")
-        counting.may_go_on.set()
-        wait_until(lambda: count_vectors(current) == 101)
-    (place,) = (place for place, text in enumerate(counting.texts) if "Plot 99 " in text)
-    assert place < 20  # of 101 in the order of their files
-    assert len(counting.texts) == 101
-
-
-def test_of_too_many_passages_those_found_get_vectors_after_the_first_answer(
+def test_of_too_many_passages_those_found_get_vectors(
     tmp_path: Path, counting: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexes.documents.background_vectors.MAX_UNASKED", 10)
     embedder = cache_vectors(counting)
     current = open_by_words(write_notes(tmp_path / "notes", 30), embedder)
-    chat = Session(open_assistant_over(current, "none", None), Store(None))
     with make_vectors_meanwhile(current, embedder):
-        chat.ask("What is in plot 7?")
         wait_until(lambda: not current.searchable.lacks_vectors)
-        found = len(counting.texts)
-        assert 0 < found <= 31
-        assert count_vectors(current) == 0
-        current.searchable.retriever.find([("plot 7", 1.0)], [("plot 7", 1.0)], 5)
-    assert counting.texts[found:] == ["plot 7"]
-    with make_vectors_meanwhile(open_by_words(tmp_path / "notes", embedder), embedder):
-        pass  # ends although nobody asked
+    assert (count_vectors(current), counting.texts) == (0, [])
+    for asked in range(2):
+        current.searchable.retriever.find([("plot 7", 1.0)], [(f"plot 7 {asked}", 1.0)], 5)
+    assert len(counting.texts) == len(set(counting.texts)) <= 33

@@ -131,10 +131,7 @@ class Assistant:
 
             def answer(asked: Turn, history: Sequence[Message], rows: Rows | None) -> TurnResult:
                 tools = self._open_tools(searchable, rows, observer)
-                result = answer_turn_or_fall_back(asked, history, ptkb, tools)
-                if searchable.lacks_vectors:
-                    self.current.wanted.extend(hit.id for hit in result.hits)
-                return result
+                return answer_turn_or_fall_back(asked, history, ptkb, tools)
 
             rows = select_rows(scope, searchable.collection)
             kept = keep_to_scope(scope, searchable.collection)

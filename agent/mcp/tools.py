@@ -174,8 +174,6 @@ class DocumentServer(MCPServer[Any]):
                 library.wait_for_vectors(progress)
             with current.use() as searchable:
                 found = rank_passages(query, k, only, searchable)
-            if searchable.lacks_vectors:
-                current.wanted.extend(each.passage.id for each in found)
             by_meaning = any(isinstance(stage, CosineStage) for stage in searchable.retriever.stages)
             notes = ["" if by_meaning else library.explain_words(), library.explain_documents()]
             return SearchResult(

@@ -10,7 +10,7 @@ import numpy as np
 from indexes.documents.collection import Collection
 from indexes.documents.current_collection import CurrentCollection
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index
-from indexes.passage_index import PassageIndex, build_searchable_text
+from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, Vectors, WrappedEmbedder
 from schemas.errors import ConvagentError
 
@@ -88,18 +88,11 @@ class VectorMaker:
     def _make_vectors(self, collection: Collection) -> None:
         """Embed a collection, and let the next question be asked by meaning, too. What goes wrong is told."""
 
-        def pause() -> None:
-            self._wait_for_quiet(collection)
-            while wanted := self._take_wanted(collection):
-                self.embedder.embed(wanted)  # kept in the cache until their turn comes
-                self._wait_for_quiet(collection)
-
         directory = collection.index.directory
         try:
-            pausing = _PausingEmbedder(self.embedder, pause)
+            pausing = _PausingEmbedder(self.embedder, lambda: self._wait_for_quiet(collection))
             if not embed_index(directory, pausing, self._show_progress, MAX_UNASKED):
-                self._wait_for_question(collection)
-                pause()
+                self._wait_for_quiet(collection)  # too many: those that are found get theirs then
             embedded = replace(collection, index=PassageIndex(directory))
         except _GivenUpError:
             return
@@ -111,13 +104,6 @@ class VectorMaker:
             self.current.show_progress("")
         self.current.add_vectors(collection, embedded)
 
-    def _wait_for_question(self, collection: Collection) -> None:
-        """Wait for the first: where there are too many passages for vectors of all, those found get them afterwards."""
-        self._rests.set()
-        while not self.current.wanted and not self.ended.wait(WAIT_SECONDS) and self.current.collection is collection:
-            pass
-        self._rests.clear()
-
     def _wait_for_quiet(self, collection: Collection) -> None:
         """Wait until nobody is answered and all is read. Raises `_GivenUpError` where that is too late."""
         awaited = (self.current.idle, self.current.all_read)
@@ -125,12 +111,6 @@ class VectorMaker:
             pass
         if self.ended.is_set() or self.current.collection is not collection:
             raise _GivenUpError
-
-    def _take_wanted(self, collection: Collection) -> list[str]:
-        """The next few texts that questions found by their words."""
-        wanted = self.current.wanted
-        ids = [wanted.popleft() for _ in range(min(TEXTS_AT_ONCE, len(wanted)))]
-        return [build_searchable_text(passage) for id in ids if (passage := collection.index.find(id))]
 
     @contextmanager
     def _show_progress(self, _stage: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.ranking.vectors import Embedder
 from schemas.records import Plan, Problem
 
-MAX_WANTED = 200  # passages: those of some questions
 Listener = Callable[[str], object]
 log = logging.getLogger("convagent")
 
@@ -40,7 +38,6 @@ class CurrentCollection:
         self._embedder, self._plan, self._words_first = embedder, plan, words_first
         self._turn = threading.Lock()  # of those who replace
         self.tell: Listener = log.info  # is told in a few words what became of the documents
-        self.wanted: deque[str] = deque(maxlen=MAX_WANTED)  # passages whose vectors are likely to be used first
         self.left_out: tuple[Problem, ...] = ()  # files of the folder, with the reasons, as of the last reading
         self.progress = ""  # of what is made meanwhile
         self.on_progress: Listener = bool  # is told of each change of it
