@@ -532,8 +532,8 @@ class EvalNuggets:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.evaluation.judged_answers import MEASURES
         from agent.evaluation.judging import JudgingRequest, judge_runs
+        from agent.evaluation.nuggets import MEASURES
 
         judged = judge_runs(fill(JudgingRequest, self, runs=tuple(self.runs)), progress.stage_progress)
         measures.show_judged(judged, MEASURES, per_turn=self.per_turn, as_json=self.as_json)

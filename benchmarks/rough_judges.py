@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.evaluation.judged_answers import JudgedAnswer, Nugget, cohen_kappa
 from agent.evaluation.judges import measure_similarity, open_nugget_judge
+from agent.evaluation.nuggets import JudgedAnswer, Nugget, cohen_kappa
 from agent.models.embedding.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 

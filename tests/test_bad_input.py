@@ -4,7 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,6 @@ def with_utterance(text: str) -> list[Any]:
 NESTED = "[" * BRACKETS
 BAD_TOPICS = {
     "nothing": ("", "is not JSON"),
-    "an empty list": ("[]", "is of no edition"),
     "null": ("null", "is of no edition"),
     "a list of nothing": ("[[], {}, null]", "is of no edition"),
     "brackets": (NESTED + "]" * BRACKETS, "is not JSON (is nested too deeply)"),
@@ -72,8 +70,6 @@ BAD_TOPICS = {
     "a huge number": (json.dumps([TOPIC]).replace('"turn_id": 1', '"turn_id": ' + "9" * 5000), "is not JSON"),
     "true as a text": ([TOPIC | {"ptkb": {"1": True}}], "$[0].ptkb"),
     "null as a text": ([TOPIC | {"turns": [{"turn_id": 1, "utterance": None}]}], "$[0].turns[0].utterance"),
-    "a topic twice": ([TOPIC, TOPIC], "topic 0: stands 2 times"),
-    "a turn twice": ([TOPIC | {"turns": TOPIC["turns"] * 2}], "turn 0_1: stands 2 times"),
 }
 
 
@@ -116,14 +112,6 @@ def test_odd_text_goes_from_end_to_end(case: str, example_index: PassageIndex, t
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "out.json").read_bytes()
 
 
-def test_the_last_of_doubled_keys_counts(example_index: PassageIndex, tmp_path: Path) -> None:
-    """As all readers of JSON have it."""
-    doubled = json.dumps([TOPIC]).replace('"utterance":', '"utterance": "What is rye?", "utterance":')
-    assert answered(example_index, written(tmp_path / "topics.json", doubled)).code == 0
-    (line,) = read_trace(tmp_path / "out.trace.jsonl").lines()
-    assert line.answered.query.utterance == "Which bread may I eat?"
-
-
 def test_a_byte_order_mark_is_no_part_of_a_file(example_index: PassageIndex, tmp_path: Path) -> None:
     marked = b"\xef\xbb\xbf"
     topics = written(tmp_path / "topics.json", marked + json.dumps([TOPIC]).encode())
@@ -136,29 +124,6 @@ def test_a_byte_order_mark_is_no_part_of_a_file(example_index: PassageIndex, tmp
     first = next(iter(read_ranking(run).hits["0_1"])).id
     qrels = written(tmp_path / "qrels", marked + f"0_1 0 {first} 1\n".encode())
     assert '"RR":1.0' in call("eval", "search", trec, "--qrels", qrels, "--json").out
-
-
-def test_a_long_conversation(example_index: PassageIndex, tmp_path: Path) -> None:
-    asked = (
-        "Which bread may I eat?",
-        "And tomatoes on a balcony?",
-        "Why is that?",
-        "Thank you. How long does it keep?",
-    )
-    turns = [{"turn_id": n, "utterance": asked[n % 4]} for n in range(1, 101)]
-    topics = written(tmp_path / "topics.json", [TOPIC | {"turns": turns}])
-    ended = answered(example_index, topics)
-    assert ended.out.endswith(": valid (100 turns)\n"), ended.err or ended.out or ended.crash
-
-
-def test_a_line_of_ten_megabytes_is_a_passage(tmp_path: Path) -> None:
-    text = "Rice bread keeps for a week. " + "🍞" * 2_600_000
-    rows = [{"id": "long", "text": text}, {"id": "short", "text": "Rye bread keeps for two weeks."}]
-    passages = written(tmp_path / "passages.jsonl", "\n".join(map(json.dumps, rows)))
-    assert call("index", "build", passages, "-o", tmp_path / "index").code == 0
-    topics = written(tmp_path / "topics.json", with_utterance("How long does rice bread keep?"))
-    ended = answered(PassageIndex(tmp_path / "index"), topics)
-    assert ended.out.endswith(": valid (1 turn)\n"), ended.err or ended.out or ended.crash
 
 
 BAD_PASSAGES = {
@@ -179,8 +144,8 @@ BAD_PASSAGES = {
     "unclosed.xml": (b'<doc><docno>1</docno><p pno="' + b"x\n" * 20_000, "does not end"),
     "comment.xml": (b"<doc><docno>1</docno><!-- " + b"x\n" * 20_000, "does not end"),
     "tags.xml": (b"<doc" * 2_000_000, "does not end"),
-    "tape.tar.gz": (b"", "not a kind of passage file"),
-    "parcel.zip": (b"", "not a kind of passage file"),
+    "tape.tar.gz": (b"", "Archives (.tar, .zip) are not unpacked"),
+    "parcel.zip": (b"", "Archives (.tar, .zip) are not unpacked"),
 }
 
 
@@ -203,29 +168,17 @@ def test_settings_that_are_nested_too_deeply_are_named(tmp_path: Path, monkeypat
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
-@pytest.mark.parametrize("kilobytes", [600_000, 1_400_000])
-def test_too_little_memory_is_said(kilobytes: int, tmp_path: Path) -> None:
+def test_too_little_memory_is_said(tmp_path: Path) -> None:
     """In a message, be it the weights, their context or what is computed that does not fit."""
-    command = (
-        f"ulimit -v {kilobytes}; exec {sys.executable} {ROOT}/cli.py chat --docs {EXAMPLES}/documents --incognito -q"
-    )
+    command = f"ulimit -v 1400000; exec {sys.executable} {ROOT}/cli.py chat --docs {EXAMPLES}/documents --incognito -q"
     env = own_settings_left_out() | {"CONVAGENT_CACHE": str(tmp_path)}
     ended = subprocess.run(
         ["sh", "-c", command], input=b"Hi\n", env=env, capture_output=True, timeout=PATIENCE, check=False
     )
     told = ended.stderr.decode()
     assert "Traceback" not in told
-    assert ended.returncode in (0, 5, 6)
-    assert ("convagent: " in told) == (ended.returncode > 0), told
-
-
-def test_archives_are_not_unpacked(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "passages.tar.gz", "w:gz") as tape:
-        tape.add(EXAMPLES / "passages.jsonl", "passages.jsonl")
-    for given in (tmp_path / "passages.tar.gz", tmp_path):
-        ended = call("index", "build", given, "-o", tmp_path / "index")
-        assert ended.code == 5
-        assert "Archives (.tar, .zip) are not unpacked" in ended.err
+    assert ended.returncode == 6
+    assert "convagent: " in told
 
 
 def test_links_are_followed_to_files_elsewhere(tmp_path: Path) -> None:

@@ -150,15 +150,6 @@ def test_each_document_and_each_message_of_a_mailbox_has_its_date(collection: Co
     }
 
 
-def test_dates_do_not_change_what_is_searched(index: PassageIndex) -> None:
-    (passage,) = index.read(["meeting-2025-03-11.md:1-3"])
-    assert (passage.title, passage.text, passage.date) == (
-        "Meeting",
-        "The club decided to paint the gate blue.",
-        "2025-03-11",
-    )
-
-
 def test_the_latest_of_a_kind(shown: Callable[[str], str]) -> None:
     mast = "The mast (10 November 2026, from Anna Berg)"
     for question, opening, says in (

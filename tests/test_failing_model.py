@@ -7,6 +7,7 @@ import pytest
 
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
+from agent.models.wrapper import ModelWrapper
 from agent.runs import worker
 from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
@@ -20,31 +21,24 @@ from tests.conftest import EXAMPLES
 Fails = Callable[[Conversation, Task], None]
 
 
-class Failing:
+class Failing(ModelWrapper):
     """The model that is none, except where it fails."""
 
-    generates_text, writes_answers, has_likelihoods, digest = True, False, False, "failing"
-    adapters: frozenset[str] = frozenset()
-    settings, runs_here = "", False
+    generates_text, digest, name = True, "failing", "failing"
 
     def __init__(self, listen: Listener, fails: Fails) -> None:
-        self.name, self._own, self._fails = "failing", NoModel(listen), fails
-
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
+        super().__init__(NoModel(listen))
+        self._fails = fails
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:
         self._fails(conversation, task)
-        return self._own.ask(conversation, task, reply, on_text)
+        return self._llm.ask(conversation, task, reply, on_text)
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         self._fails(conversation, task)
-        return self._own.score(conversation, task, candidates)
+        return self._llm.score(conversation, task, candidates)
 
 
 def never(_conversation: Conversation, _task: Task) -> None:

@@ -12,9 +12,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from agent.evaluation.judged_answers import JudgedAnswer, Nugget, cohen_kappa, kendall_tau, score_nuggets
 from agent.evaluation.judges import VERDICTS
-from agent.evaluation.nugget_files import decode_nuggets, encode_nuggets, read_nuggets
+from agent.evaluation.nuggets import (
+    JudgedAnswer,
+    Nugget,
+    cohen_kappa,
+    decode_nuggets,
+    encode_nuggets,
+    kendall_tau,
+    read_nuggets,
+    score_nuggets,
+)
 from agent.tracks.oddities import Oddities
 from cli import app
 from schemas.errors import InvalidInputError

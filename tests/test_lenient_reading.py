@@ -24,26 +24,15 @@ from tests.fuzz.bench import Ended, call, settings
 from tests.test_runs import run_of
 from tests.test_topics import EDITIONS, IKAT_2023, write
 
-GUIDELINES: list[dict[str, Any]] = [
+GUIDELINES = [
     {
+        **IKAT_2023[0],
         "number": "1-2",
-        "title": "Bread",
-        "ptkb": {"1": "I have coeliac disease.", "2": "I play the trumpet."},
         "turns": [
-            {
-                "turn_id": 1,
-                "utterance": "Which bread can I eat?",
-                "response": "Rice bread.",
-                "ptkb_provenance": [1],
-                "response_provenance": ["bread:1"],
-                "sample_passage_ranking": ["bread:1", "music:1"],
-            },
-            {
-                "turn_id": 2,
-                "utterance": "How long does it keep?",
-                "resolved_utterance": "How long does rice bread keep?",
-                "sample_passage_ranking": ["bread:2", "bread:1", "music:1"],
-            },
+            turn | {"sample_passage_ranking": ids}
+            for turn, ids in zip(
+                IKAT_2023[0]["turns"], (["bread:1", "music:1"], ["bread:2", "bread:1", "music:1"]), strict=True
+            )
         ],
     }
 ]

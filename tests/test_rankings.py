@@ -14,7 +14,7 @@ from agent.tracks.run_files import encode_run
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Hit, Passage, Plan, RunInfo, Topics
+from schemas.records import Hit, Plan, RunInfo, Topics
 from tests.conftest import EXAMPLES
 from tests.fuzz.bench import call, settings
 from tests.test_runs import answered
@@ -52,12 +52,6 @@ def topics(tmp_path: Path) -> Topics:
 @pytest.mark.parametrize("text", [TREC, CANDIDATES, TREC.replace("\n", "\r\n")])
 def test_all_forms_say_the_same(text: str, tmp_path: Path) -> None:
     assert read_ranking(write(tmp_path / "ranking", text)).hits == HITS
-
-
-def test_candidates_bring_their_texts(tmp_path: Path) -> None:
-    texts = read_ranking(write(tmp_path / "ranking", CANDIDATES)).texts
-    assert texts["bread:1"] == Passage("bread:1", "Rice bread holds no gluten.", "Bread")
-    assert texts["music:1"].text == "A trumpet."
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

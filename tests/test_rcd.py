@@ -29,32 +29,15 @@ BAKER = """\
 that rye bread? </p>
 <p>It is.</p>
 </desc>"""
-TOPICS = f"""\
-<topics>
-<top>
-<num> 1 </num>
-<title> Marie Curie</title>
-<movie>The Baker</movie>
-{BAKER}
-</top>
-<top>
-<num> 2 </num>
-<title> rye bread</title>
-<movie>The Baker</movie>
-{BAKER}
-</top>
-<top>
-<num> 3 </num>
-<title> Lindenau</title>
-<movie>The Train</movie>
-<desc>
-<p>Where to?</p>
-<p>To Lindenau, please.</p>
-<p>Return?</p>
-</desc>
-</top>
-</topics>
-"""
+
+
+def write_top(number: int, title: str, movie: str, dialogue: str) -> str:
+    return f"<top>\n<num> {number} </num>\n<title> {title}</title>\n<movie>{movie}</movie>\n{dialogue}\n</top>\n"
+
+
+TRAIN = "<desc>\n<p>Where to?</p>\n<p>To Lindenau, please.</p>\n<p>Return?</p>\n</desc>"
+BAKERS = (write_top(number, title, "The Baker", BAKER) for number, title in ((1, "Marie Curie"), (2, "rye bread")))
+TOPICS = f"<topics>\n{''.join(BAKERS)}{write_top(3, 'Lindenau', 'The Train', TRAIN)}</topics>\n"
 
 
 @pytest.fixture
@@ -90,14 +73,13 @@ ODD = [
     ("<desc> not closed", TOP.replace("</desc>", ""), ["Rye bread."], None),
     ("<top> not closed", TOP.removesuffix("</top>"), ["Rye bread."], "topic 1: <top> is not closed"),
     ("<num> not closed", TOP.replace("</num>", ""), ["Rye bread."], "topic 1: <num> is not closed"),
-    ("a stray end", TOP.replace("<desc>", "</title><desc>"), ["Rye bread."], "topic 1: </title> closes nothing"),
     ("an unknown tag", TOP.replace("Rye", "<i>Rye</i>"), ["Rye bread."], "topic 1: the tag <i> is not known"),
     ("no <p>", TOP.replace("<p>", "").replace("</p>", ""), ["Rye bread."], "topic 1: text outside of <p> is taken"),
     ("text around", "Topics: " + TOP, ["Rye bread."], "file: text outside of all fields is left out: 'Topics:'"),
     ("a second title", TOP.replace("<desc>", "<title>Rye</title><title>b</title><desc>"), ["Rye bread."], "further <t"),
     ("a title not said", TOP.replace("<desc>", "<title>oats</title><desc>"), ["Rye bread."], "'oats' does not stand"),
     ("an open title", TOP.replace("<desc>", "<title>Rye<desc>"), ["Rye bread."], "topic 1: <title> is not closed"),
-    ("a control sign", TOP.replace("Rye", "R\u0002ye\u200b"), ["Rye bread."], "left out: U+0002, U+200B"),
+    ("a control sign", TOP.replace("Rye", "R\u0002ye\u200b"), ["Rye bread."], "cannot be seen are left out"),
     ("a lost character", TOP.replace("Rye", "Rye\ufffd"), ["Rye\ufffd bread."], "lost before (U+FFFD)"),
     ("Windows-1252", TOP.replace("Rye", "“Rye”").encode("cp1252"), ["“Rye” bread."], "file: is not UTF-8"),
     ("a byte order mark", TOP.encode("utf-8-sig"), ["Rye bread."], None),
@@ -127,12 +109,27 @@ BAD_TOPICS = [
 ]
 
 
-@pytest.mark.parametrize(("content", "message"), [row[1:] for row in BAD_TOPICS], ids=[row[0] for row in BAD_TOPICS])
-def test_what_cannot_be_used_is_refused(content: str, message: str, tmp_path: Path) -> None:
+BAD_SPANS = [
+    ("no tab", "1 rye bread\n", "line 1 is not `num<TAB>span`"),
+    ("three columns", "1\trye\tbread\n", "line 1 is not `num<TAB>span`"),
+    ("twice", "1\trye\n\n1\tbread\n", "line 3: topic 1 has a span already"),
+    ("unknown", "1\trye\n9\tbread\n", "line 2: there is no topic 9"),
+    ("all at once", "1\n9\tbread\n", "line 1 is not `num<TAB>span`: '1'\n  line 2: there is no topic 9"),
+]
+
+
+@pytest.mark.parametrize(
+    ("is_spans", "content", "message"),
+    [(table is BAD_SPANS, *row[1:]) for table in (BAD_TOPICS, BAD_SPANS) for row in table],
+)
+def test_what_cannot_be_used_is_refused(
+    is_spans: bool, content: str, message: str, topics: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "given", content)
     with pytest.raises(InvalidInputError) as caught:
-        read_topics(write(tmp_path / "topics.xml", content))
+        read_spans(path, read_topics(topics)) if is_spans else read_topics(path)
     assert message in str(caught.value)
-    assert str(tmp_path / "topics.xml") in str(caught.value)
+    assert str(path) in str(caught.value)
 
 
 def test_spans_are_found_without_the_titles(topics: Path, tmp_path: Path) -> None:
@@ -198,22 +195,6 @@ def test_the_rule_finds_what_it_is_known_to_find(training: Path, tmp_path: Path)
     write_spans(training, tmp_path / "spans.tsv", overwrite=False)
     [scores] = evaluate_spans([tmp_path / "spans.tsv"], training)
     assert scores.mean("Jaccard") == pytest.approx(0.46, abs=0.005)
-
-
-BAD_SPANS = [
-    ("no tab", "1 rye bread\n", "line 1 is not `num<TAB>span`"),
-    ("three columns", "1\trye\tbread\n", "line 1 is not `num<TAB>span`"),
-    ("twice", "1\trye\n\n1\tbread\n", "line 3: topic 1 has a span already"),
-    ("unknown", "1\trye\n9\tbread\n", "line 2: there is no topic 9"),
-    ("all at once", "1\n9\tbread\n", "line 1 is not `num<TAB>span`: '1'\n  line 2: there is no topic 9"),
-]
-
-
-@pytest.mark.parametrize(("content", "message"), [row[1:] for row in BAD_SPANS], ids=[row[0] for row in BAD_SPANS])
-def test_bad_files_of_spans_are_refused(content: str, message: str, topics: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        read_spans(write(tmp_path / "spans.tsv", content), read_topics(topics))
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("reference", [False, True])

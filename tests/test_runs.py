@@ -148,12 +148,6 @@ def test_what_each_edition_says_of_a_turn(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("edition", ["qrecc"])
-def test_what_is_left_out_of_a_row_is_not_there(topics: Topics, edition: str) -> None:
-    rows = json.loads(run_of(topics, edition, RunInfo("", parts=Parts(rewrite=False, answer=False))))
-    assert [list(row) for row in rows] == [["Conversation_no", "Turn_no", "Model_passages"]] * 2
-
-
 # What is broken is refused
 
 TYPES: dict[str, list[Mode]] = {
@@ -234,15 +228,6 @@ def test_every_bad_line_is_named(topics: Topics, edition: str) -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"[1", b'{"run_name": "\xff"}', b"\xff"])
 def test_what_is_no_json_says_so(data: bytes, topics: Topics, edition: str) -> None:
     assert run_problems(data, topics)
-
-
-@pytest.mark.parametrize("edition", ["ikat-2024"])
-def test_a_run_that_is_not_judged_may_say_nothing(topics: Topics, edition: str) -> None:
-    data = run_of(topics, edition, RunInfo("r", parts=Parts(answer=False)))
-    run = json.loads(data)
-    assert run["eval_response"] is False
-    assert {turn["responses"][0]["text"] for turn in run["turns"]} == {""}
-    assert run_problems(data, topics) == []
 
 
 # The published schemas

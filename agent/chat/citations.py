@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
@@ -11,8 +12,7 @@ from schemas.records import Mark, Passage, Sentence, TurnResult
 CharacterSpan = tuple[int, int]  # start and end of a piece of a text
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(NamedTuple):
     """A piece of a passage; marked where a sentence of the answer is from it."""
 
     text: str

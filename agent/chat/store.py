@@ -20,13 +20,13 @@ from indexes.storage.directories import find_data_directory, make_private_direct
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import ChatSummary, Statement, TurnResult
 
-VERSION = 3  # of the tables and of the turns in them; no other is read
+VERSION = 4  # of the tables and of the turns in them; no other is read
 WAIT_SECONDS = 10.0  # for another process that is writing
 TABLES = (
     "CREATE TABLE chats (id INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL, source TEXT NOT NULL, "
     "user TEXT NOT NULL DEFAULT '')",
     "CREATE TABLE turns (chat INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
-    "utterance TEXT NOT NULL, reply TEXT NOT NULL, answered BLOB NOT NULL, PRIMARY KEY (chat, number))",
+    "utterance TEXT NOT NULL, reply TEXT NOT NULL, turn BLOB NOT NULL, PRIMARY KEY (chat, number))",
     "CREATE TABLE statements (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, user TEXT NOT NULL DEFAULT '', "
     "UNIQUE (user, text))",
 )
@@ -61,14 +61,6 @@ class ChatTurn:
     kind: TurnKind = "question"
     scope: str = ""  # what the conversation was kept to, as `agent.chat.scope` has it; "" for everything
     within: str = ""  # the documents of some date that this question alone was asked of, in words; "" for none
-
-
-class _TurnMark(msgspec.Struct, omit_defaults=True):
-    """What is kept beside the fields of a `TurnResult` where it is not the default; earlier stores have only those."""
-
-    kind: TurnKind = "question"
-    scope: str = ""
-    within: str = ""
 
 
 def open_store(*, incognito: bool) -> "Store":
@@ -176,7 +168,7 @@ class Store:
         within: str = "",
     ) -> None:
         """Keep a turn at the end of a conversation. Raises `MissingError` where it was deleted meanwhile."""
-        kept = _encode_turn(answered, _TurnMark(kind, scope, within))
+        kept = msgspec.json.encode(ChatTurn(utterance, answered, kind, scope, within))
         with self._open() as database:
             added = database.execute(
                 "INSERT INTO turns SELECT id, (SELECT COUNT(*) + 1 FROM turns WHERE chat = id), ?, ?, ? "
@@ -188,13 +180,20 @@ class Store:
 
     def replace_turn(self, chat: int, number: int, turn: ChatTurn) -> None:
         """Keep a turn in place of the last one. Raises `MissingError` where that number is not the last any more."""
-        kept = _encode_turn(turn.answered, _TurnMark(turn.kind, turn.scope, turn.within))
         with self._open() as database:
             changed = database.execute(
-                "UPDATE turns SET utterance = ?, reply = ?, answered = ? WHERE chat = ? AND number = ? "
+                "UPDATE turns SET utterance = ?, reply = ?, turn = ? WHERE chat = ? AND number = ? "
                 "AND number = (SELECT COUNT(*) FROM turns WHERE chat = ?) "
                 "AND chat IN (SELECT id FROM chats WHERE user = ?)",
-                (turn.utterance, turn.answered.response.text, kept, chat, number, chat, self._user),
+                (
+                    turn.utterance,
+                    turn.answered.response.text,
+                    msgspec.json.encode(turn),
+                    chat,
+                    number,
+                    chat,
+                    self._user,
+                ),
             ).rowcount
         if not changed:
             raise MissingError(f"the conversation {chat} went on, or is deleted: the new answer is not kept")
@@ -214,14 +213,13 @@ class Store:
         """The turns of a conversation. Raises `MissingError` for one that is not there."""
         with self._open() as database:
             found = database.execute(
-                "SELECT utterance, answered FROM turns JOIN chats ON chats.id = chat "
-                "WHERE chat = ? AND user = ? ORDER BY number",
+                "SELECT turn FROM turns JOIN chats ON chats.id = chat WHERE chat = ? AND user = ? ORDER BY number",
                 (chat, self._user),
             ).fetchall()
         if not found:
             raise _no_chat(chat)
         try:
-            return tuple(_decode_turn(text, answered) for text, answered in found)
+            return tuple(msgspec.json.decode(turn, type=ChatTurn) for (turn,) in found)
         except (msgspec.DecodeError, TypeError, ValueError, RecursionError) as error:
             what = f"is damaged: conversation {chat} cannot be read ({error})"
             remedy = f"`convagent chats --forget {chat}` deletes it; the others stay."
@@ -313,15 +311,6 @@ def explain_failure(error: sqlite3.Error, where: str) -> RunError:
 
 def _no_chat(chat: int) -> MissingError:
     return MissingError(f"there is no conversation {chat}", remedy="`convagent chats` lists them.")
-
-
-def _encode_turn(answered: TurnResult, mark: _TurnMark) -> bytes:
-    return msgspec.json.encode(msgspec.to_builtins(answered) | msgspec.to_builtins(mark))
-
-
-def _decode_turn(utterance: str, kept: bytes) -> ChatTurn:
-    mark = msgspec.json.decode(kept, type=_TurnMark)
-    return ChatTurn(utterance, msgspec.json.decode(kept, type=TurnResult), mark.kind, mark.scope, mark.within)
 
 
 def _normalise_statement(text: str) -> str:

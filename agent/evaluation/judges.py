@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 import prompts
-from agent.evaluation.judged_answers import Assignment, JudgedAnswer, Verdict
+from agent.evaluation.nuggets import Assignment, JudgedAnswer, Verdict
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import MODEL_CHOICES, open_model
 from indexes.ranking.vectors import Embed

@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.evaluation.judged_answers import JudgedAnswer, cohen_kappa, kendall_tau, score_nuggets
 from agent.evaluation.judges import open_nugget_judge
-from agent.evaluation.nugget_files import decode_nuggets, encode_nuggets, read_nuggets
+from agent.evaluation.nuggets import (
+    JudgedAnswer,
+    cohen_kappa,
+    decode_nuggets,
+    encode_nuggets,
+    kendall_tau,
+    read_nuggets,
+    score_nuggets,
+)
 from agent.evaluation.scores import Scores, check_turns_shared, read_run_file
 from agent.tracks.oddities import report_oddities
 from agent.tracks.topic_files import read_topics

@@ -33,7 +33,7 @@ from agent.tracks.lenient_reading import IS_ID, decode_leniently
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import EditionLimits
-from agent.tracks.run_layouts import JsonArray, JsonLines, RunLayout
+from agent.tracks.run_layouts import JSON_ARRAY, JSON_LINES, RunLayout
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from indexes.text.response_length import count_whitespace_words
 from schemas.errors import InvalidInputError
@@ -43,7 +43,7 @@ from schemas.wire import Data, decode
 Id = Annotated[str, Meta(extra=IS_ID)]
 Fields = Mapping[str, msgspec.Raw]
 FORMS = ("autojudge", "ragnarok")
-LAYOUTS: tuple[RunLayout, ...] = (JsonLines(), JsonArray())
+LAYOUTS: tuple[RunLayout, ...] = (JSON_LINES, JSON_ARRAY)
 LIMITS = EditionLimits(tokens=None, passages=None, statements=False, responses=1, collection="any")
 
 

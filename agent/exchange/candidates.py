@@ -17,7 +17,7 @@ import msgspec
 
 from agent.tracks.lenient_reading import PLACE_DOWN, decode_leniently
 from agent.tracks.oddities import Oddities
-from agent.tracks.run_layouts import Entry, JsonArray, JsonLines, decode_fields
+from agent.tracks.run_layouts import JSON_ARRAY, JSON_LINES, Entry, decode_fields
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, RunInfo, TurnResult
 from schemas.wire import Data
@@ -58,7 +58,7 @@ class _Line(msgspec.Struct):
 
 def find_queries(data: Data, oddities: Oddities) -> Iterator[Entry] | None:
     """Where queries with candidates stand in a file; None for any other file."""
-    for layout in (JsonLines(), JsonArray()):
+    for layout in (JSON_LINES, JSON_ARRAY):
         if "candidates" in layout.read_first_fields(data):
             return layout.split_entries(data, oddities)[1]
     return iter([Entry("$", data)]) if "candidates" in decode_fields(data, dict[str, msgspec.Raw]) else None

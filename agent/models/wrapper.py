@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import blake2b
 from importlib.metadata import version
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,15 @@ RETRY_SEED_STEP = 1 << 30  # what a further attempt adds to the seed; those of a
 class ModelWrapper:
     """Does what the model inside it does."""
 
+    name: str
+    digest: str
+    settings: str
+    runs_here: bool
+    generates_text: bool
+    writes_answers: bool
+    has_likelihoods: bool
+    adapters: frozenset[str]
+
     def __init__(self, llm: LanguageModel) -> None:
         self._inside = llm
 
@@ -28,37 +38,11 @@ class ModelWrapper:
     def _llm(self) -> LanguageModel:
         return self._inside
 
-    @property
-    def name(self) -> str:
-        return self._llm.name
-
-    @property
-    def digest(self) -> str:
-        return self._llm.digest
-
-    @property
-    def settings(self) -> str:
-        return self._llm.settings
-
-    @property
-    def runs_here(self) -> bool:
-        return self._llm.runs_here
-
-    @property
-    def generates_text(self) -> bool:
-        return self._llm.generates_text
-
-    @property
-    def writes_answers(self) -> bool:
-        return self._llm.writes_answers
-
-    @property
-    def has_likelihoods(self) -> bool:
-        return self._llm.has_likelihoods
-
-    @property
-    def adapters(self) -> frozenset[str]:
-        return self._llm.adapters
+    def __getattr__(self, name: str) -> Any:
+        """The attributes above are those of the model inside."""
+        if name.startswith("_"):  # of an object that is only being made
+            raise AttributeError(name)
+        return getattr(self._llm, name)
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return self._llm.fits(conversation, task)

@@ -15,7 +15,7 @@ from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_2023 import NonEmpty
 from agent.tracks.oddities import check_unique
 from agent.tracks.rules import EditionLimits, OfficialValidator
-from agent.tracks.run_layouts import JsonArray
+from agent.tracks.run_layouts import JSON_ARRAY
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
 
@@ -69,7 +69,7 @@ class Qrecc(Edition):
     topics_shape = list[Row]
     run_shape: Any = list[RunEntry]
     entry_shape = RunEntry
-    layout = JsonArray()
+    layout = JSON_ARRAY
     limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
     official = OfficialValidator(frozenset({"no JSON"}))
     optional_parts = frozenset({"rewrite", "passages", "answer"})

@@ -62,47 +62,40 @@ class JsonObject:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonArray:
-    """An array of turns, without a head."""
+class JsonRows:
+    """Turns without a head: in an array, or one a line."""
 
-    suffix: str = ".json"
+    frame: tuple[bytes, bytes, bytes]
+    place: str  # the JSON path of a turn
+    first: int  # its number there
+    suffix: str
+
+    @property
+    def _on_lines(self) -> bool:
+        return self.suffix == ".jsonl"
 
     def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
-        return b"[", b",", b"]"
+        return self.frame
 
     def json_path(self, number: int) -> str:
-        return f"$[{number}]"
+        return self.place.format(number + self.first)
 
     def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
-        rows = decode_spelling(data, list[msgspec.Raw], "$", oddities)
-        return RunInfo(""), (Entry(self.json_path(n), raw) for n, raw in enumerate(rows))
+        if self._on_lines:
+            rows: list[Any] = bytes(data).splitlines()
+        else:
+            rows = decode_spelling(data, list[msgspec.Raw], "$", oddities)
+        return RunInfo(""), (Entry(self.json_path(n), row) for n, row in enumerate(rows) if bytes(row).strip())
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
-        return decode_fields(data, list[dict[str, msgspec.Raw]])
+        if not self._on_lines:
+            return decode_fields(data, list[dict[str, msgspec.Raw]])
+        return decode_fields(bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0], dict[str, msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
-class JsonLines:
-    """One turn a line, without a head."""
-
-    suffix: str = ".jsonl"
-
-    def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
-        return b"", b"\n", b"\n"
-
-    def json_path(self, number: int) -> str:
-        return f"line {number + 1} $"
-
-    def split_entries(self, data: Data, _oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
-        lines = enumerate(bytes(data).splitlines())
-        return RunInfo(""), (Entry(self.json_path(n), line) for n, line in lines if line.strip())
-
-    def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
-        first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
-        return decode_fields(first_line, dict[str, msgspec.Raw])
-
-
-RunLayout = JsonObject | JsonArray | JsonLines
+JSON_ARRAY = JsonRows((b"[", b",", b"]"), "$[{}]", 0, ".json")
+JSON_LINES = JsonRows((b"", b"\n", b"\n"), "line {} $", 1, ".jsonl")
+RunLayout = JsonObject | JsonRows
 
 
 def decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:

@@ -60,8 +60,7 @@ class GuardedReader:
             return attacks.repeat_unit(rng)
         if ways < 8:
             return attacks.attack_archive(rng, self.seeds)
-        single = (attacks.attack_pdf, attacks.attack_picture, attacks.attack_mail, attacks.attack_rtf)
-        return rng.choice((*single[:3] * 2, single[3], attacks.grow_json))(rng)
+        return rng.choice((attacks.attack_pdf, attacks.attack_mail, attacks.attack_rtf, attacks.grow_json))(rng)
 
 
 def _judge(document: ParsedDocument) -> Iterator[str]:

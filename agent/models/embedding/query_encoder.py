@@ -25,6 +25,7 @@ from schemas.errors import InvalidInputError
 A, B = ".lora_a", ".lora_b"  # of a weight W, which becomes W + BA
 WORDS = "words"  # what tells of a token's state how likely its word belongs to the question: 384 weights, a constant
 Numbers = npt.NDArray[np.float32]
+Change = Callable[[Mapping[str, Numbers], str, Numbers], Numbers]  # of a weight of that name, by what was learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +70,30 @@ def split_words(
 
 
 def open_query_encoder(weights: Path, weights_digest: str, threads: int) -> QueryEncoder:
-    """The encoder over the weights of all-MiniLM-L6-v2 with that digest.
+    """The encoder over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
+    digest, encoder, learned = open_taught((weights, weights_digest, threads), QUERY_ENCODER, "queries", merge)
+    return QueryEncoder(digest, encoder, learned[WORDS])
+
+
+def open_taught(
+    base: tuple[Path, str, int], learned: Path, name: str, change: Change
+) -> tuple[str, LlamaCppEncoder, dict[str, Numbers]]:
+    """A taught model over weights with their digest, for so many threads: its digest, itself, and what was learned.
 
     Raises `MissingError` where the package lacks what was learned, `InvalidInputError` where it is damaged.
     """
-    merged = sha256(f"{weights_digest}{hash_learned(QUERY_ENCODER)}".encode()).hexdigest()
-    changes = read_changes(QUERY_ENCODER)
-    words = changes.pop(WORDS)
-    name = f"{NAME}-queries"
+    weights, weights_digest, threads = base
+    merged = sha256(f"{weights_digest}{hash_learned(learned)}".encode()).hexdigest()
+    changes, name = read_changes(learned), f"{NAME}-{name}"
     encoder = open_from_cache(
-        lambda anew: convert_to_gguf(weights, merged, anew=anew, name=name, change=lambda *each: merge(changes, *each)),
+        lambda anew: convert_to_gguf(weights, merged, anew=anew, name=name, change=partial(change, changes)),
         lambda path: open_encoder(path, name=name, digest=merged, threads=threads, by_token=True),
     )
-    return QueryEncoder(merged, encoder, words)
+    return merged, encoder, changes
 
 
 def read_changes(path: Path) -> dict[str, Numbers]:
-    """What was learned, by name, as 32-bit floats. Errors: those of `open_query_encoder`."""
+    """What was learned, by name, as 32-bit floats. Errors: those of `open_taught`."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -9,16 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from agent.models.bundled import open_from_cache
-from agent.models.embedding.llama_cpp import LlamaCppEncoder, open_encoder
-from agent.models.embedding.minilm import NAME, convert_to_gguf
-from agent.models.embedding.query_encoder import Numbers, read_changes
-from agent.models.learned import READER, hash_learned
+from agent.models.embedding.llama_cpp import LlamaCppEncoder
+from agent.models.embedding.query_encoder import Numbers, open_taught
+from agent.models.learned import READER
 from indexes.ranking.vectors import Readout, Vectors
 
 MAX_TOKENS, QUESTION_TOKENS = 224, 40  # as it was taught
@@ -78,19 +75,9 @@ def _split(pieces: Sequence[_Piece], room: int) -> Iterator[Sequence[_Piece]]:
 
 
 def open_reader(weights: Path, weights_digest: str, threads: int) -> Reader:
-    """The reader over the weights of all-MiniLM-L6-v2 with that digest.
-
-    Raises `MissingError` where the package lacks what was learned, `InvalidInputError` where it is damaged.
-    """
-    merged = sha256(f"{weights_digest}{hash_learned(READER)}".encode()).hexdigest()
-    changes = read_changes(READER)
-    ends = changes.pop(ENDS)
-    name = f"{NAME}-reader"
-    encoder = open_from_cache(
-        lambda anew: convert_to_gguf(weights, merged, anew=anew, name=name, change=lambda *each: add(changes, *each)),
-        lambda path: open_encoder(path, name=name, digest=merged, threads=threads, by_token=True),
-    )
-    return Reader(merged, encoder, ends)
+    """The reader over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
+    digest, encoder, learned = open_taught((weights, weights_digest, threads), READER, "reader", add)
+    return Reader(digest, encoder, learned[ENDS])
 
 
 def add(changes: Mapping[str, Numbers], name: str, weight: Numbers) -> Numbers:

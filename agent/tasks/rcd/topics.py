@@ -148,34 +148,21 @@ class _Reader(TolerantHtmlParser):
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags += 1
         self._in_number = tag == "pno"
-        if self._in_number:
-            return
-        if tag not in FIELDS + FRAME:
+        if tag in FIELDS + FRAME:
+            self._finish_field(tag if tag in FIELDS else "", closed=self._open in ("", "desc"))
+        elif tag != "pno":
             self._note_problem(f"the tag <{tag}> is not known: left out, its text kept")
-            return
-        if self._open not in ("", "desc"):
-            self._note_problem(f"<{self._open}> is not closed")
-        self._finish_field("")
         if tag == "top":
             if self._inside:
                 self._note_problem("<top> is not closed")
             self.tops.append(_Top(self.getpos()[0]))
             self._inside = True
-        elif tag in FIELDS:
-            self._open = tag
 
     def handle_endtag(self, tag: str) -> None:
         self._in_number = False
-        if tag not in FIELDS + FRAME:
-            return
-        around = tag in (*FRAME, "desc")
-        if tag != self._open and around and self._open not in ("", "desc"):
-            self._note_problem(f"<{self._open}> is not closed")
-        elif tag != self._open and tag in FIELDS:
-            self._note_problem(f"</{tag}> closes nothing")
-            return
-        self._finish_field("desc" if tag == "p" else "")
-        self._inside = self._inside and tag not in FRAME
+        if tag == self._open or tag in (*FRAME, "desc"):
+            self._finish_field("desc" if tag == "p" else "", closed=self._open in ("", "desc", tag))
+            self._inside = self._inside and tag not in FRAME
 
     def handle_data(self, data: str) -> None:
         if not self._in_number:
@@ -185,10 +172,12 @@ class _Reader(TolerantHtmlParser):
         super().close()
         if self._inside:
             self._note_problem("<top> is not closed")
-        self._finish_field("")
+        self._finish_field("", closed=True)
 
-    def _finish_field(self, then: str) -> None:
+    def _finish_field(self, then: str, *, closed: bool) -> None:
         """End the open field; `then` is open after it."""
+        if not closed:
+            self._note_problem(f"<{self._open}> is not closed")
         text = self._clean_text("".join(self._text))
         name, self._open = self._open, then
         self._text.clear()
@@ -207,12 +196,12 @@ class _Reader(TolerantHtmlParser):
 
     def _clean_text(self, text: str) -> str:
         """The text with white space folded and without characters that cannot be seen."""
-        unseen = {sign for sign in " ".join(text.split()) if unicodedata.category(sign) in ("Cc", "Cf")}
-        if odd := ", ".join(f"U+{ord(sign):04X}" for sign in sorted(unseen)):
-            self._note_problem(f"characters that cannot be seen are left out: {odd}")
+        seen = [sign for sign in text if sign.isspace() or unicodedata.category(sign) not in ("Cc", "Cf")]
+        if len(seen) < len(text):
+            self._note_problem("characters that cannot be seen are left out")
         if "\ufffd" in text:
             self._note_problem("has characters that were lost before (U+FFFD)")
-        return " ".join("".join(" " if sign.isspace() else sign for sign in text if sign not in unseen).split())
+        return " ".join("".join(seen).split())
 
     def _note_problem(self, what: str) -> None:
         (self.tops[-1].odd if self._inside else self.odd).append(what)

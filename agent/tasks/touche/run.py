@@ -1,30 +1,48 @@
 """Touché, task 1 (CLEF 2020 and 2021): arguments for controversial questions, ranked from a directory as TIRA gives it.
 
 The input is a directory with `topics.xml` and the files of args.me, the output is `run.txt`. Every run makes an index
-of its own and deletes it afterwards, so that no run can rest on an index of other files.
+of its own and deletes it afterwards, so that no run can rest on an index of other files. The topics are:
+
+    <topics><topic><number>1</number><title>Should school uniforms be compulsory?</title> ... </topic></topics>
+
+2020 has `<description>` and `<narrative>` too, which an automatic run must not use: they are not read.
+
+Arguments are ranked by query likelihood with Dirichlet smoothing, the organisers' baseline in both years. Words find
+candidates (Tantivy's BM25), which are scored anew with the statistics of the whole collection. It was also the core of
+the best runs (overviews of Touché 2020 and 2021); nothing that was measured on the track's own labels speaks for more.
+Source: Zhai and Lafferty, SIGIR 2001. Words are stems, scores are in nats.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import ParseError
 
 from agent.exchange.trec import format_trec_lines
-from agent.tasks.touche.ranking import CollectionStatistics, Ranker
-from agent.tasks.touche.topics import ControversialQuestion, read_questions
+from agent.tracks.oddities import find_duplicates
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex, build_searchable_text
+from indexes.ranking.rankings import sort_best_first
 from indexes.storage.atomic_files import scratch_directory
-from indexes.storage.files import check_writable, write_atomically
-from indexes.text.analysis import extract_stems
-from schemas.errors import RunError, UsageError
+from indexes.storage.files import check_writable, read_bytes, write_atomically
+from indexes.text.analysis import extract_stems, weight_stems
+from schemas.errors import InvalidInputError, RunError, UsageError
 from schemas.records import Hit
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 log = logging.getLogger("convagent")
 TOPICS_FILE, RUN_FILE = "topics.xml", "run.txt"
 MOST = 1000  # arguments of a topic that a run may hold (the task's page)
+CANDIDATES = 3000  # arguments scored anew: three times what a run may hold
+MU = 2000.0  # words of smoothing: Lucene's default; not tuned here
 Progress = Callable[[ArgumentCorpus], AbstractContextManager[Callable[[], None]]]
 
 
@@ -69,7 +87,7 @@ def write_run(task: ToucheTask, output: Path, progress: Progress, *, overwrite: 
 
 
 def rank_topics(
-    questions: Sequence[ControversialQuestion],
+    questions: Mapping[str, str],
     arguments: ArgumentCorpus,
     task: ToucheTask,
     index: Path,
@@ -79,7 +97,7 @@ def rank_topics(
 
     The words of the questions are counted in the whole collection while it is indexed, so no text is read twice.
     """
-    statistics = CollectionStatistics({word for question in questions for word in extract_stems(question.title)})
+    statistics = CollectionStatistics({word for title in questions.values() for word in extract_stems(title)})
     with progress(arguments) as tick:
         built = build_index(
             arguments,
@@ -90,4 +108,91 @@ def rank_topics(
         )
     log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(questions))
     ranker = Ranker(PassageIndex(index), statistics)
-    return ToucheReport(arguments, built, {q.number: ranker.rank(q.title, task.k) for q in questions})
+    return ToucheReport(arguments, built, {number: ranker.rank(title, task.k) for number, title in questions.items()})
+
+
+def read_questions(path: Path) -> dict[str, str]:
+    """The questions of a topics file by number, in its order: what an automatic run may see of a topic.
+
+    Raises `MissingError` where there is no such file, `InvalidInputError` where it is no XML, holds no topic, or has
+    topics without a number or a title or two of the same number: all of them are listed.
+    """
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    try:
+        root = fromstring(read_bytes(path))
+    except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
+        raise InvalidInputError(f"is no XML that can be read ({error})", where=str(path)) from error
+    questions = [(_element_text(topic, "number"), _element_text(topic, "title")) for topic in root.iter("topic")]
+    wrong = list(_find_problems(questions))
+    if not questions:
+        wrong = ["there is no <topic>"]
+    if wrong:
+        listed = "\n".join(f"  {problem}" for problem in wrong)
+        remedy = "A topic is <topic><number>1</number><title>Should ...?</title></topic>."
+        raise InvalidInputError(f"is no topics file of Touché:\n{listed}", where=str(path), remedy=remedy)
+    return dict(questions)
+
+
+def _element_text(topic: "Element", tag: str) -> str:
+    """The text of a topic's field, white space folded; empty where it has none."""
+    return " ".join((topic.findtext(tag) or "").split())
+
+
+def _find_problems(questions: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for place, (number, title) in enumerate(questions, start=1):
+        if not number:
+            yield f"topic {place} has no number"
+        elif " " in number:
+            yield f"topic {place} has white space in its number {number!r}"
+        if not title:
+            yield f"topic {place} has no title"
+    yield from map(str, find_duplicates(("the number", number) for number, _ in questions if number))
+
+
+class CollectionStatistics:
+    """How often words occur in a whole collection, counted text by text. Only `wanted` words are counted one by one."""
+
+    def __init__(self, wanted: Container[str]) -> None:
+        self._wanted = wanted
+        self.words = 0  # occurrences of all words
+        self.times: Counter[str] = Counter()  # by wanted word
+
+    def add_text(self, text: str) -> None:
+        """Count the words of one more text."""
+        words = extract_stems(text)
+        self.words += len(words)
+        self.times.update(word for word in words if word in self._wanted)
+
+
+def query_likelihood(
+    weights: Mapping[str, float], words: Sequence[str], collection: CollectionStatistics, mu: float = MU
+) -> float:
+    """The log-likelihood of weighted words in a text's language model, smoothed by the collection's with `mu` words.
+
+    What is the same for all texts is left out, and so are words that the collection does not have.
+    """
+    counted = Counter(words)
+    return sum(
+        weight * (math.log(1 + counted[word] * collection.words / (mu * times)) + math.log(mu / (len(words) + mu)))
+        for word, weight in weights.items()
+        if (times := collection.times[word])
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """An index of arguments, and how often the words of every query that will be asked occur in it."""
+
+    index: PassageIndex
+    statistics: CollectionStatistics
+
+    def rank(self, question: str, k: int) -> tuple[Hit, ...]:
+        """The `k` best arguments for a question, scores strictly decreasing."""
+        weights = weight_stems([(question, 1.0)])
+        numbers = [number for number, _ in self.index.rank(weights, CANDIDATES)]
+        arguments = self.index.read(self.index.get_ids(numbers))
+        texts = (extract_stems(build_searchable_text(argument)) for argument in arguments)
+        scores = (query_likelihood(weights, words, self.statistics) for words in texts)
+        return self.index.to_hits(sort_best_first(zip(numbers, scores, strict=True))[:k])

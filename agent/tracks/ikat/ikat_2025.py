@@ -17,7 +17,7 @@ from agent.tracks.ikat.ikat_2023 import Id, NonEmpty, TopicNumber
 from agent.tracks.ikat.ikat_topics import IkatEdition
 from agent.tracks.lenient_reading import absent
 from agent.tracks.rules import EditionLimits, OfficialValidator, check_citations_listed
-from agent.tracks.run_layouts import JsonLines
+from agent.tracks.run_layouts import JSON_LINES
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, RunInfo
 
@@ -78,7 +78,7 @@ class Ikat2025(IkatEdition):
     topics_shape = list[Topic]
     run_shape: Any = RunEntry
     entry_shape = RunEntry
-    layout = JsonLines()
+    layout = JSON_LINES
     limits = EditionLimits(together=True)
     official = OfficialValidator(
         frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed}), repeated_turns=False
