@@ -22,16 +22,13 @@ from mcp.shared.exceptions import MCPError
 
 from agent.mcp.calls import CallProgress
 from agent.mcp.library import MAX_CONVERSATIONS, MAX_TURNS, Conversations, Library, LibraryRequest
-from agent.mcp.tools import MAX_TEXT, PROMPT, DocumentServer
+from agent.mcp.tools import MAX_TEXT, DocumentServer
 from agent.models.cancellation import CancellationToken
-from agent.terminal.progress import stage_progress
 from indexes.documents.background_vectors import VectorMaker
-from indexes.documents.document_index import open_documents
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.passage_ids import escape_name
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever
-from indexes.storage.directories import find_cache_directory
 from schemas.errors import MissingError
 from schemas.records import Query, Response, TurnResult
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model
@@ -176,15 +173,6 @@ def test_conversations_are_forgotten_when_there_are_too_many() -> None:
         kept.read_turns(second)
 
 
-def test_the_prompt_holds_the_question(server: DocumentServer) -> None:
-    async def conversation(client: Client) -> tuple[Any, Any]:
-        return await client.list_prompts(), await client.get_prompt(PROMPT, {"question": "{{ 7 * 7 }}?"})
-
-    listed, got = talk(conversation, server)
-    assert [(prompt.name, prompt.arguments[0].required) for prompt in listed.prompts] == [(PROMPT, True)]
-    assert "Question: {{ 7 * 7 }}?" in got.messages[0].content.text
-
-
 def test_documents_are_resources_whatever_their_names(notes: Path) -> None:
     odd = {"sub/späte äpfel #1?.txt": "First", "sub/50% & more: a.txt": "Second", "sub/a  b.txt": "Third"}
     (notes / "sub").mkdir()
@@ -236,13 +224,6 @@ def search_by_client(source: Path, question: str, embedder: str) -> tuple[str, l
 def test_an_index_is_ranked_as_by_the_command_line(embedder: str, by: str, example_index: PassageIndex) -> None:
     ranking = search_on_command_line(example_index.directory, SHADE, embedder)
     assert search_by_client(example_index.directory, SHADE, embedder) == (by, ranking)
-
-
-@needs_embedder
-def test_documents_are_ranked_by_meaning_as_by_the_command_line() -> None:
-    found = search_by_client(DOCUMENTS / "recipes", JAM, "minilm")
-    index = open_documents(DOCUMENTS / "recipes", find_cache_directory(), None, stage_progress).index
-    assert found == ("words and meaning", search_on_command_line(index.directory, JAM, "minilm"))
 
 
 def test_a_search_keeps_to_a_part_of_the_documents(server: DocumentServer) -> None:
@@ -460,9 +441,6 @@ def test_what_is_wrong_with_a_call_is_told(mode: str, server: DocumentServer) ->
             with pytest.raises(MCPError) as raised:
                 await client.read_resource(uri)
             assert raised.value.error.code == -32602
-        for name in ("nothing", PROMPT):
-            with pytest.raises(MCPError):
-                await client.get_prompt(name, {})
 
     talk(conversation, server, mode=mode)
 

@@ -1,4 +1,4 @@
-"""The tools, resources and prompt on the SDK's server: type hints are the schemas, docstrings the descriptions.
+"""The tools and resources on the SDK's server: type hints are the schemas, docstrings the descriptions.
 
 What they need of the rest of the program is imported when they are called.
 """
@@ -30,7 +30,6 @@ MAX_CHARACTERS = 4000  # of a question: as many as in a chat
 MAX_DOCUMENTS = 1000  # that one reply names
 MAX_TEXT = 1_000_000  # characters of a document that one reply has
 THREADS = 4  # calls that are worked at together; further ones wait
-PROMPT = "answer_from_my_documents"
 DOCUMENTS, PASSAGES = "convagent://documents/", "convagent://passages/"
 INSTRUCTIONS = (
     "Tools over the person's own documents, on their computer. Use search_passages to find out what the documents say, "
@@ -148,7 +147,6 @@ class DocumentServer(MCPServer[Any]):
         self.resource(f"{DOCUMENTS}{{+path}}", name="document")(self.read_document)
         is_no_path = ResourceSecurity(exempt_params={"id"})
         self.resource(f"{PASSAGES}{{+id}}", name="passage", security=is_no_path)(self.read_passage_text)
-        self.prompt(PROMPT, "Answer from my documents")(write_prompt)
 
     async def search_passages(
         self,
@@ -302,13 +300,6 @@ class DocumentServer(MCPServer[Any]):
         except ToolError as error:
             is_missing = isinstance(error.__cause__, MissingError)
             raise (ResourceNotFoundError if is_missing else ResourceError)(str(error)) from error
-
-
-def write_prompt(question: Annotated[str, Field(description="What to answer.")]) -> str:
-    """Answer a question from the person's own documents, with its sources."""
-    import prompts
-
-    return prompts.render("documents", question=question).instruction
 
 
 def rank_passages(query: str, k: int, only: str, searchable: "SearchableCollection") -> list[FoundPassage]:

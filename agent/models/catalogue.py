@@ -1,6 +1,5 @@
 """Which models can be named on this machine, the bundled ones and those in the Hugging Face cache, and fetching one."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -22,9 +21,9 @@ from agent.models.embedding.minilm import (
     find_pulled_folder,
 )
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
-from agent.models.registry import check_gguf
+from agent.models.registry import find_gguf_file
 from indexes.storage.files import hash_file
-from schemas.errors import ConvagentError, MissingError, RunError, UsageError
+from schemas.errors import ConvagentError, MissingError, RunError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
@@ -73,13 +72,7 @@ def find_model_file(name: str) -> Path:
     if name == "minilm":
         source = find_bundled_weights()
         return convert_to_gguf(source, hash_file(source))
-    if name.startswith(PREFIX):
-        return find_cached(name)
-    if name.endswith(".gguf") or os.sep in name:
-        return check_gguf(Path(name).expanduser())
-    raise UsageError(
-        f"{name!r} is not the name of a model file (available: smollm2, minilm, hf:user/repo[:quant], a path)"
-    )
+    return find_gguf_file(name, "model file", "smollm2, minilm, hf:user/repo[:quant], a path", find_cached)[0]
 
 
 def detect_kind(path: Path) -> Kind:

@@ -81,14 +81,18 @@ def find_gguf(name: str, threads: int | None) -> ModelSource:
             ),
             decoding_settings(ADAPTERS.values()),
         )
-    if name.startswith(PREFIX):
-        path, shown_name = fetch(name), name
-    elif name.endswith(".gguf") or os.sep in name:
-        path = check_gguf(Path(name).expanduser())
-        shown_name = path.name
-    else:
-        raise UsageError(f"unknown model {name!r} (available: {MODEL_CHOICES})")
+    path, shown_name = find_gguf_file(name, "model", MODEL_CHOICES)
     return ModelSource(partial(_open_gguf, path, shown_name, hash_file(path), threads), decoding_settings())
+
+
+def find_gguf_file(name: str, kind: str, choices: str, find_on_hub: Callable[[str], Path] = fetch) -> tuple[Path, str]:
+    """The GGUF of a name that is no bundled model's, and what runs call it. Errors: those of `open_model`."""
+    if name.startswith(PREFIX):
+        return find_on_hub(name), name
+    if name.endswith(".gguf") or os.sep in name:
+        path = _check_gguf(Path(name).expanduser())
+        return path, path.name
+    raise UsageError(f"unknown {kind} {name!r} (available: {choices})")
 
 
 def is_server_address(name: str) -> bool:
@@ -115,7 +119,7 @@ def _find_host(address: str) -> str:
     return f"the server {named} on this machine" if is_loopback(host) else f"the server {named}, over the network"
 
 
-def check_gguf(path: Path) -> Path:
+def _check_gguf(path: Path) -> Path:
     """The path. Raises `MissingError` where there is no file, `InvalidInputError` where it is not a GGUF."""
     if not path.is_file():
         remedy = f"Models that can be named: {MODEL_CHOICES}."

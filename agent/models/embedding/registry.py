@@ -1,15 +1,13 @@
 """Opening an embedding model by its name. `indexes/ranking/vectors.py` says what one is."""
 
 import logging
-import os
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.models.hub import PREFIX, fetch
 from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Readout
-from schemas.errors import ConvagentError, MissingError, UsageError
+from schemas.errors import ConvagentError, MissingError
 
 PASSAGES_KEPT = 64  # a passage is read once for a question
 TURNS_KEPT = 8  # a turn is read once for its words and its vector
@@ -27,7 +25,7 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     `InvalidInputError` for a file that is not an embedding GGUF.
     """
     from agent.models.bundled import open_from_cache
-    from agent.models.registry import check_gguf
+    from agent.models.registry import find_gguf_file
     from indexes.storage.files import hash_file
 
     if name == "none":
@@ -50,15 +48,8 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         )
         encode_turn, read = _prepare_query_encoder(source, digest, threads), _prepare_reader(source, digest, threads)
         return replace(embedder, encode_turn=encode_turn, read=read)
-    if name.startswith(PREFIX):
-        path = fetch(name)
-        digest = hash_file(path)
-    elif name.endswith(".gguf") or os.sep in name:
-        path = check_gguf(Path(name).expanduser())
-        digest, name = hash_file(path), path.name
-    else:
-        raise UsageError(f"unknown embedding model {name!r} (available: {EMBEDDER_CHOICES})")
-    return _open_gguf(path, name, digest, threads)
+    path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
+    return _open_gguf(path, shown_name, hash_file(path), threads)
 
 
 def _prepare_query_encoder(source: Path, digest: str, threads: int | None) -> EncodeTurn:
