@@ -92,13 +92,10 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
         if titled:
             return named or titled
     about = [word for word in words.split() if not stem_path(word) & _KINDS]
-    return _find_by_contents(" ".join(about), documents, search) if about else []
-
-
-def _find_by_contents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
-    """The documents with the most passages that have all words of a subject."""
-    passages = documents.index.read([hit.id for hit in search(Query(subject))])
-    fitting = [each for each in passages if has_all_words(f"{each.title} {each.text}", subject, each.language)]
+    if not about:
+        return []
+    passages = documents.index.read([hit.id for hit in search(Query(" ".join(about)))])
+    fitting = [one for one in passages if has_all_words(f"{one.title} {one.text}", " ".join(about), one.language)]
     counts = Counter(passage.document for passage in fitting)
     return [name for name, count in counts.items() if count == max(counts.values())]
 

@@ -57,10 +57,9 @@ def mean_the_same(one: str, other: str) -> bool:
 MAX_UNIT_WORDS = 4
 _CURRENCY = r"[€£$]|\b(?:EUR|USD|GBP|CHF)\b"
 _NUMBER = re.compile(
-    rf"(?P<sign>[-−+])? ?(?P<before>{_CURRENCY})? ?(?P<inner>[-−])?(?P<number>\d[\d.,]*\d|\d)\s*(?P<unit>[^\d;,()]*)"
-)
-_DECIMAL = re.compile(
+    rf"(?P<sign>[-−+])? ?(?P<before>{_CURRENCY})? ?(?P<inner>[-−])?"
     r"(?P<whole>\d{1,3}(?P<thousands>[.,])\d{3}(?:(?P=thousands)\d{3})*|\d+)(?:(?P<point>[.,])(?P<part>\d+))?"
+    r"\s*(?P<unit>[^\d;,()]*)"
 )
 _DATES = tuple(
     re.compile(form, re.IGNORECASE)
@@ -103,10 +102,9 @@ class Date:
 
 def read_numbers(cells: Sequence[str]) -> list[Number] | None:
     """The numbers of a column; None where a cell holds none, or where a point could be a comma."""
-    found = [read_number(cell) for cell in cells]
-    numbers = [number for number in found if number]
-    points = {match["point"] for cell in cells if (match := _find_decimal(cell)) and match["point"]}
-    thousands = {match["thousands"] for cell in cells if (match := _find_decimal(cell)) and match["thousands"]}
+    numbers = [number for cell in cells if (number := read_number(cell))]
+    found = [match for cell in cells if (match := _NUMBER.fullmatch(cell.strip()))]
+    points, thousands = ({match[name] for match in found} - {None} for name in ("point", "thousands"))
     if len(numbers) < len(cells) or len(points) > 1 or points & thousands:
         return None
     return None if "." in thousands and not points else numbers
@@ -115,21 +113,15 @@ def read_numbers(cells: Sequence[str]) -> list[Number] | None:
 def read_number(cell: str) -> Number | None:
     """The one number of a cell with its unit; None of a range, an estimate, a date and any other text."""
     found = _NUMBER.fullmatch(cell.strip())
-    written = _DECIMAL.fullmatch(found["number"]) if found else None
-    if found is None or written is None or len(found["unit"].split()) > MAX_UNIT_WORDS:
+    if found is None or len(found["unit"].split()) > MAX_UNIT_WORDS:
         return None
     shown = (found["before"] or found["unit"]).strip().rstrip(".")
     if (found["before"] and found["unit"].strip()) or re.search(r"[+~<>?/*=]|[-–]$", shown.replace("/h", "")):
         return None
     unit, size = read_unit(shown)
-    whole = re.sub(r"[.,]", "", written["whole"])
-    value = Decimal(f"{whole}.{written['part'] or 0}") * (-1 if (found["sign"] or found["inner"] or "+") != "+" else 1)
-    return Number(value, f"{unit} {size}".strip(), shown, len(written["part"] or ""), bool(found["before"]))
-
-
-def _find_decimal(cell: str) -> re.Match[str] | None:
-    found = _NUMBER.fullmatch(cell.strip())
-    return _DECIMAL.fullmatch(found["number"]) if found else None
+    whole = re.sub(r"[.,]", "", found["whole"])
+    value = Decimal(f"{whole}.{found['part'] or 0}") * (-1 if (found["sign"] or found["inner"] or "+") != "+" else 1)
+    return Number(value, f"{unit} {size}".strip(), shown, len(found["part"] or ""), bool(found["before"]))
 
 
 def read_unit(text: str) -> tuple[str, str]:
