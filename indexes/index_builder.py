@@ -34,7 +34,7 @@ from indexes.sharding.sharded_index import find_counts, holds_index, name_shard,
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.manifest import write_manifest
 from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
-from indexes.text.segmentation import SEGMENTATION
+from indexes.text.sentences import SEGMENTATION
 from schemas.errors import InvalidInputError, RunError, UsageError, format_count
 from schemas.records import IndexInfo, Passage, Problem, Shard
 

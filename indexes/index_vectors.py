@@ -84,6 +84,11 @@ class _VectorPart:
             write_file_atomically(self.directory / PART_INFO_FILE, lambda path: path.write_bytes(described))
         self.info = info
 
+    def remove(self) -> None:
+        """Leave nothing of a part without a whole block."""
+        for name in (PART_FILE, PART_INFO_FILE):
+            (self.directory / name).unlink(missing_ok=True)
+
     def put_in_place(self) -> None:
         """Let the vectors, all of whose blocks are there, be those of the index. Raises `RunError`."""
         with _explain_failure(self.directory):
@@ -94,21 +99,8 @@ class _VectorPart:
                 sync_to_disk(self.directory)
 
 
-@contextmanager
-def _open_part(directory: Path, info: VectorInfo) -> Iterator[_VectorPart]:
-    """What is finished of the vectors that `info` describes, to go on with. A part without a whole block is removed."""
-    with _explain_failure(directory):
-        part = _find_part(directory, info)
-    try:
-        yield part
-    finally:
-        if not part.info.blocks:
-            for name in (PART_FILE, PART_INFO_FILE):
-                (directory / name).unlink(missing_ok=True)
-
-
 def _find_part(directory: Path, info: VectorInfo) -> _VectorPart:
-    """The blocks up to which everything is as it was described; none where they are of other vectors."""
+    """What is finished of the vectors that `info` describes: the blocks up to which all is as it was described."""
     path = directory / PART_FILE
     if not path.exists() and not (directory / VECTOR_INFO_FILE).exists():
         with suppress(FileNotFoundError):  # put in place and never described: the process was ended in between
@@ -116,16 +108,16 @@ def _find_part(directory: Path, info: VectorInfo) -> _VectorPart:
     found = info
     with suppress(OSError, msgspec.DecodeError):
         found = decode((directory / PART_INFO_FILE).read_bytes(), VectorInfo)
-    finished: list[str] = []
-    with path.open("a+b") as rows:
-        rows.seek(0)
+    part = _VectorPart(directory, info)
+    with suppress(FileNotFoundError), path.open("r+b") as rows:
         if replace(found, blocks=(), seal="") == info:
             for block, checksum in zip(split_rows(info.passages), found.blocks, strict=False):
                 if hash_block(rows.read(len(block) * info.size * VALUE_BYTES)) != checksum:
                     break
-                finished.append(checksum)
-        part = _VectorPart(directory, replace(info, blocks=tuple(finished)))
+                part.info = replace(part.info, blocks=(*part.info.blocks, checksum))
         rows.truncate(part.passages * info.size * VALUE_BYTES)
+    if not part.info.blocks:
+        part.remove()
     return part
 
 
@@ -183,10 +175,11 @@ def _embed_part(
         if not is_ours:
             remedy = "Wait for it: one process at a time makes the vectors of an index."
             raise UsageError("another process is embedding this index", where=str(index.directory), remedy=remedy)
-        with _open_part(index.directory, info) as part:
-            if anew or part.info.blocks or not has_whole_vectors(index, embedder):
-                with open_blocks(index.directory) as embed_blocks:
-                    _embed_missing(part, embed_blocks or _embed_here(index, embedder), progress)
+        with _explain_failure(index.directory):
+            part = _find_part(index.directory, info)
+        if anew or part.info.blocks or not has_whole_vectors(index, embedder):
+            with open_blocks(index.directory) as embed_blocks:
+                _embed_missing(part, embed_blocks or _embed_here(index, embedder), progress)
 
 
 def compress_index(directory: Path, progress: StageProgress) -> CompressedInfo:
@@ -249,14 +242,13 @@ def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: Stage
         if part.info.blocks:
             what = "%s: %d of %d passages are embedded and kept; `convagent index embed` goes on after them"
             log.warning(what, part.directory, part.passages, total)
+        else:
+            part.remove()
         raise
 
 
 def _embed_here(index: PassageIndex, embedder: Embedder) -> EmbedBlocks:
-    def embed_blocks(blocks: Sequence[range], tick: Tick) -> Iterator[StoredVectors]:
-        return (embed_block(index, embedder, block, tick) for block in blocks)
-
-    return embed_blocks
+    return lambda blocks, tick: (embed_block(index, embedder, block, tick) for block in blocks)
 
 
 def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indexes.passage_index import PassageIndex
-from indexes.text.segmentation import SEGMENTATION, cut_into_windows
+from indexes.text.sentences import SEGMENTATION, cut_into_windows
 from schemas.records import Passage
 from tests.test_topics import write
 from tests.within import convagent

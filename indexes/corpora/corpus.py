@@ -19,7 +19,7 @@ import msgspec
 from indexes.storage.files import open_to_read
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import TolerantHtmlParser
-from indexes.text.segmentation import cut_into_windows
+from indexes.text.sentences import cut_into_windows
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 from schemas.wire import decode, utf8

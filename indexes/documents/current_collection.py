@@ -65,13 +65,6 @@ class CurrentCollection:
             self.searchable = self._open(collection, self._lacks_vectors(collection))
         self.replaced.set()
 
-    def use_embedder(self, embedder: Embedder | None) -> None:
-        """Let the next question be asked with this embedding model, as if it had been there from the beginning."""
-        with self._turn:
-            self._embedder = embedder
-            self.searchable = self._open(self.collection, self._lacks_vectors(self.collection))
-        self.replaced.set()
-
     def add_vectors(self, before: Collection, embedded: Collection) -> None:
         """Let this one take the place of the same one without vectors, unless others took it already."""
         with self._turn:

@@ -2,12 +2,13 @@
 
 import re
 import threading
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-LONG_WORD = re.compile(
-    r"\S{1000}"
-)  # spaCy's time grows with the square of a word's length: minutes for 100,000 characters
+from schemas.records import Passage
+
+LONG_WORD = re.compile(r"\S{1000}")  # spaCy's time grows with its square: minutes for 100,000 characters
 SPACY_BLOCK = re.compile(r"\S.{0,1000000}(?=\s|$)")  # a part of a text for spaCy, which refuses ten million characters
 
 
@@ -55,3 +56,19 @@ def extract_phrases(text: str, max_words: int = 3) -> list[str]:
             runs[-1].append(token.text)
     cut = [[run] if len(run) <= max_words else [run[:max_words], run[-max_words:]] for run in runs if run]
     return [" ".join(words) for parts in cut for words in parts]
+
+
+MAX_CHARACTERS, WINDOW_SENTENCES, STRIDE = 10_000, 10, 5
+SEGMENTATION = f"windows of {WINDOW_SENTENCES} sentences, a stride of {STRIDE}"  # what an index says of it
+
+
+def cut_into_windows(document: Passage) -> Iterator[Passage]:
+    """The passages of a document as the track cuts it: `id:0`, `id:1`, ... A short document is one passage.
+
+    Source: the passage segmentation of TREC iKAT (its guidelines, and `spacy_passage_chunker.py` of the organisers'
+    repository): the first 10,000 characters, windows of ten sentences that overlap by five.
+    """
+    sentences = split_sentences(document.text[:MAX_CHARACTERS])
+    for number, start in enumerate(range(0, max(1, len(sentences) - STRIDE), STRIDE)):
+        text = " ".join(sentences[start : start + WINDOW_SENTENCES])
+        yield Passage(f"{document.id}:{number}", text, document.title, document.url)

@@ -56,11 +56,8 @@ _POINTS_BACK = (
     r"(?!(?:how|what|where|who|why)\s|when\sit\scomes|if\sit\s(?:rains|snows))[a-z]+\s(?:it|they|them|these|those"
     r"|this|he|she|him)\b"
     rf"(?!\s(?:rains|snows|{_ITSELF}|who)\b)",
-    r"(?:while|although|though|if|when|because|since|once|until|whether|even if|even though)\s(?:that|such)\b",
     r"(?:since|until|by|even|back|from|only) then\b|even (?:better|worse|more)\b|more so\b|not only that\b"
     r"|as (?:already )?(?:mentioned|noted|discussed|described|stated|said|shown|explained|seen|you can see|we saw)\b",
-    r"(?:another|others?|both|neither|either|one)\s(?:of\s(?:them|these|those)|is|are|was|were|has|have|can|way|reason"
-    r"|option|example|benefit|advantage|thing|factor)\b",
     r"sie\s(?:\w*[^n\s]|ist)\b(?!\S)",
     r"es\s(?!(?:gibt|regnet|schneit|ist\s(?:wichtig|möglich|verboten|nicht möglich)|handelt)\b)\w+",
     r"das\s(?:ist|war|gilt|hat|wird|kann|sind|heißt|macht|geht|muss|darf|soll|führt|liegt|bedeutet|kostet|nicht)\b",

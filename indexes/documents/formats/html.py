@@ -1,15 +1,122 @@
-"""Web pages (.html, .htm) as passages; scripts, styles and what stands around the text are left out."""
+"""Web pages (.html, .htm) as passages; scripts, styles and what stands around the text are left out.
+
+What stands around it is told by its markup: navigation, footers, cookie notes, lists of links. Only what a page itself
+calls so is left out; what a text is like is never asked (docs/adr/0009).
+"""
 
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Literal
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, format_table
-from indexes.documents.formats.page_furniture import Furniture, find_furniture
 from indexes.text.control_characters import TolerantHtmlParser
+
+VOID_TAGS = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+UNREAD_TAGS = ("script", "style", "template", "noscript")
+TEXT_TAGS = ("main", "article", "h1")  # what is around one of these is no furniture
+SURE_ROLES = {"navigation", "search", "menu", "menubar"}
+SURE = re.compile(
+    r"(?:^|.*[-_])(?:(?:cookie|consent|gdpr|dsgvo)s?[-_]?(?:banner|bar|box|consent|container|dialog|hinweis|law|layer|manager|message"
+    r"|modal|note|notice|overlay|popup|sdk|wrapper)|onetrust|didomi|usercentrics|cookiebot|cc-window|breadcrumbs?)(?:$|[-_].*)"
+)
+FOOTER = re.compile(r"(?:(?:site|page|main|global|[a-z])[-_]?)?footer|fu(?:ss|ß)zeile|colophon")
+LINKS = re.compile(
+    r"(?:^|.*[-_])(?:nav\w*|topnav|(?:main|top|sub)?menu|pagination|pager|sidebar|related|recommend\w*|share|sharing|social"
+    r"|popular)(?:$|[-_].*)"
+)
+MIN_LINKED = 0.8  # of the letters outside headings that are in links, for what may be furniture
+Position = tuple[int, int]  # line and column
+Kind = Literal["", "sure", "links"]
+
+
+@dataclass(frozen=True, slots=True)
+class Furniture:
+    """Where the elements are that are left out, from their opening to their closing tags."""
+
+    starts: Sequence[Position] = ()
+    ends: Sequence[Position] = ()
+
+    def holds(self, position: Position) -> bool:
+        """Whether a tag or text at this position is in one of them."""
+        place = bisect_right(self.starts, position) - 1
+        return place >= 0 and position <= self.ends[place]
+
+
+def find_furniture(page: str) -> Furniture:
+    """The furniture of a web page. Raises what `TolerantHtmlParser.feed` raises."""
+    finder = _FurnitureFinder()
+    finder.feed(page)
+    finder.close()
+    return Furniture([start for start, _ in finder.found], [end for _, end in finder.found])
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    tag: str
+    start: Position
+    kind: Kind
+    before: tuple[int, int, int]  # what was counted up to it
+
+
+class _FurnitureFinder(TolerantHtmlParser):
+    """Finds elements that are furniture. One without a closing tag of its own is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[Position, Position]] = []  # the outermost, in their order
+        self._open: list[_Element] = []
+        self._depths: Counter[str] = Counter()  # how many elements of a tag are open
+        self._texts = self._letters = self._linked = 0  # elements of `TEXT_TAGS`, letters outside headings, in links
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        if tag in VOID_TAGS:
+            return
+        kind = _classify(tag, dict(attrs), in_text=bool(self._depths["article"] or self._depths["main"]))
+        self._open.append(_Element(tag, self.getpos(), kind, (self._texts, self._letters, self._linked)))
+        self._depths[tag] += 1
+        self._texts += tag in TEXT_TAGS
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._depths[tag]:
+            return
+        while (element := self._open.pop()).tag != tag:
+            self._depths[element.tag] -= 1
+        self._depths[tag] -= 1
+        if self._is_furniture(element):
+            while self.found and self.found[-1][0] > element.start:
+                self.found.pop()
+            self.found.append((element.start, self.getpos()))
+
+    def handle_data(self, data: str) -> None:
+        if any(self._depths[tag] for tag in UNREAD_TAGS) or any(self._depths[f"h{level}"] for level in range(1, 7)):
+            return
+        letters = sum(map(str.isalnum, data))
+        self._letters += letters
+        self._linked += letters if self._depths["a"] else 0
+
+    def _is_furniture(self, element: _Element) -> bool:
+        texts, letters, linked = element.before
+        if not element.kind or self._texts > texts:
+            return False
+        return element.kind == "sure" or self._linked - linked >= MIN_LINKED * (self._letters - letters)
+
+
+def _classify(tag: str, attributes: dict[str, str | None], *, in_text: bool) -> Kind:
+    """What the tag, role, class and id of an element say it is. A footer of an article belongs to its text."""
+    role = (attributes.get("role") or "").casefold()
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".casefold().split()
+    is_footer = tag == "footer" or role == "contentinfo" or any(map(FOOTER.fullmatch, names))
+    if role in SURE_ROLES or any(map(SURE.fullmatch, names)) or (is_footer and not in_text):
+        return "sure"
+    return "links" if tag == "aside" or any(map(LINKS.fullmatch, names)) else ""
+
 
 SKIPPED_TAGS = {"script", "style", "template", "noscript", "nav", "svg", "math", "button", "select", "iframe", "object"}
 LIST_TAGS = {"ul", "ol", "dl"}
