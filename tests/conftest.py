@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from agent.chat.session import Assistant, open_assistant
 from agent.models.embedding.registry import open_embedder
 from agent.models.local.hardware import THREADS
 from agent.models.protocol import Listener, ignore_call
@@ -101,6 +102,12 @@ def example_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
     directory = tmp_path_factory.mktemp("example") / "index"
     build_index(find_corpus([EXAMPLES / "passages.jsonl"]), directory, skip_problems=False, progress=lambda: None)
     return PassageIndex(directory)
+
+
+@pytest.fixture(scope="module")
+def assistant(example_index: PassageIndex) -> Assistant:
+    """Answers from the bundled passages, without models."""
+    return open_assistant("examples", example_index, "none", None)
 
 
 @pytest.fixture(scope="session")

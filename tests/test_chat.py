@@ -13,7 +13,7 @@ from rich.console import Console
 from agent.chat.interactive import Terminal
 from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session
 from agent.chat.store import Store
 from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from agent.terminal.output import to_plain_text
@@ -23,11 +23,6 @@ from schemas.records import Call
 from tests.conftest import ROOT, needs_embedder
 
 QUESTION = "Which balcony plants are non-toxic to cats?"
-
-
-@pytest.fixture(scope="module")
-def assistant(example_index: PassageIndex) -> Assistant:
-    return open_assistant("examples", example_index, "none", None)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
 from schemas.errors import InvalidInputError
 from tests.serving import serving_source
+from tests.test_chat import shown_after
 
 TODAY = date(2026, 11, 22)  # a Sunday
 
@@ -89,12 +91,7 @@ def terminal(folder: Path, index: PassageIndex, collection: Collection) -> Termi
 
 @pytest.fixture
 def shown(terminal: Terminal) -> Callable[[str], str]:
-    def show(line: str) -> str:
-        terminal.console.file = io.StringIO()
-        assert terminal.handle(line)
-        return str(terminal.console.file.getvalue())
-
-    return show
+    return partial(shown_after, terminal)
 
 
 def test_the_date_in_a_name_or_title() -> None:

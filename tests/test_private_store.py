@@ -15,7 +15,7 @@ from rich.console import Console
 from agent.chat import store as store_module
 from agent.chat.export import export_conversation, to_markdown
 from agent.chat.interactive import Terminal
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session
 from agent.chat.store import Store, explain_failure
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
@@ -154,11 +154,6 @@ def break_sqlite(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[sqlite3
         monkeypatch.setattr(sqlite3, "connect", connect_broken)
 
     return break_all
-
-
-@pytest.fixture(scope="module")
-def assistant(example_index: PassageIndex) -> Assistant:
-    return open_assistant("examples", example_index, "none", None)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from schemas.errors import UsageError
 from schemas.records import Message
 from tests.conftest import needs_embedder
 from tests.serving import serving_source
+from tests.test_chat import shown_after
 from tests.within import convagent
 
 FILES = {
@@ -183,12 +184,6 @@ def test_meaning_is_restricted_too(has_vectors: bool, folder: Path, minilm: Embe
 def terminal(folder: Path, index: PassageIndex) -> Terminal:
     assistant = open_assistant(str(folder), index, "none", None)
     return Terminal(Session(assistant, Store(None)), lambda _: assistant, Console(file=io.StringIO(), width=500))
-
-
-def shown_after(terminal: Terminal, line: str) -> str:
-    terminal.console.file = io.StringIO()
-    assert terminal.handle(line)
-    return str(terminal.console.file.getvalue())
 
 
 QUESTION = "What is there about bread?"

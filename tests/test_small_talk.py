@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.chat.session import Assistant, Session, open_assistant, to_history
+from agent.chat.session import Assistant, Session, to_history
 from agent.chat.small_talk import recognise_small_talk, reply_to_small_talk
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
@@ -96,11 +96,6 @@ def test_of_an_index_the_size_is_told(example_index: PassageIndex) -> None:
         reply("which documents do you have?", collection) == f"I search the index index: {len(example_index)} passages."
     )
     assert find_kind("which documents do you have about cats?", collection) is None  # so it is searched
-
-
-@pytest.fixture(scope="module")
-def assistant(example_index: PassageIndex) -> Assistant:
-    return open_assistant("examples", example_index, "none", None)
 
 
 def test_small_talk_is_kept_and_changes_no_later_question(assistant: Assistant, tmp_path: Path) -> None:

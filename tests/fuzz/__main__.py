@@ -35,17 +35,12 @@ def main() -> int:
             if took > 5 and not outcome.findings:
                 print(f"--seed {number} ({outcome.kind}): slow, {took:.1f} s", flush=True)
     print(f"\n{reader.stopped} documents broke a limit of time, memory or output")
-    _show(outcomes, time.perf_counter() - started)
-    return int(any(outcome.findings for outcome in outcomes))
-
-
-def _show(outcomes: list[Outcome], seconds: float) -> None:
-    """A row a kind: how many cases ended with which exit code, and how many were wrong."""
-    for kind in sorted({outcome.kind for outcome in outcomes}):
-        found = [outcome for outcome in outcomes if outcome.kind == kind]
-        codes = ", ".join(f"{times} x {code}" for code, times in sorted(Counter(o.code for o in found).items()))
-        print(f"{kind:16}{len(found):>7} cases: {codes}; {sum(bool(o.findings) for o in found)} wrong")
-    print(f"{len(outcomes)} cases in {seconds:.0f} seconds")
+    codes = Counter((outcome.kind, outcome.code) for outcome in outcomes)
+    for (kind, code), times in sorted(codes.items()):
+        print(f"{kind:16}{times:>7} cases ended with {code}")
+    wrong = sum(bool(outcome.findings) for outcome in outcomes)
+    print(f"{len(outcomes)} cases in {time.perf_counter() - started:.0f} seconds, {wrong} wrong")
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":
