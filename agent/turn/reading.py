@@ -17,14 +17,14 @@ from schemas.records import Passage
 
 MAX_PIECES = 30  # words and signs of what answers
 NEVER = -1e4
-UNREAD = -8.0  # the margin of what was not read: that of a sentence about something else
+UNREAD = -8.0  # the margin of what is beyond the reader, a passage in another language: that of another subject
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What the reader makes of one quote."""
 
-    margin: float = UNREAD  # above 0, an answer within it is likelier than none in the passage
+    margin: float = 0.0  # above 0, an answer within it is likelier than none in the passage; 0 where nobody reads
     text: str = ""  # the words that answer best, as they stand in the passage
     lead: float = 0.0  # how much likelier they are than any others of the passage
 
@@ -34,7 +34,7 @@ def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None) -> li
     if read is None:
         return [Reading()] * len(quotes)
     passages = {quote.passage: _read_passage(quote.passage, question, read) for quote in quotes}
-    return [passages[quote.passage].get(quote.place, Reading()) for quote in quotes]
+    return [passages[quote.passage].get(quote.place, Reading(UNREAD)) for quote in quotes]
 
 
 def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Reading]:
@@ -52,13 +52,14 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
 
 def _find_best(windows: Sequence[Readout], text: str, within: tuple[int, int]) -> Reading:
     """The best answer within some characters of a text."""
-    return max((_find_in_window(window, text, within) for window in windows), key=lambda found: found.margin)
+    found = (_find_in_window(window, text, within) for window in windows)
+    return max(found, key=lambda reading: reading.margin, default=Reading())
 
 
 def _find_in_window(window: Readout, text: str, within: tuple[int, int]) -> Reading:
     places = [place for place, (start, end) in enumerate(window.pieces) if within[0] <= start and end <= within[1]]
     if not places:
-        return Reading()
+        return Reading(UNREAD)
     first, last = places[0], places[-1] + 1
     sums = _sum_odds(window)
     start, end = np.unravel_index(int(sums[first:last, first:last].argmax()), (last - first, last - first))
