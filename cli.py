@@ -170,6 +170,7 @@ class Serve(Source):
     )
     allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
     public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
+    allow_upload: bool = Option(False, "--allow-upload", help="Let files be added to the folder through the page.")
 
     def __call__(self) -> None:
         from agent.chat.opening import resolve_source

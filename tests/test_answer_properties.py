@@ -61,7 +61,10 @@ SIZE = 64
 class WordVectors:
     """Vectors of the words alone, and a reader that finds answers anywhere: what must hold holds whatever they say."""
 
-    name, digest, size, encode_turn = "words", "words", SIZE, None
+    name, digest, size, max_tokens, encode_turn = "words", "words", SIZE, 99, None
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = np.full((len(texts), SIZE), 1e-3, dtype=np.float32)

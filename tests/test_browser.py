@@ -258,10 +258,17 @@ def test_reloading_and_coming_back_show_everything_again(page: Page) -> None:
     assert not page.all("#chats a")
 
 
-def test_dark_is_what_the_system_says(page: Page) -> None:
+def test_dark_is_what_the_system_says_until_the_person_does(page: Page) -> None:
     light = page.background()
     page.prefers("dark")
-    assert page.background() != light
+    dark = page.background()
+    assert dark != light
+    page.click("#theme")
+    assert page.background() == light
+    page.driver.refresh()
+    assert page.background() == light
+    page.prefers("light")
+    page.driver.execute_script("localStorage.clear()")
 
 
 def test_a_phone_needs_no_sideways_scrolling(page: Page) -> None:

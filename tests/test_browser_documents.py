@@ -1,6 +1,8 @@
 """What the page does with a folder of documents: the whole document behind a source, files left out, and the like."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +14,8 @@ import pytest
 from agent.chat.store import Store
 from agent.serve.users import add_user
 from schemas.errors import MissingError
-from tests.conftest import EXAMPLES
-from tests.serving import Server, serving_source
+from tests.conftest import EXAMPLES, ROOT
+from tests.serving import Server, command, environment, serving_source
 from tests.stand_in import WORKING, StandIn, standing_in
 from tests.test_serve import ask
 from tests.test_serve_users import many_sources
@@ -154,7 +156,7 @@ def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) ->
     assert "<mark>" not in shown
 
 
-def test_users_see_nothing_of_each_other(tmp_path: Path, folder: Path) -> None:
+def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "users.json"
     tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
     with serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared:
@@ -165,6 +167,9 @@ def test_users_see_nothing_of_each_other(tmp_path: Path, folder: Path) -> None:
             assert "<mark>" in ana.get(link).text
             assert ben.get(link).status_code == 404
             assert "thirty-six" in ben.get("/documents/house/kettle-manual.pdf").text
+            assert "Choose another model" not in ana.get("/").text
+            assert ana.get("/model").status_code == 404
+            assert ana.post("/model", data={"model": "none"}).status_code == 404
         with shared.open_client() as stranger:
             assert "thirty-six" not in stranger.get(link).text
 
@@ -273,3 +278,151 @@ def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
     store.replace_turn(chat, 2, edited)
     assert [turn.utterance for turn in store.read_turns(chat)] == ["Which plants?", "Is Bergen far away?"]
     assert not [file for file in tmp_path.iterdir() if b"Zanzibar" in file.read_bytes()]
+
+
+# Models
+
+
+@pytest.mark.soak
+@needs_browser
+def test_another_model_is_chosen_by_mouse_or_keyboard(browser: Any, tmp_path: Path, folder: Path) -> None:
+    with (
+        standing_in() as address,
+        serving_source("--docs", folder, tmp_path, "--model", f"{address}#big", "--embedder", "none") as server,
+    ):
+        page = Page(browser, server.address)
+        page.size(*PHONE)
+        browser.get(f"{server.address}?token={server.token}")
+        page.click(".source summary")
+        assert f"Model: {address}#big" in page.text(".source .card")
+        assert "on this machine" in page.text(".source .card")
+        page.click(".source .card a")
+        page.until(lambda: page.all(".models"))
+        assert page.text(".models label").startswith(f"{address}#big\n")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
+        page.all(".models [value=none]")[0].send_keys(Keys.SPACE, Keys.ENTER)
+        page.until(lambda: page.all("#question"))
+        page.click(".source summary")
+        assert "Model: none" in page.text(".source .card")
+        page.click(".source summary")
+        page.ask("When does the frost come?")
+        assert "19 May" in page.text("#latest .answer")
+        assert StandIn.asked == []
+        with server.open_client() as client:
+            for name in ("", str(folder / "x.gguf"), "http://127.0.0.1:9/v1#x", f"{address}#small", "scripted:x.json"):
+                refused = client.post("/model", data={"model": name})
+                assert (refused.status_code, "not in the list" in refused.text) == (400, True)
+            assert client.post("/model", data={"model": f"{address}#big"}).status_code == 200
+            assert "Model: http" in client.get("/").text
+            foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
+            assert foreign.status_code == 403
+
+
+# Adding documents
+
+DROP = """
+const files = new DataTransfer();
+files.items.add(new File(["# Bees\\n\\nThe bees of the roof need 14 litres of syrup.\\n"], "bees.md"));
+files.items.add(new File(["x"], "tool.exe"));
+for (const type of ["dragover", "drop"])
+  document.querySelector("main").dispatchEvent(
+    new DragEvent(type, {dataTransfer: files, bubbles: true, cancelable: true}));
+"""
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Path:
+    """A folder that documents may be added to."""
+    made = tmp_path / "notes"
+    made.mkdir()
+    (made / "wall.md").write_text("The wall is painted in Chalk.\n")
+    return made
+
+
+@pytest.fixture
+def uploading(tmp_path: Path, open_folder: Path) -> Iterator[Server]:
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload") as running:
+        yield running
+
+
+@needs_browser
+def test_documents_are_added_by_dropping_them_or_by_the_form(
+    browser: Any, uploading: Server, open_folder: Path, tmp_path: Path
+) -> None:
+    page = Page(browser, uploading.address)
+    page.size(*DESKTOP)
+    browser.get(f"{uploading.address}?token={uploading.token}")
+    browser.execute_script(DROP)
+    page.until(lambda: page.text("#added") == "bees.md")
+    assert "tool.exe: is of no kind that can be read" in page.text("[role=alert]")
+    page.click(".bar a")
+    page.until(lambda: page.all("#question"))
+    page.until(lambda: page.driver.refresh() or "2 passages" in page.text(".welcome"))
+    page.ask("How many litres of syrup do the bees need?")
+    assert "14 litres" in page.text("#latest .answer")
+    (tmp_path / "frost.txt").write_text("The last frost comes around 19 May.\n")
+    page.size(*PHONE)
+    page.click(".source summary")
+    page.all("#files")[0].send_keys(str(tmp_path / "frost.txt"))
+    page.click("#upload button")
+    page.until(lambda: page.text("#added") == "frost.txt")
+    assert sorted(path.name for path in open_folder.iterdir()) == ["bees.md", "frost.txt", "wall.md"]
+
+
+def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: Server, open_folder: Path) -> None:
+    with uploading.open_client() as client:
+
+        def add(name: str, content: bytes = b"Other text.", **headers: str) -> httpx.Response:
+            return client.post("/upload", files={"file": (name, content)}, headers=headers)
+
+        assert "stays as it is" in add("wall.md").text
+        assert (open_folder / "wall.md").read_text() == "The wall is painted in Chalk.\n"
+        for name in (".hidden.md", "..", "../", "a.exe", "md", "x" * 300 + ".md", ".md"):
+            assert add(name).status_code == 400, name
+        for name in ("../../outside.md", "C:\\notes\\inside.md", "/etc/absolute.md", "<b>.md"):
+            assert add(name).status_code == 200, name
+        (open_folder / "away.md").symlink_to(open_folder.parent / "target.md")
+        assert add("away.md").status_code == 400
+        assert add("evil.md", Origin="https://elsewhere.example").status_code == 403
+        assert add("large.md", b"x" * 300_000).status_code == 200
+        assert add("huge.md", b"x" * 50_000_001).status_code == 413
+        assert client.post("/ask", data={"question": "x" * 300_000}).status_code == 413
+        assert client.post("/upload", content=b"no form").status_code == 400
+        stranger = httpx.post(f"{uploading.address}upload", files={"file": ("z.md", b"x")}, trust_env=False)
+        assert stranger.status_code == 401
+    added = {"outside.md", "inside.md", "absolute.md", "_b_.md", "large.md"}
+    assert {path.name for path in open_folder.iterdir()} == added | {"wall.md", "away.md"}
+    assert not (open_folder.parent / "outside.md").exists()
+    assert not (open_folder.parent / "target.md").exists()
+
+
+KILLED_UPLOAD = """
+import os, pathlib, sys
+from agent.serve.documents import add_document
+os.link = lambda *_names: os.kill(os.getpid(), 9)  # when all is written, and nothing has its name
+add_document(pathlib.Path(sys.argv[1]), "new.md", b"Rye.")
+"""
+
+
+def test_what_a_killed_upload_left_is_cleared_at_the_next_start(open_folder: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED_UPLOAD, open_folder], cwd=ROOT, env=environment(tmp_path), check=False)
+    assert len(list(open_folder.glob(".upload-*"))) == 1
+    kept = {".upload-notes.md", ".upload-list", "wall.md"}
+    for name in kept:
+        (open_folder / name).write_text("The wall is painted in Chalk.\n")
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS):  # which is not to write there
+        assert len(list(open_folder.iterdir())) == 4
+    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload"):
+        assert {path.name for path in open_folder.iterdir()} == kept
+
+
+def test_nothing_is_added_unless_that_is_allowed(
+    client: httpx.Client, server: Server, folder: Path, tmp_path: Path
+) -> None:
+    assert "upload" not in client.get("/").text
+    assert client.post("/upload", files={"file": ("new.md", b"x")}).status_code == 404
+    assert not (folder / "new.md").exists()
+    called = command("--docs", folder / "books.json", "--allow-upload", "--port", "0", *WITHOUT_MODELS)
+    ended = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "--allow-upload needs a folder" in ended.stderr

@@ -1,10 +1,11 @@
-"""The server from outside: whom it lets in, and what the pages say."""
+"""The server from outside: whom it lets in, what the pages say, and `/v1` as OpenAI's own client speaks it."""
 
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -209,6 +210,106 @@ def test_a_body_in_chunks_may_be_so_large(client: httpx.Client) -> None:
     assert client.post("/v1/chat/completions", content=iter([b"x" * 100_000] * 3)).status_code == 413
 
 
+# /v1
+
+
+@pytest.fixture
+def openai(server: Server) -> Iterator[Any]:
+    library = pytest.importorskip("openai")
+    with library.OpenAI(base_url=f"{server.address}v1", api_key=server.token, max_retries=0) as opened:
+        yield opened
+
+
+USER = {"role": "user", "content": SHADE}
+ASSISTANT = {"role": "assistant", "content": "Hostas and ferns grow well in shade."}
+
+
+def test_openais_client_gets_an_answer_with_its_citations(openai: Any, client: httpx.Client) -> None:
+    assert [model.id for model in openai.models.list()] == ["convagent"]
+    assert openai.models.retrieve("convagent").owned_by == "local"
+    kept = client.get("/").text.count('href="/chats/')
+    instructed = [{"role": "system", "content": "Answer in French."}, USER]
+    whole = openai.chat.completions.create(model="convagent", messages=instructed, temperature=0.2)
+    message = whole.choices[0].message
+    assert whole.choices[0].finish_reason == "stop"
+    assert "[1]" in message.content
+    first = whole.citations[0]
+    assert sorted(first) == ["id", "number", "place", "quotes", "title", "url"]
+    assert first["number"] == 1
+    assert all(quote in message.content for quote in first["quotes"])
+    assert openai.chat.completions.create(model="convagent", messages=[USER]).choices == whole.choices
+    assert client.get("/").text.count('href="/chats/') == kept
+
+
+def test_earlier_messages_are_the_conversation(openai: Any) -> None:
+    first = openai.chat.completions.create(model="convagent", messages=[USER]).choices[0].message.content
+    parts = [{"type": "text", "text": "How often do they"}, {"type": "text", "text": "need water?"}]
+    messages = [USER, {"role": "assistant", "content": first}, {"role": "user", "content": parts}]
+    alone = openai.chat.completions.create(model="convagent", messages=messages[2:])
+    followed = openai.chat.completions.create(model="convagent", messages=messages)
+    assert followed.choices[0].message.content != alone.choices[0].message.content
+
+
+def test_small_talk_is_answered_and_left_out_of_what_follows(openai: Any) -> None:
+    def say(*texts: str) -> Any:
+        roles = ("user", "assistant")
+        messages = [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
+        return openai.chat.completions.create(model="convagent", messages=messages)
+
+    assert say("hi").choices[0].message.content == "Hello. What would you like to know?"
+    account = "Tell me about plants for a shady balcony."
+    first = say(account).choices[0].message.content
+    follow_up = "How often do they need water?"
+    plain = say(account, first, follow_up).choices
+    assert say("hi", "Hello.", account, first, "thanks!", "You are welcome.", follow_up).choices == plain
+
+
+def test_a_stream_says_the_same_sentence_by_sentence(openai: Any) -> None:
+    whole = openai.chat.completions.create(model="convagent", messages=[USER])
+    options = {"include_usage": True}
+    chunks = list(
+        openai.chat.completions.create(model="convagent", messages=[USER], stream=True, stream_options=options)
+    )
+    said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks[:-1])
+    assert said == whole.choices[0].message.content
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-2].citations == whole.citations
+    assert (chunks[-1].choices, chunks[-1].usage) == ([], whole.usage)
+    unasked = list(openai.chat.completions.create(model="convagent", messages=[USER], stream=True))
+    assert all(chunk.usage is None for chunk in unasked)
+
+
+WRONG: list[tuple[Any, int, str | None, str]] = [
+    # the request, the status, the parameter that is wrong, what is said
+    (b"{oops", 400, None, "is not JSON"),
+    ([], 400, None, "Expected `object`"),
+    ({"messages": [USER]}, 400, "model", "missing required field `model`"),
+    ({"model": "convagent"}, 400, "messages", "missing required field `messages`"),
+    ({"model": "gpt-9", "messages": [USER]}, 404, "model", "unknown model 'gpt-9' (available: convagent)"),
+    ({"model": "convagent", "messages": []}, 400, "messages", "the last message must be the user's"),
+    ({"model": "convagent", "messages": [USER | {"content": " "}]}, 400, "messages", "the last message must be"),
+    ({"model": "convagent", "messages": [USER | {"content": 7}]}, 400, "messages[0].content", "Expected `str | array`"),
+    ({"model": "convagent", "messages": [USER, USER | {"role": "assistant"}]}, 400, "messages", "the last message"),
+    ({"model": "convagent", "messages": [{"role": "tool", "content": "x"}]}, 400, "messages[0].role", "'tool'"),
+    ({"model": "convagent", "messages": [USER], "stream": "yes"}, 400, "stream", "Expected `bool | null`"),
+]
+
+
+def test_a_wrong_request_is_an_error_in_openais_form(client: httpx.Client) -> None:
+    for asked, status, param, told in WRONG:
+        body = asked if isinstance(asked, bytes) else msgspec.json.encode(asked)
+        reply = client.post("/v1/chat/completions", content=body)
+        error = reply.json()["error"]
+        assert (reply.status_code, error["type"], error["param"]) == (status, "invalid_request_error", param)
+        assert told in error["message"]
+
+
+def test_paths_of_v1_answer_in_its_form(client: httpx.Client) -> None:
+    for reply, status in ((client.get("/v1/chat/completions"), 405), (client.get("/v1/nothing"), 404)):
+        assert (reply.status_code, reply.json()["error"]["type"]) == (status, "invalid_request_error")
+
+
 # A model that fails; incognito; the process
 
 
@@ -221,14 +322,18 @@ def test_a_failing_model_is_told_and_the_question_kept(tmp_path: Path, example_i
         page = ask(client, SHADE)
         assert "The script has no score number 1" in page.text
         assert f">{SHADE}</textarea>" in page.text
-        said = {"role": "assistant", "content": "Hostas and ferns grow well in shade."}
-        messages = [{"role": "user", "content": SHADE}, said, {"role": "user", "content": "Which of them?"}]
-        follow_up = {"model": "convagent", "messages": messages}
+        follow_up = {"model": "convagent", "messages": [USER, ASSISTANT, {"role": "user", "content": "Which of them?"}]}
         reply = client.post("/v1/chat/completions", json=follow_up)
         assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
         streamed = client.post("/v1/chat/completions", json=follow_up | {"stream": True})
         assert "the script has no score number 1" in streamed.text
         assert "[DONE]" not in streamed.text
+        response = {"model": "convagent", "input": follow_up["messages"]}
+        assert client.post("/v1/responses", json=response).status_code == 500
+        streamed = client.post("/v1/responses", json=response | {"stream": True})
+        last = msgspec.json.decode(streamed.text.strip().rpartition("data: ")[2])
+        assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+        assert "the script has no score number 1" in last["response"]["error"]["message"]
         client.close()
         assert running.interrupt() == 0
         assert running.process.stderr

@@ -97,7 +97,7 @@ def test_llm_asks_and_goes_on(server: Server, tmp_path: Path) -> None:
         printed.append(done.stdout)
     assert len(printed) == 4
     assert "two years" in printed[1]
-    assert "[1]" in printed[2]
+    assert "eleven small jars. [1]" in printed[2]
     assert "two years" in printed[3]
 
 

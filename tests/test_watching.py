@@ -1,5 +1,7 @@
 """Documents that change while a program runs: with real files, the real watch, and a real server."""
 
+import os
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +17,8 @@ from agent.chat.session import Assistant, Session, open_assistant_over, open_col
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from indexes.documents.document_index import open_documents
-from indexes.documents.watching import watch_documents
+from indexes.documents.watching import DocumentWatcher, explain_polling, watch_documents
+from indexes.passage_index import PassageIndex
 from indexes.storage.directories import find_cache_directory
 from schemas.records import Call
 from tests.conftest import PATIENCE
@@ -78,18 +81,29 @@ def test_changed_new_and_deleted_documents_are_noticed(folder: Path) -> None:
     assert "watching" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_hundreds_of_changes_at_once_are_one_rebuild(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hidden_files_and_files_of_no_known_kind_change_nothing(folder: Path) -> None:
+    watcher = DocumentWatcher(open_collection(str(folder), open_index(folder), None), None, folder)
+    (folder / "program.log").write_text("x")
+    relevant = {"bread.md": True, "gone.md": True, "travel": True, "program.log": False, ".git/x.md": False}
+    assert {name: watcher.is_relevant(folder / name) for name in relevant} == relevant
+
+
+def open_index(folder: Path) -> PassageIndex:
+    return open_documents(folder, find_cache_directory(), None, stage_progress).index
+
+
+def test_a_thousand_changes_at_once_are_one_rebuild(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexes.documents.watching.QUIET_SECONDS", 1.0)  # for a machine that is busy
     monkeypatch.setattr("indexes.documents.watching.LONGEST_BURST_SECONDS", PATIENCE)
-    many = [folder / f"note-{number}.txt" for number in range(300)]
+    many = [folder / f"note-{number}.txt" for number in range(1000)]
     for number, path in enumerate(many):
         path.write_text(f"Plot {number} has birches.\n")
     with watching(folder) as (assistant, told):
         for number, path in enumerate(many):
             path.write_text(f"Plot {number} has larches.\n")
         wait_until(lambda: told)
-        assert "larches" in answer(assistant, "What does plot 299 have?")
-    assert told == ["read again: note-0.txt, note-1.txt, note-10.txt, and 297 more"]
+        assert "larches" in answer(assistant, "What does plot 999 have?")
+    assert told == ["read again: note-0.txt, note-1.txt, note-10.txt, and 997 more"]
 
 
 def test_a_folder_that_goes_away_and_comes_back(folder: Path) -> None:
@@ -129,6 +143,36 @@ def test_an_answer_in_hand_keeps_the_documents_that_it_began_with(folder: Path) 
         assert assistant.collection.explain_change(unchanged) == ""
         (folder / "bread.md").unlink()
         wait_until(lambda: assistant.collection.explain_change(passage) == "the file is gone", NOTICED_SECONDS)
+
+
+def find_file_system(folder: Path) -> str:
+    mounts = [part for part in psutil.disk_partitions(all=True) if folder.is_relative_to(part.mountpoint)]
+    return str(max(mounts, key=lambda part: len(part.mountpoint)).fstype)
+
+
+def test_a_network_folder_is_looked_at_again_and_again_which_is_said_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert explain_polling(folder) == ""
+    monkeypatch.setattr("indexes.documents.watching.NETWORK_FILE_SYSTEMS", {find_file_system(folder)})
+    with watching(folder) as (assistant, told):
+        (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
+        wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
+    assert "is on a network file system" in told[0]
+    assert told[0].endswith("I look for changed documents every 2 seconds.")
+    assert told[1:] == ["read again: bread.md"]
+
+
+def test_a_limit_of_the_system_is_a_reason_to_look_instead(folder: Path) -> None:
+    watcher = DocumentWatcher(open_collection(str(folder), open_index(folder), None), None, folder)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(free := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))  # no file can be opened, and no watch
+    try:
+        reason = watcher.follow_until_ended(polling=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert reason.startswith(f"{folder} cannot be watched (")
 
 
 def test_a_server_ends_soon_whatever_it_reads(folder: Path, tmp_path: Path) -> None:

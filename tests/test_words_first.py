@@ -42,7 +42,8 @@ class CountingEmbedder:
         self._embedder = embedder
         self.name, self.size = embedder.name, embedder.size
         self.encode_turn, self.read = embedder.encode_turn, embedder.read
-        self.digest = embedder.digest
+        self.digest, self.max_tokens = embedder.digest, embedder.max_tokens
+        self.count_tokens = embedder.count_tokens
         self.texts: list[str] = []
         self.may_go_on = threading.Event()
         self.may_go_on.set()

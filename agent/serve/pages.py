@@ -6,10 +6,13 @@ scripts run. Questions, passages and statements are data: the templates escape t
 
 import logging
 import secrets
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -22,6 +25,7 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
+from agent.models.catalogue import list_models
 from agent.serve.rendering import (
     choose_headers,
     choose_status,
@@ -32,6 +36,7 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from indexes.documents.readers import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Statement
 
@@ -63,6 +68,47 @@ class PendingQuestion:
     job: QueuedQuestion[Session]  # its result is the conversation with the answer
 
 
+@dataclass(slots=True)
+class ModelChoice:
+    """The assistant that answers in the pages, which may be replaced by one with another model.
+
+    Only models of the list may be chosen: a request names no file and no server.
+    """
+
+    assistant: Assistant
+    describe_destination: Callable[[str], str]  # where questions go with a model of that name
+    open: Callable[[str], Assistant] | None = None  # None where the model may not be chosen
+    _first: Assistant = field(init=False)  # that `/v1` answers with, too
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._first = self.assistant
+
+    @property
+    def destination(self) -> str:
+        return self.describe_destination(self.assistant.model)
+
+    def list_names(self) -> tuple[str, ...]:
+        """The models that can be chosen, the first one first. Raises `MissingError` where none may be."""
+        if self.open is None:
+            raise MissingError("the model of this server is chosen by whoever runs it")
+        installed = [model.name for model in list_models() if model.kind == "language" and model.bytes]
+        return tuple(dict.fromkeys((self._first.model, *installed, "none")))
+
+    def choose(self, name: str) -> None:
+        """Let the next question be answered with this model; a question in hand keeps its own.
+
+        Raises `UsageError` for one that is not in the list, and what opening a model raises.
+        """
+        if name not in self.list_names() or self.open is None:
+            raise UsageError(f"{name!r} is not in the list of models", remedy="`convagent model pull` fetches others.")
+        with self._turn:
+            if name == self._first.model:
+                self.assistant = self._first
+            elif name != self.assistant.model:
+                self.assistant = self.open(name)
+
+
 EMPTY = Draft()
 
 
@@ -70,15 +116,22 @@ EMPTY = Draft()
 class Pages:
     """The pages over one assistant and one store."""
 
-    assistant: Assistant
+    models: ModelChoice
     store: Store
     queue: RequestQueue
     incognito: bool
-    destination: str  # where questions, passages and statements go
+    uploads: Path | None = None  # the folder that documents may be added to
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
+
+    @property
+    def assistant(self) -> Assistant:
+        """What answers the next question."""
+        return self.models.assistant
 
     def routes(self) -> list[Route]:
         return [
+            Route("/model", self.show_models),
+            Route("/model", self.choose_model, methods=["POST"]),
             Route("/", self.show_start),
             Route("/ask", self.ask, methods=["POST"]),
             Route("/progress", self.show_progress),
@@ -92,6 +145,15 @@ class Pages:
             Route("/statements", self.add_statement, methods=["POST"]),
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
+
+    def show_models(self, _request: Request) -> Response:
+        """The models that can be chosen."""
+        return render_page("model.html", {"names": self.models.list_names(), "chosen": self.assistant.model})
+
+    async def choose_model(self, request: Request) -> Response:
+        name = (await read_form(request)).get("model", "")
+        await run_in_threadpool(self.models.choose, name)
+        return RedirectResponse("/", 303)
 
     def show_start(self, request: Request) -> Response:
         """The start of a new conversation; with `?q=` the list has only conversations with these words."""
@@ -247,7 +309,9 @@ class Pages:
             "scope": turns[-1].scope if turns else self.assistant.initial_scope,
             "folders": list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
             "incognito": self.incognito,
-            "destination": self.destination,
+            "destination": self.models.destination,
+            "suffixes": ",".join(READER_BY_SUFFIX) if self.uploads else "",
+            "can_choose": self.models.open is not None,
             "user": request.state.user,
             "statements": statements,
             "offers": _find_offers(turns, statements) if pending is None and not unkept else (),

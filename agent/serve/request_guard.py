@@ -29,6 +29,7 @@ COOKIE_SECONDS = 30 * 24 * 3600
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="convagent"'}
 UNKNOWN = "This token is nobody's. Perhaps there is a newer one."
 LARGEST = 256_000  # bytes of a request's body
+LARGEST_UPLOAD = 50_000_000  # bytes, in memory while they arrive
 SAFE = ("GET", "HEAD")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
@@ -56,6 +57,7 @@ class GuardPolicy:
     public_origin: str = ""  # such as https://ask.example.org, where a proxy stands before it
     open_paths: tuple[str, ...] = ("/health", "/sign-in", "/static")  # that need no token, with all below them
     api_paths: tuple[str, ...] = ("/v1",)  # whose errors are JSON, in OpenAI's form
+    upload_path: str = ""  # to which larger bodies may be sent
 
     def routes(self) -> list[Route]:
         return [
@@ -182,11 +184,12 @@ class RequestGuard:
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The whole body, or the refusal of one that is too large. Raises `ClientDisconnect`."""
-        body = bytearray()
+        is_upload = scope["method"] == "POST" and scope["path"] == self.policy.upload_path
+        largest, body = LARGEST_UPLOAD if is_upload else LARGEST, bytearray()
         async for chunk in Request(scope, receive).stream():
             body += chunk
-            if len(body) > LARGEST:
-                return self._refuse(scope, 413, f"the request is larger than {LARGEST // 1000} kB")
+            if len(body) > largest:
+                return self._refuse(scope, 413, f"the request is larger than {largest // 1000} kB")
         return bytes(body)
 
     def _is_api(self, path: str) -> bool:

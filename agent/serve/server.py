@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -21,15 +22,22 @@ from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.store import open_store
 from agent.models.registry import describe_destination, is_server_address
 from agent.serve.connections import run_server
-from agent.serve.documents import DocumentPages
+from agent.serve.documents import (
+    UPLOAD_PATH,
+    DocumentPages,
+    UploadPages,
+    clear_left_uploads,
+    find_upload_folder,
+)
 from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
-from agent.serve.pages import Pages
+from agent.serve.pages import ModelChoice, Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import GuardPolicy, RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.users import Access, TokenAccess, UserAccess, find_own_token, hash_token, make_token
 from agent.serve.v1.answering import Answering
 from agent.serve.v1.conversations import Conversations
+from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.requests import RequestError, error_response
 from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.watching import watch_documents
@@ -59,6 +67,7 @@ class ServerRequest:
     users: Path | None = None  # a file of users, in place of the one token
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
+    allow_upload: bool = False  # of documents into the folder, through the page
 
 
 def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
@@ -77,22 +86,27 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         index = open_source(request.source, None, seconds, follow_links=request.follow_links).index
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
+        uploads = find_upload_folder(current.collection) if request.allow_upload else None
+        if uploads:
+            clear_left_uploads(uploads)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
         assistant = open_assistant_over(current, request.model, embedder, only, opened)
         _load_what_reads()
+        opener = None if request.users else lambda name: open_assistant_over(current, name, embedder, only)
         is_shared = bool(request.public_url) or not is_loopback(request.host)
-        destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
-        pages = Pages(assistant, store, queue, request.incognito, destination)
+        describe = partial(describe_destination, embedder=request.embedder, is_shared=is_shared)
+        pages = Pages(ModelChoice(assistant, describe, opener), store, queue, request.incognito, uploads)
         listens = to_url(request.host, listening)
         shown = f"{origin}/" if origin else listens
         warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
-        start = ServerStart(shown, listens, token, destination, warnings)
+        start = ServerStart(shown, listens, token, describe(request.model), warnings)
         is_secure = shown.startswith("https:")
         # Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out.
         cookie = "__Host-convagent" if is_secure else f"convagent-{listening.getsockname()[1]}"
-        app = make_app(pages, GuardPolicy(access, cookie, is_secure, names, origin))
+        upload_path = UPLOAD_PATH if uploads else ""
+        app = make_app(pages, GuardPolicy(access, cookie, is_secure, names, origin, upload_path=upload_path))
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching as watcher, make_vectors_meanwhile(current, embedder):
             run_server(app, listening, lambda: on_start(start), models.has_failed)
@@ -129,11 +143,13 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 
 def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
     """The pages, `/v1` and their static files, behind the request guard."""
-    assistant = pages.assistant
+    assistant, queue = pages.assistant, pages.queue
     routes: list[BaseRoute] = [
         *pages.routes(),
         *DocumentPages(assistant, pages.store).routes(),
-        *Conversations(Answering(assistant, pages.store, pages.queue)).routes(),
+        *(UploadPages(pages.uploads).routes() if pages.uploads else []),
+        *Conversations(Answering(assistant, pages.store, queue)).routes(),
+        *Embeddings(assistant.tools.embedder, queue).routes(),
         *policy.routes(),
         Route("/health", show_health),
         Mount("/static", StaticFiles(directory=HERE / "static")),

@@ -1,19 +1,20 @@
 """Watching a folder of documents while a program runs: what changes is read again, and the next question finds it.
 
-One thread looks at the stamps of its files, on whatever file system they are (docs/adr/0008).
+One thread waits for the operating system to report changes, or looks for them where it cannot (docs/adr/0008).
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import psutil
+
 from indexes.documents.current_collection import CurrentCollection
 from indexes.documents.document_index import ReadingReport, open_documents
-from indexes.documents.folder import list_documents
-from indexes.documents.reading import FileStamp, read_stamp
+from indexes.documents.readers import has_reader
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, list_with_limit
@@ -23,10 +24,10 @@ QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
 SHOWN_SECONDS = 1.0  # between two looks at how far reading is
 END_SECONDS = 1.0  # that reading has to end when the program does
-LOOK_SECONDS = 1.0  # between two looks at a folder, at least
-LOOKING_SHARE = 0.02  # of the time that is spent looking, where that takes long
+POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not reported
 LISTED = 3  # files of a kind that are named in one message
-Snapshot = Mapping[str, FileStamp | None]  # the documents by their names; None for one that just went away
+NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
+NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
 
 
 class _WatchEndedError(Exception):
@@ -65,41 +66,71 @@ class DocumentWatcher:
     follow_links: bool = False  # also those that lead out of the folder
     ended: threading.Event = field(default_factory=threading.Event)
     has_ended: bool = True  # False where the thread still reads or builds after the end
+    _folder: Path = field(init=False)
     has_begun: threading.Event = field(default_factory=threading.Event)  # once all changes from now on are noticed
     _left_out: frozenset[Problem] | None = None  # files, as of the last reading
 
+    def __post_init__(self) -> None:
+        """A single document is watched through its folder: programs save by replacing files."""
+        self._folder = self.source if self.source.is_dir() else self.source.parent
+
     def run(self) -> None:
-        """Read what there is, and again after each burst of changes, until `ended` is set."""
-        read: Snapshot | None = None
+        """Watch until `ended` is set; by polling where nothing else can be had, which is said once."""
+        reason = explain_polling(self._folder) or self.follow_until_ended(polling=False)
+        if reason:
+            self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
+            reason = self.follow_until_ended(polling=True)
+        if reason:
+            self.refresh()  # at the start not all may have been read
+            self.current.tell(f"{reason}: I notice changed documents only when I am started again.")
+
+    def follow_until_ended(self, *, polling: bool) -> str:
+        """Follow the folder, also where it goes away and comes back. Why that fails; "" once `ended` is set."""
         while not self.ended.is_set():
-            began = time.monotonic()
-            found = self._look()
-            took = time.monotonic() - began
-            if found != read:
-                read = found if read is None else self._wait_for_quiet(found)
+            try:
+                self._follow(polling=polling)
+            except FileNotFoundError:
                 self.refresh()
-            self.has_begun.set()
-            self.ended.wait(max(LOOK_SECONDS, took / LOOKING_SHARE))
+                self.ended.wait(POLL_SECONDS)
+            except (OSError, RuntimeError) as error:  # watchfiles raises both, for limits of the system
+                return f"{self._folder} cannot be watched ({error})"
+        return ""
 
-    def _look(self) -> Snapshot:
-        """The documents as they are now; none where the folder is gone."""
-        try:
-            listing = list_documents(self.source.resolve(), follow_links=self.follow_links)
-        except (MissingError, InvalidInputError):
-            return {}
-        found: dict[str, FileStamp | None] = {}
-        for name in listing.names:
-            found[name] = None
-            with suppress(MissingError):
-                found[name] = read_stamp(listing.root / name)
-        return found
+    def _follow(self, *, polling: bool) -> None:
+        """Read the folder once its watch has begun, then after each burst of changes, as long as it is there."""
+        from watchfiles import watch
 
-    def _wait_for_quiet(self, found: Snapshot) -> Snapshot:
-        """The documents once a burst of changes is over, or has lasted long."""
-        until = time.monotonic() + LONGEST_BURST_SECONDS
-        while not self.ended.wait(QUIET_SECONDS) and (now := self._look()) != found and time.monotonic() < until:
-            found = now
-        return found
+        identity, is_first = self._folder.stat().st_ino, True
+        reports = watch(
+            self._folder,
+            watch_filter=None,
+            debounce=int(LONGEST_BURST_SECONDS * 1000),
+            step=int(QUIET_SECONDS * 1000),
+            stop_event=self.ended,
+            rust_timeout=int(QUIET_SECONDS * 1000),
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            force_polling=polling or None,  # None: unless the environment says so
+            poll_delay_ms=int(POLL_SECONDS * 1000),
+            recursive=self._folder == self.source,
+            ignore_permission_denied=True,
+        )
+        for changes in reports:  # the first of them says that the watch has begun
+            if not self._folder.exists() or self._folder.stat().st_ino != identity:
+                break
+            if is_first or any(self.is_relevant(Path(each)) for _, each in changes):
+                self.refresh()
+                self.has_begun.set()
+            is_first = False
+        if not self.ended.is_set():
+            self.refresh()
+
+    def is_relevant(self, path: Path) -> bool:
+        """Whether a change of this path can change what there is to read."""
+        if self._folder != self.source:
+            return path == self.source
+        hidden = any(part.startswith(".") for part in path.relative_to(self._folder).parts)
+        return not hidden and (has_reader(path) or not path.is_file())
 
     def refresh(self) -> None:
         """Read what changed, and let the next question be asked of it. What came of it is told."""
@@ -163,3 +194,14 @@ class DocumentWatcher:
 
 def _name_documents(names: Sequence[str]) -> str:
     return ", ".join(list_with_limit(names, LISTED, "and {} more"))
+
+
+def explain_polling(folder: Path) -> str:
+    """Why changes in a folder are not reported by the system: another machine makes them. Empty where they are."""
+    try:
+        mounts = [part for part in psutil.disk_partitions(all=True) if folder.is_relative_to(part.mountpoint)]
+    except OSError:  # the system does not say
+        return ""
+    kind = max(mounts, key=lambda part: len(part.mountpoint)).fstype.casefold() if mounts else ""
+    is_remote = kind in NETWORK_FILE_SYSTEMS or kind.startswith("fuse.")
+    return f"{folder} is on a network file system ({kind})" if is_remote else ""

@@ -73,12 +73,19 @@ class Embedder(Protocol):
         """Numbers in a vector."""
 
     @property
+    def max_tokens(self) -> int:
+        """Tokens that it reads of a text; what comes after them is cut off."""
+
+    @property
     def encode_turn(self) -> EncodeTurn | None:
         """What reads a turn in its conversation, where there is one for this model."""
 
     @property
     def read(self) -> Read | None:
         """What finds an answer in a passage, where this model was taught that."""
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, with the model's own at its ends, and without any cut."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length 1 for each text."""
@@ -187,7 +194,8 @@ class WrappedEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self.wrapped = embedder
         self.name, self.digest = embedder.name, embedder.digest
-        self.size, self.encode_turn, self.read = embedder.size, embedder.encode_turn, embedder.read
+        self.size, self.max_tokens = embedder.size, embedder.max_tokens
+        self.encode_turn, self.read, self.count_tokens = embedder.encode_turn, embedder.read, embedder.count_tokens
 
 
 class VectorCache(WrappedEmbedder):
@@ -212,3 +220,8 @@ class VectorCache(WrappedEmbedder):
     def _make_key(self, text: str) -> bytes:
         content = f"{self.wrapped.digest}\0{text}".encode("utf-8", "replace")
         return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def leave_cache_out(embedder: Embedder) -> Embedder:
+    """The model without its cache: for texts of which nothing is to be kept."""
+    return embedder.wrapped if isinstance(embedder, VectorCache) else embedder

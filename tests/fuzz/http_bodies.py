@@ -27,6 +27,14 @@ BODIES: dict[str, dict[str, object]] = {
         "tool_choice": "none",
         "response_format": {"type": "text"},
     },
+    "/v1/responses": {
+        "model": "convagent",
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": SAID}]}],
+        "max_output_tokens": 50,
+        "text": {"format": {"type": "text"}},
+        "previous_response_id": None,
+    },
+    "/v1/embeddings": {"model": "minilm", "input": ["Rye bread.", "Rice bread."], "encoding_format": "base64"},
 }
 FORMS = ({"question": "Which bread?", "chat": "1"}, {"statement": "I bake."}, {"text": "I bake."}, {"token": "x"})
 PATHS = (

@@ -77,6 +77,13 @@ class LlamaCppEmbedder:
     encode_turn: EncodeTurn | None = None
     read: Read | None = None
 
+    @property
+    def max_tokens(self) -> int:
+        return MAX_TOKENS
+
+    def count_tokens(self, text: str) -> int:
+        return len(self._encoder.tokenize(text))
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
 

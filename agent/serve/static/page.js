@@ -4,7 +4,17 @@ const root = document.documentElement;
 const find = (selector) => document.querySelector(selector);
 
 root.classList.add("scripted");
+root.dataset.theme = localStorage.getItem("theme") || "";
 history.scrollRestoration = "manual"; // a conversation opens at its latest turn
+
+function isDark() {
+  return (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+}
+
+function switchTheme() {
+  root.dataset.theme = isDark() ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+}
 
 function switchDrawer() {
   const open = root.classList.toggle("drawer");
@@ -37,7 +47,8 @@ function showLatest(spoken) {
 
 document.addEventListener("click", (event) => {
   const cite = event.target.closest("a.cite");
-  if (event.target.closest("#menu")) switchDrawer();
+  if (event.target.closest("#theme")) switchTheme();
+  else if (event.target.closest("#menu")) switchDrawer();
   else if (cite && document.getElementById(cite.hash.slice(1))) {
     event.preventDefault();
     openSource(cite.hash.slice(1));
@@ -54,6 +65,26 @@ document.addEventListener("keydown", (event) => {
 function showCited() {
   (find("#cited mark, #cited .taken") ?? find("#cited"))?.scrollIntoView({ block: "center" });
 }
+
+function hasFiles(event) {
+  return find("#upload") && event.dataTransfer?.types.includes("Files");
+}
+
+document.addEventListener("dragover", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  root.classList.add("dropping");
+});
+document.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) root.classList.remove("dropping");
+});
+document.addEventListener("drop", (event) => {
+  root.classList.remove("dropping");
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  find("#files").files = event.dataTransfer.files;
+  find("#upload").requestSubmit();
+});
 
 document.addEventListener("DOMContentLoaded", () => (find(".document") ? showCited() : showLatest(false)));
 document.addEventListener("htmx:afterSettle", (event) => {

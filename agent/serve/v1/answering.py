@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -24,6 +24,7 @@ from schemas.records import Call, Message, Query, Response, Sentence, Turn, Turn
 CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
 POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
 Job = QueuedQuestion[ChatTurn]
+T = TypeVar("T")
 
 
 def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
@@ -103,7 +104,7 @@ async def follow(job: Job) -> AsyncIterator[str]:
         answer.cancel()  # nobody hears what it raises from now on
 
 
-async def wait_for_result(request: Request, job: Job) -> ChatTurn:
+async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
     """What was asked for, which is cancelled where the client goes away first (`ClientDisconnect`).
 
     Raises what it raised.

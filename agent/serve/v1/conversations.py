@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: the agent for clients that speak OpenAI's protocol; `/v1/models` names it.
+"""`/v1/chat/completions` and `/v1/responses`: the agent for clients that speak either of OpenAI's protocols.
 
 The earlier messages of a request are the conversation; what comes back is the agent's answer in Markdown, with the
 numbers of its sources in the text, and the sources themselves in `citations`, a field of our own. What passages hold of
@@ -7,8 +7,9 @@ Markdown is escaped. Nothing is stored.
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -30,12 +31,12 @@ from agent.serve.v1.requests import (
     name_ignored,
     name_instructions,
     refuse,
+    refuse_model,
     to_request_error,
 )
 from schemas.records import Message
 
 KEEPALIVE_SECONDS = 10  # after which a waiting client is sent a comment, so that it does not give up
-DESCRIBED = {"id": MODEL, "object": "model", "created": 0, "owned_by": "local"}
 TokenLimit = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -49,6 +50,12 @@ class ResponseFormat(msgspec.Struct):
     """The form of an answer."""
 
     type: str = "text"
+
+
+class TextOptions(msgspec.Struct):
+    """The form of a response's text."""
+
+    format: ResponseFormat | None = None
 
 
 class CompletionRequest(msgspec.Struct):
@@ -70,9 +77,26 @@ class CompletionRequest(msgspec.Struct):
     function_call: Any = None
 
 
+class ResponseRequest(msgspec.Struct):
+    """A response. Other fields (temperature and so on) have no effect, and the reply says so."""
+
+    model: str
+    input: str | list[RequestMessage]
+    stream: bool | None = False
+    store: bool | None = None
+    max_output_tokens: TokenLimit | None = None
+    text: TextOptions | None = None
+    tools: list[Any] | None = None
+    tool_choice: Any = None
+    previous_response_id: str | None = None
+    conversation: Any = None
+    prompt: Any = None
+    background: bool | None = False
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request asks for."""
+    """What either request asks for."""
 
     messages: tuple[Message, ...]
     max_tokens: int | None
@@ -83,8 +107,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A chat completion, whole or as events."""
+class CompletionReply:
+    """A chat completion."""
 
     asked: Asked
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
@@ -95,21 +119,20 @@ class Reply:
         usage, cited = self._show_usage(job, sent), _cite(job, sent)
         return self._frame("chat.completion", [choice]) | {"usage": usage, "citations": cited}
 
-    async def stream(self, job: Job, sent: SentText) -> AsyncIterator[ServerSentEvent]:
-        """An answer sentence by sentence. Where the client goes away, it is cancelled."""
-        try:
-            yield self._chunk({"role": "assistant", "content": ""})
-            async for piece in follow(job):
-                if text := sent.add(piece):
-                    yield self._chunk({"content": text})
-            yield self._chunk({}, _name_end(sent), citations=_cite(job, sent))
-            if self.asked.ends_with_usage:
-                yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage(job, sent)})
-            yield ServerSentEvent("[DONE]", sep="\n")
-        except Exception as error:
-            yield _write_event(to_request_error(error).body)
-        finally:
-            job.cancel()
+    def begin(self) -> Iterator[ServerSentEvent]:
+        yield self._chunk({"role": "assistant", "content": ""})
+
+    def write_text(self, text: str) -> ServerSentEvent:
+        return self._chunk({"content": text})
+
+    def end(self, job: Job, sent: SentText) -> Iterator[ServerSentEvent]:
+        yield self._chunk({}, _name_end(sent), citations=_cite(job, sent))
+        if self.asked.ends_with_usage:
+            yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage(job, sent)})
+        yield ServerSentEvent("[DONE]", sep="\n")
+
+    def fail(self, error: RequestError) -> ServerSentEvent:
+        return _write_event(error.body)
 
     def _chunk(self, delta: Mapping[str, str], finish: str | None = None, **more: Any) -> ServerSentEvent:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -128,8 +151,84 @@ class Reply:
         }
 
 
-def _write_event(data: Mapping[str, Any]) -> ServerSentEvent:
-    return ServerSentEvent(msgspec.json.encode(data).decode(), sep="\n")
+@dataclass(slots=True)
+class ResponseReply:
+    """A response, whose events are numbered."""
+
+    asked: Asked
+    id: str = field(default_factory=lambda: f"resp_{uuid.uuid4().hex}")
+    message_id: str = field(default_factory=lambda: f"msg_{uuid.uuid4().hex}")
+    written: int = 0  # events
+
+    def write_whole(self, job: Job, sent: SentText) -> dict[str, Any]:
+        usage = count_usage(job.calls, self.asked.messages, sent.text)
+        status = "incomplete" if sent.is_cut else "completed"
+        return self._frame(status) | {
+            "incomplete_details": {"reason": "max_output_tokens"} if sent.is_cut else None,
+            "output": [self._message(status, [_make_part(sent.text)])],
+            "usage": {
+                "input_tokens": usage.read,
+                "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+                "output_tokens": usage.written,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": usage.read + usage.written,
+            },
+            "citations": _cite(job, sent),
+        }
+
+    def begin(self) -> Iterator[ServerSentEvent]:
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, response=self._frame("in_progress"))
+        yield self._event("response.output_item.added", output_index=0, item=self._message("in_progress", []))
+        yield self._event("response.content_part.added", **self._place, part=_make_part(""))
+
+    def write_text(self, text: str) -> ServerSentEvent:
+        return self._event("response.output_text.delta", **self._place, delta=text, logprobs=[])
+
+    def end(self, job: Job, sent: SentText) -> Iterator[ServerSentEvent]:
+        whole = self.write_whole(job, sent)
+        yield self._event("response.output_text.done", **self._place, text=sent.text, logprobs=[])
+        yield self._event("response.content_part.done", **self._place, part=_make_part(sent.text))
+        yield self._event("response.output_item.done", output_index=0, item=whole["output"][0])
+        yield self._event(f"response.{whole['status']}", response=whole)
+
+    def fail(self, error: RequestError) -> ServerSentEvent:
+        told = {"error": {"code": "server_error", "message": error.body["error"]["message"]}}
+        return self._event("response.failed", response=self._frame("failed") | told)
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        return {"item_id": self.message_id, "output_index": 0, "content_index": 0}
+
+    def _event(self, kind: str, **fields: Any) -> ServerSentEvent:
+        self.written += 1
+        return _write_event({"type": kind, "sequence_number": self.written - 1} | fields, kind)
+
+    def _message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"type": "message", "id": self.message_id, "status": status, "role": "assistant", "content": content}
+
+    def _frame(self, status: str) -> dict[str, Any]:
+        """The object without an answer, with every field that the protocol requires."""
+        nothing = "error incomplete_details instructions previous_response_id temperature top_p usage"
+        return dict.fromkeys(nothing.split()) | {
+            "id": self.id,
+            "object": "response",
+            "created_at": self.asked.created,
+            "status": status,
+            "max_output_tokens": self.asked.max_tokens,
+            "metadata": {},
+            "model": MODEL,
+            "output": [],
+            "parallel_tool_calls": False,
+            "store": False,
+            "text": {"format": {"type": "text"}},
+            "tool_choice": "none",
+            "tools": [],
+        }
+
+
+def _write_event(data: Mapping[str, Any], kind: str | None = None) -> ServerSentEvent:
+    return ServerSentEvent(msgspec.json.encode(data).decode(), event=kind, sep="\n")
 
 
 def _name_end(sent: SentText) -> str:
@@ -140,34 +239,35 @@ def _cite(job: Job, sent: SentText) -> list[dict[str, Any]]:
     return list_citations(job.future.result().answered, sent.text)
 
 
+def _make_part(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+Reply = CompletionReply | ResponseReply
+
+
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """The endpoints."""
+    """Both endpoints, which differ in how a request is read and a reply is written."""
 
     answering: Answering
 
     def routes(self) -> list[Route]:
-        return [
-            Route("/v1/chat/completions", self.answer, methods=["POST"]),
-            Route("/v1/models", self.list_models),
-            Route("/v1/models/{model:path}", self.show_model),
-        ]
+        kinds: tuple[tuple[str, Callable[[bytes], Reply]], ...] = (
+            ("/v1/chat/completions", lambda body: CompletionReply(_read_completion(body))),
+            ("/v1/responses", lambda body: ResponseReply(_read_response(body))),
+        )
+        return [Route(path, partial(self._answer, read), methods=["POST"]) for path, read in kinds]
 
-    async def list_models(self, _request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [DESCRIBED]})
-
-    async def show_model(self, request: Request) -> Response:
-        _check_model(request.path_params["model"])
-        return JSONResponse(DESCRIBED)
-
-    async def answer(self, request: Request) -> Response:
+    async def _answer(self, read: Callable[[bytes], Reply], request: Request) -> Response:
         """An answer, whole or as server-sent events."""
-        asked, queue = _read_completion(await request.body()), self.answering.queue
+        reply = read(await request.body())
+        asked, queue = reply.asked, self.answering.queue
         job = await self.answering.submit(asked.messages, request.state.user)
-        reply, headers, sent = Reply(asked), name_ignored(asked.ignored), SentText(asked.max_tokens)
+        headers, sent = name_ignored(asked.ignored), SentText(asked.max_tokens)
         if asked.is_streamed:
             return EventSourceResponse(
-                reply.stream(job, sent),
+                _stream_events(reply, job, sent),
                 headers=headers,
                 sep="\n",
                 ping=KEEPALIVE_SECONDS,
@@ -176,6 +276,22 @@ class Conversations:
         for piece in to_markdown_pieces(await wait_for_result(request, job)):
             sent.add(piece)
         return JSONResponse(reply.write_whole(job, sent), 200, headers)
+
+
+async def _stream_events(reply: Reply, job: Job, sent: SentText) -> AsyncIterator[ServerSentEvent]:
+    """An answer sentence by sentence. Where the client goes away, it is cancelled."""
+    try:
+        for event in reply.begin():
+            yield event
+        async for piece in follow(job):
+            if text := sent.add(piece):
+                yield reply.write_text(text)
+        for event in reply.end(job, sent):
+            yield event
+    except Exception as error:
+        yield reply.fail(to_request_error(error))
+    finally:
+        job.cancel()
 
 
 def _read_completion(body: bytes) -> Asked:
@@ -189,16 +305,34 @@ def _read_completion(body: bytes) -> Asked:
         raise refuse("logprobs", told, "unsupported_parameter")
     if parsed.modalities not in (None, ["text"]):
         raise refuse("modalities", 'an answer is text: modalities must be ["text"]')
-    if parsed.response_format is not None and parsed.response_format.type != "text":
-        raise refuse("response_format", f"an answer is text: response_format cannot be {parsed.response_format.type!r}")
+    _check_format(parsed.response_format, "response_format")
     limits = [limit for limit in (parsed.max_tokens, parsed.max_completion_tokens) if limit is not None]
     ignored = (*unknown, *check_tools(msgspec.structs.asdict(parsed)), *name_instructions(parsed.messages))
-    messages = join_messages(parsed.messages)
+    messages = join_messages(parsed.messages, "messages")
     with_usage = bool(parsed.stream_options and parsed.stream_options.include_usage)
     return Asked(messages, min(limits, default=None), bool(parsed.stream), ignored, with_usage)
 
 
+def _read_response(body: bytes) -> Asked:
+    """What a response is to be. Raises `RequestError`."""
+    parsed, unknown = decode_request(body, ResponseRequest)
+    _check_model(parsed.model)
+    for name in ("previous_response_id", "conversation", "prompt", "background"):
+        if getattr(parsed, name):
+            told = f"{name} cannot be heeded: nothing is stored here; input takes earlier messages"
+            raise refuse(name, told, "unsupported_parameter")
+    _check_format(parsed.text.format if parsed.text else None, "text.format")
+    messages = [RequestMessage("user", parsed.input)] if isinstance(parsed.input, str) else parsed.input
+    stored = ("store",) if parsed.store else ()
+    ignored = (*unknown, *stored, *check_tools(msgspec.structs.asdict(parsed)), *name_instructions(messages))
+    return Asked(join_messages(messages, "input"), parsed.max_output_tokens, bool(parsed.stream), ignored)
+
+
 def _check_model(name: str) -> None:
     if name != MODEL:
-        message = f"unknown model {name!r} (available: {MODEL})"
-        raise RequestError(404, message, param="model", code="model_not_found")
+        raise refuse_model(name, MODEL)
+
+
+def _check_format(asked: ResponseFormat | None, field: str) -> None:
+    if asked is not None and asked.type != "text":
+        raise refuse(field, f"an answer is text: {field} cannot be {asked.type!r}")

@@ -17,10 +17,11 @@ from schemas.errors import ConvagentError, UsageError
 from schemas.records import Message
 
 MODEL = "convagent"
-PATHS = "/v1/models, /v1/chat/completions"
+PATHS = "/v1/models, /v1/chat/completions, /v1/responses, /v1/embeddings"
 MAX_CHARACTERS = 500  # of an error's message, which may repeat what was sent
 IGNORED_HEADER = "X-Convagent-Ignored"
 MAX_NAMES = 30  # of fields in that header
+TEXT_PARTS = ("text", "input_text", "output_text")  # of chat completions; of responses
 INSTRUCTORS = ("system", "developer")
 _FIELD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # which is safe in a header
 _Record = TypeVar("_Record", bound=msgspec.Struct)
@@ -42,6 +43,12 @@ class RequestError(Exception):
 def refuse(param: str, message: str, code: str = "unsupported_value") -> RequestError:
     """The refusal of a value, or of a field that nothing here can heed ("unsupported_parameter")."""
     return RequestError(400, message, param=param, code=code)
+
+
+def refuse_model(name: str, available: str) -> RequestError:
+    """The refusal of a model that is not served."""
+    message = f"unknown model {name!r} (available: {available})"
+    return RequestError(404, message, param="model", code="model_not_found")
 
 
 def error_response(_request: Request, error: Exception) -> Response:
@@ -117,25 +124,26 @@ class RequestMessage(msgspec.Struct):
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[ContentPart]
+    type: Literal["message"] = "message"
 
     @property
     def text(self) -> str:
         return self.content if isinstance(self.content, str) else "\n".join(part.text for part in self.content)
 
 
-def join_messages(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
+def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[Message, ...]:
     """What was said: without instructions, and consecutive messages of one side joined. The last is the user's.
 
     Raises `RequestError` where there is no such last message, where it is too long, and for what is no text.
     """
     for place, message in enumerate(messages):
         for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
-            if part.type != "text":
-                where = f"messages[{place}].content[{number}].type"
+            if part.type not in TEXT_PARTS:
+                where = f"{field}[{place}].content[{number}].type"
                 raise refuse(where, f"only text can be read, and {where} is {part.type!r}")
     spoken = [message for message in messages if message.role not in INSTRUCTORS and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
-        raise RequestError(400, "the last message must be the user's, and not empty", param="messages")
+        raise RequestError(400, "the last message must be the user's, and not empty", param=field)
     joined = [
         Message("user" if role == "user" else "assistant", "\n".join(message.text.strip() for message in run))
         for role, run in groupby(spoken, lambda message: message.role)
@@ -143,7 +151,7 @@ def join_messages(messages: Sequence[RequestMessage]) -> tuple[Message, ...]:
     try:
         return (*joined[:-1], Message("user", check_utterance(joined[-1].text)))
     except UsageError as error:
-        raise RequestError(400, error.what, param="messages") from error
+        raise RequestError(400, error.what, param=field) from error
 
 
 def name_instructions(messages: Sequence[RequestMessage]) -> tuple[str, ...]:
