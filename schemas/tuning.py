@@ -78,7 +78,7 @@ class AnswerTuning:
     nearby_gap: float = 0.6  # how far behind the best they may lie
     words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     rank_penalty: float = 0.02  # for a place further down the ranking
-    rank_penalty_words: float = 0.05  # the same where there is word overlap alone
+    rank_penalty_words: float = 0.15  # the same where there is word overlap alone
     doubt_penalty: float = 0.15  # where a heading may be glued to the front
     foreign_penalty: float = 0.0  # where a question in another language than English is not in the quote's
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
