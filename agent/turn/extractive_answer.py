@@ -63,10 +63,10 @@ def find_direct_answer(question: str, best: Quote, tuning: AnswerTuning) -> str:
 
     The question has a word for what it asks, and the quote is about what it names.
     """
-    is_sure = best.margin >= tuning.direct_margin and best.lead_of_answer >= tuning.direct_lead
-    is_short = 0 < len(best.answer.split()) <= min(MAX_DIRECT, len(best.lead.split()) - 1)
+    is_sure = best.reading.margin >= tuning.direct_margin and best.reading.lead >= tuning.direct_lead
+    is_short = 0 < len(best.reading.text.split()) <= min(MAX_DIRECT, len(best.lead.split()) - 1)
     named = find_names(question) <= set(extract_stems(f"{best.document} {best.headed}"))
-    return to_sentence(best.answer) if is_sure and is_short and named and ASKS_FOR_WORDS.search(question) else ""
+    return to_sentence(best.reading.text) if is_sure and is_short and named and ASKS_FOR_WORDS.search(question) else ""
 
 
 def choose_own_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
@@ -99,7 +99,7 @@ def _keep_near(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: b
     By words alone that cannot be told, and little is better.
     """
     best = ranked[0]
-    is_brief = best.margin >= tuning.brief_margin or not with_vectors
+    is_brief = best.reading.margin >= tuning.brief_margin or not with_vectors
     gap = tuning.brief_gap if is_brief else tuning.account_gap
     scale = 1.0 if with_vectors else tuning.words_gap_scale
     gaps = {True: gap * scale, False: min(gap, tuning.other_document_gap) * scale}

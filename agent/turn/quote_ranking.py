@@ -43,7 +43,7 @@ def rank_quotes(
     quotes = read_margins(quotes, query, embedder)
     cosines, nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)
     scores = [
-        cosine + words + tuning.answer.reading_weight * max(quote.margin, tuning.answer.least_margin)
+        cosine + words + tuning.answer.reading_weight * max(quote.reading.margin, tuning.answer.least_margin)
         for quote, cosine, words in zip(quotes, cosines, _judge_words(quotes, query, tuning.answer), strict=True)
     ]
     scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
@@ -56,15 +56,12 @@ def read_margins(quotes: Sequence[Quote], query: Query, embedder: Embedder) -> l
     """The quotes as they are read; in another language than English nothing is."""
     is_foreign = bool(_find_foreign_language(quotes, query.utterance))
     readings = read_quotes(quotes, query.standalone, None if is_foreign else embedder.read)
-    return [
-        replace(quote, margin=one.margin, answer=one.text, lead_of_answer=one.lead)
-        for quote, one in zip(quotes, readings, strict=True)
-    ]
+    return [replace(quote, reading=reading) for quote, reading in zip(quotes, readings, strict=True)]
 
 
 def score_answerability(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
     """How surely passages have an answer, by the nearest cosine and by the best margin: the higher, the surer."""
-    return nearest + tuning.answerable_reading * max(quote.margin for quote in quotes)
+    return nearest + tuning.answerable_reading * max(quote.reading.margin for quote in quotes)
 
 
 def _order(

@@ -13,6 +13,15 @@ from schemas.tuning import AnswerTuning
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What the reader makes of one quote (`reading.py`); all numbers are logits."""
+
+    margin: float = 0.0  # above 0, an answer within it is likelier than none in the passage; 0 where nobody reads
+    text: str = ""  # the words that answer best, as they stand in the passage
+    lead: float = 0.0  # how much likelier they are than any others of the passage
+
+
+@dataclass(frozen=True, slots=True)
 class Quote:
     """A unit of a passage that may become part of an answer."""
 
@@ -24,9 +33,7 @@ class Quote:
     place: int  # in its passage, from 0
     doubtful: bool = False  # a heading may be glued to its front
     score: float = 0.0
-    margin: float = 0.0  # how much likelier an answer in it is than none in its passage (`reading.py`)
-    answer: str = ""  # the words of it that the reader takes for the answer
-    lead_of_answer: float = 0.0  # how much likelier these are than any others of the passage
+    reading: Reading = Reading()
 
     @property
     def document(self) -> str:
