@@ -16,36 +16,20 @@ from agent.chat.dated_documents import DatedItem, mark_rows, read_wanted, select
 from indexes.documents.collection import Collection, Document
 from indexes.documents.readers import has_reader
 from indexes.ranking.rankings import Rows
+from indexes.words import match_any
 from schemas.errors import UsageError, list_with_limit
 
 EVERYWHERE = ""
 MAX_LISTED = 5  # documents named in a reply
-_POLITE = (
-    r"(?:,? (?:please|now|again|from now on|bitte|jetzt|wieder|s['’]il (?:te|vous) pla[iî]t|por favor|per favore))*"
-    r"[\s.!]*"
-)
-_LEAD = (
-    r"(?:(?:please|now|and|ok|bitte|jetzt|wieder|und)[, ]+)*"
-    r"(?:(?:search|look|suche|cherche|busca|cerca|zoek|procura) )?"
-)
-_ALL = (
-    r"everywhere|in everything|in all (?:the |my )?(?:documents|files)|überall|in allen (?:meinen )?dokumenten|partout"
-    r"|en todas? partes?|en todo|ovunque|dappertutto|overal|em todo o lado|em toda parte"
-)
-_ONLY = (
-    r"(?:only|just|nur|seulement|uniquement|sol[oó]|soltanto|alleen|apenas|só)"
-    r"(?: (?:in|within|from|im|aus|dans|en|nell[ae]|nel|em|na|no))?"
-)
-_EVERYWHERE = re.compile(rf"/everywhere|{_LEAD}(?:{_ALL}){_POLITE}", re.IGNORECASE)
+_POLITE = rf"(?:,? (?:{match_any('scope.polite')}))*[\s.!]*"
+_LEAD = rf"(?:(?:{match_any('scope.lead')})[, ]+)*(?:(?:{match_any('scope.search')}) )?"
+_ONLY = rf"(?:{match_any('scope.only')})(?: (?:{match_any('scope.inside')}))?"
+_EVERYWHERE = re.compile(rf"/everywhere|{_LEAD}(?:{match_any('scope.everywhere')}){_POLITE}", re.IGNORECASE)
 _COMMAND = re.compile(r"/only (?P<where>.+)", re.IGNORECASE)
 _PHRASE = re.compile(rf"{_LEAD}{_ONLY} (?P<where>[^?]+?){_POLITE}", re.IGNORECASE)
-_ARTICLE = re.compile(
-    r"(?:(?:the|my|our|der|die|das|dem|le|la|les|el|los|las|il|i|gli|de|het|o|os|as) )+", re.IGNORECASE
-)
+_ARTICLE = re.compile(rf"(?:(?:{match_any('scope.articles')}) )+", re.IGNORECASE)
 _HOLDER = re.compile(
-    r"(?:(?:sub)?folder|directory|ordner|dossier|carpeta|cartella|map|pasta) (?P<after>.+)"
-    r"|(?P<before>.+) (?:folder|directory)",
-    re.IGNORECASE,
+    rf"(?:{match_any('scope.folder')}) (?P<after>.+)|(?P<before>.+) (?:folder|directory)", re.IGNORECASE
 )
 
 

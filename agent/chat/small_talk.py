@@ -15,6 +15,7 @@ from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.interface_sentences import SENTENCES, choose_talk
 from indexes.documents.collection import Collection
 from indexes.text.analysis import ENGLISH
+from indexes.words import match_any
 from schemas.records import Query, Response, Sentence, Turn, TurnResult
 
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
@@ -23,43 +24,17 @@ HELP = (
     "You can also say “which documents do you have?”, or “only in” a folder.",
 )
 
-_PRAISE = (
-    "ok(?:ay)?|alright|all right|right|(?:very )?good|(?:a )?great(?: help)?|perfect|excellent|wonderful|nice|cool|fine"
-    "|awesome|got it|i see|understood|(?:that )?makes sense|sounds good"
-    "|that(?:'s| is| was|)(?: very| really)? (?:helps?|helped|helpful|useful|great|perfect|good)(?: a lot)?"
+_PRAISE, _THANKS, _GREETING, _FAREWELL = (
+    f"(?:{match_any(f'talk.{kind}')})" for kind in ("agreement", "thanks", "greeting", "farewell")
 )
-_THANKS = (
-    "(?:many |a thousand )?thank(?:s| you)(?: a (?:lot|million)| so much| very much| again)?|thx|cheers"
-    "|(?:vielen )?dank[e]?(?: schön| sehr| dir)?|merci(?: beaucoup| bien)?|(?:muchas )?gracias|grazie(?: mille)?"
-    "|bedankt|dank je(?: wel)?|(?:muito )?obrigad[oa]"
-)
-_HELPED = "(?: for (?:that|explaining|helping|(?:all )?(?:your|the) (?:help|answers?|info))| für die hilfe)?"
-_GREETING = (
-    "hi|hello|hey|greetings|good (?:morning|afternoon|evening|day)|how are you(?: doing)?|nice to meet you"
-    "|hallo|guten (?:morgen|tag|abend)|moin|servus|bonjour|bonsoir|salut|hola|buen[oa]s (?:días|tardes|noches)"
-    "|buongiorno|buonasera|hoi|goede(?:morgen|middag|navond)|olá|bom dia|boa (?:tarde|noite)"
-)
-_FAREWELL = (
-    "(?:good ?)?bye(?: for now)?|good night|see (?:you|ya)(?: (?:later|soon|tomorrow))?|talk to you later|take care"
-    "|have a (?:nice|good|great) (?:day|evening|weekend|time)"
-    "|(?:that's|that is|that will be) all(?: for (?:now|today))?"
-    "|tschüss|ciao|auf wiedersehen|bis (?:bald|morgen)|au revoir|à bientôt|adiós|hasta luego|arrivederci|tot ziens"
-    "|tchau|até logo"
-)
-_WHO = "(?: (?:there|zusammen|everyone|all|again|convagent|to you))?"
-_LEAD = "(?:(?:and|so|ok|hi|hello|please|can you|could you) )*"
+_HELPED, _NAMES = (f"(?: (?:{match_any(f'talk.{kind}')}))?" for kind in ("helped", "names"))
 # In this order; each is the whole of an utterance, in lower case and without punctuation.
 PATTERNS: dict[TurnKind, str] = {
-    "farewell": f"(?:(?:{_PRAISE}|{_THANKS}) )*(?:{_FAREWELL})(?: (?:{_FAREWELL}|(?:and )?(?:{_THANKS})))*",
-    "thanks": f"(?:(?:{_PRAISE}) )*(?:{_THANKS}){_HELPED}{_WHO}(?: (?:{_PRAISE}|{_THANKS}))*",
-    "agreement": f"(?:{_PRAISE})(?: (?:{_PRAISE}))*",
-    "greeting": f"(?:{_GREETING}){_WHO}(?: (?:{_GREETING}){_WHO})*",
-    "help": (
-        f"{_LEAD}(?:(?:who|what) are you(?: and what can you do)?|what(?: all)? can (?:you do|you help me with|i ask)"
-        "(?: you)?|how do (?:you work|i use (?:you|this))|how can you help me|what(?:'s| is) your name"
-        "|are you an? (?:human|person|robot|bot|chatbot|ai)|(?:i need )?help|hilfe|wer bist du|was kannst du|aide"
-        "|qui es-tu|ayuda|quién eres|aiuto|chi sei|wie ben je|ajuda|quem és)(?: please| for me)?"
-    ),
+    "farewell": f"(?:(?:{_PRAISE}|{_THANKS}) )*{_FAREWELL}(?: (?:{_FAREWELL}|(?:and )?{_THANKS}))*",
+    "thanks": f"(?:{_PRAISE} )*{_THANKS}{_HELPED}{_NAMES}(?: (?:{_PRAISE}|{_THANKS}))*",
+    "agreement": f"{_PRAISE}(?: {_PRAISE})*",
+    "greeting": f"{_GREETING}{_NAMES}(?: {_GREETING}{_NAMES})*",
+    "help": f"(?:(?:{match_any('talk.lead')}) )*(?:{match_any('talk.help')})(?: please| for me)?",
 }
 
 
