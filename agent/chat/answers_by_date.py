@@ -59,15 +59,16 @@ def find_restriction(question: str, collection: Collection) -> DateRestriction |
 
 def _find_newest(text: str, collection: Collection) -> DateRestriction | None:
     """ "What is the latest mail from Anna about?", "What does the latest mail from Anna say about the boat?" """
-    for whole, found in ((True, _OVERVIEW.fullmatch(text.rstrip(" ?!."))), (False, _WITHIN.search(text))):
-        if found:
-            wanted = Wanted(found["noun"], found["sender"] or "", found["subject"] or "" if whole else "")
-            ordered = order_by_date(select_items(wanted, collection))
-            if ordered:
-                best = ordered[-1 if found["old"] else 0]
-                words = f"{found['new'] or found['old']} {found['noun']}: {best.describe()}"
-                return DateRestriction((best,), text, words, is_overview=whole)
-    return None
+    whole = _OVERVIEW.fullmatch(text.rstrip(" ?!."))
+    if not (found := whole or _WITHIN.search(text)):
+        return None
+    wanted = Wanted(found["noun"], found["sender"] or "", (whole and whole["subject"]) or "")
+    ordered = order_by_date(select_items(wanted, collection))
+    if not ordered:
+        return None
+    best = ordered[-1 if found["old"] else 0]
+    words = f"{found['new'] or found['old']} {found['noun']}: {best.describe()}"
+    return DateRestriction((best,), text, words, is_overview=bool(whole))
 
 
 def _find_newest_of_name(text: str, collection: Collection) -> DateRestriction | None:
@@ -77,7 +78,7 @@ def _find_newest_of_name(text: str, collection: Collection) -> DateRestriction |
     for count in range(len(words), 0, -1):
         name = " ".join(words[:count])
         items = select_items(Wanted(subject=name), collection)
-        named = order_by_date(item for item in items if item.written and item.has_words(name, item.names))
+        named = order_by_date(item for item in items if item.written and item.has_words(name))
         if found and len(named) > 1:
             return DateRestriction((named[0],), text, f"{found['new']} {name}: {named[0].describe()}")
     return None
@@ -86,8 +87,10 @@ def _find_newest_of_name(text: str, collection: Collection) -> DateRestriction |
 def _find_in_period(text: str, collection: Collection) -> DateRestriction | None:
     """ "What do the notes from March 2025 say about the boat?", "What did Anna write last week?" """
     named = find_period(text, collection.today())
-    beside = (_BEFORE.search(text[: named.start]) or _AFTER.match(text[named.end :])) if named else None
-    if named is None or (beside is None and not _WRITES.search(text)):
+    if named is None:
+        return None
+    beside = _BEFORE.search(text[: named.start]) or _AFTER.match(text[named.end :])
+    if not beside and not _WRITES.search(text):
         return None
     wanted = Wanted(beside["noun"], beside["sender"] or "") if beside else Wanted()
     items = select_items(replace(wanted, period=named.period), collection)
@@ -126,11 +129,11 @@ def _present(overview: TurnResult, item: DatedItem) -> TurnResult:
     """
     first = item.passages[0]
     name = first.title if item.is_message else item.describe()
-    if overview.response.used and not says_not_found(overview.response):
-        header = ("from: ", "to: ", "date: ", "subject: ") if item.is_message else ()
-        said = tuple(each for each in overview.response.sentences if not each.text.startswith(header))
-        response = replace(overview.response, sentences=said or overview.response.sentences, direct=name)
-        return replace(overview, responses=(response,))
-    opening = Sentence(next(iter(split_sentences(first.text)), first.text), (first.id,))
-    response = Response((opening,), name)
-    return replace(overview, hits=(Hit(first.id, 1.0),), passages=item.passages, responses=(response,))
+    if not overview.response.used or says_not_found(overview.response):
+        opening = Sentence(next(iter(split_sentences(first.text)), first.text), (first.id,))
+        response = Response((opening,), name)
+        return replace(overview, hits=(Hit(first.id, 1.0),), passages=item.passages, responses=(response,))
+    header = ("from: ", "to: ", "date: ", "subject: ") if item.is_message else ()
+    said = tuple(each for each in overview.response.sentences if not each.text.startswith(header))
+    response = replace(overview.response, sentences=said or overview.response.sentences, direct=name)
+    return replace(overview, responses=(response,))

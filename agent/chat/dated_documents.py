@@ -76,9 +76,9 @@ _PERIOD = re.compile(
 
 
 def to_period(iso: str) -> Period | None:
-    """The days of `2025`, `2025-03` or `2025-03-11`; None where there is no such day."""
-    year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
+    """The days of `2025`, `2025-03` or `2025-03-11`; None where there is no such day, and for anything else."""
     try:
+        year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
         first = date(year, month or 1, day or 1)
     except ValueError:
         return None
@@ -142,52 +142,45 @@ class DatedItem:
         index = self.collection.index
         return index.read(index.get_ids(self.numbers))
 
+    @cached_property
+    def changed(self) -> datetime | None:
+        """When the file was last changed; None where it is gone."""
+        source = Path(self.collection.source)
+        below = os.fsdecode(unquote_to_bytes(os.fsencode(self.path)))
+        try:
+            status = ((source if source.is_dir() else source.parent) / below).stat()
+        except (OSError, ValueError):
+            return None
+        return datetime.fromtimestamp(status.st_mtime, UTC)
+
     @property
     def period(self) -> Period | None:
         """The days of its own date, else the day on which the file was changed; None where it is gone."""
-        if self.is_message:
-            day = datetime.fromisoformat(self.written).astimezone().date()
-            return Period(day, day)
-        return (to_period(self.written) if self.written else None) or self.changed
-
-    @property
-    def changed(self) -> Period | None:
-        """The day on which the file was last changed."""
-        return Period(day := date.fromtimestamp(self._changed_at), day) if self._changed_at else None
+        if period := to_period(self.written):
+            return period
+        moment = datetime.fromisoformat(self.written) if self.is_message else self.changed
+        return Period(day := moment.astimezone().date(), day) if moment else None
 
     @property
     def order(self) -> str:
         """What items are in order by: the moment in UTC as far as it is known. Of one that is gone ""."""
-        return self.written or (datetime.fromtimestamp(self._changed_at, UTC).isoformat() if self._changed_at else "")
-
-    @cached_property
-    def _changed_at(self) -> float:
-        source = Path(self.collection.source)
-        below = os.fsdecode(unquote_to_bytes(os.fsencode(self.path)))
-        try:
-            return ((source if source.is_dir() else source.parent) / below).stat().st_mtime
-        except (OSError, ValueError):
-            return 0.0
+        return self.written or (self.changed.isoformat() if self.changed else "")
 
     @property
     def date_words(self) -> str:
         """`2 March 2025`, `2025-03` of a month, `changed on 2 March 2025` where it has no date of its own; or ""."""
-        if self.written:
-            return self.written if len(self.written) < 10 else str(self.period)
-        return f"changed on {self.changed}" if self.changed else ""
+        if 0 < len(self.written) < 10 or not self.period:
+            return self.written
+        return str(self.period) if self.written else f"changed on {self.period}"
 
     def describe(self) -> str:
         """Its name with its date."""
         return f"{self.name} ({self.date_words})" if self.date_words else self.name
 
-    def has_words(self, words: str, text: str) -> bool:
-        """Whether a text has all of some words, in the language of the document."""
-        return has_all_words(text, words, self.passages[0].language)
-
-    @property
-    def names(self) -> str:
-        """Path and title."""
-        return f"{self.path} {self.passages[0].title}"
+    def has_words(self, words: str, *texts: str) -> bool:
+        """Whether its path and title, or other texts, have all of some words, in the language of the document."""
+        first = self.passages[0]
+        return has_all_words(" ".join(texts or (self.path, first.title)), words, first.language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +206,12 @@ class Wanted:
         is_of_kind = item.path.casefold().endswith(_ENDINGS[self.kind]) or has_all_words(item.path, self.kind, ENGLISH)
         if not is_of_kind or (self.period and item.period not in self.period):
             return False
-        named = _SENDER.search(item.passages[0].title) if self.sender else None
-        if self.sender and not item.has_words(self.sender, named["sender"] if named else item.names):
-            return False
+        if self.sender:
+            named = _SENDER.search(item.passages[0].title)
+            if not item.has_words(self.sender, *([named["sender"]] if named else [])):
+                return False
         texts = (f"{passage.title} {passage.text}" for passage in item.passages)
-        return not self.subject or item.has_words(self.subject, " ".join((item.path, *texts)))
+        return not self.subject or item.has_words(self.subject, item.path, *texts)
 
 
 def list_items(collection: Collection) -> list[DatedItem]:
@@ -257,19 +251,6 @@ def mark_rows(items: Sequence[DatedItem], collection: Collection) -> Rows:
     rows = np.zeros(len(collection.index), bool)
     rows[np.array([number for item in items for number in item.numbers], dtype=np.int64)] = True
     return rows
-
-
-def describe_date(passage: Passage, collection: Collection, question: str, within: str) -> str:
-    """The date of a cited passage's document, where a question asks about time; "" for a message, whose title has it.
-
-    When a file was changed is told only where the documents of some days were asked (`within`).
-    """
-    asks = within or re.search(
-        r"\b(?:when|how old|how new|latest|newest|wann|wie alt|neueste)", question, re.IGNORECASE
-    )
-    if not asks or "T" in passage.date or not (passage.date or within) or not collection.is_folder:
-        return ""
-    return DatedItem(passage.document, collection, (), passage.date).date_words
 
 
 _ARTICLES = r"(?:(?:all|of|the|my|your|our|any|alle|die|meine) )*"

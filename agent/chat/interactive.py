@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.chat.citations import Source, shown_sources
-from agent.chat.dated_documents import describe_date
 from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
 from agent.chat.observer import Observer, describe_call
 from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source, resolve_source
@@ -163,14 +162,10 @@ class Terminal:
                 self._say(f"  {self._describe_source(source)}", "green")
 
     def _describe_source(self, source: Source) -> str:
-        """Its number and name, its date where the last question asks about time, and whether its file has changed."""
-        turn, collection = self.session.turns[-1], self.session.assistant.collection
-        marks = (
-            describe_date(source.passage, collection, turn.utterance, turn.within),
-            collection.explain_change(source.passage),
-        )
-        name = "  ".join(filter(None, (to_one_line(source.name), to_one_line(source.title))))
-        return "  ".join([f"[{source.number}] {name}", *(f"({mark})" for mark in marks if mark)])
+        """Its number and name, and whether its file has changed."""
+        change = self.session.assistant.collection.explain_change(source.passage)
+        named = (f"[{source.number}] {to_one_line(source.name)}", to_one_line(source.title), change and f"({change})")
+        return "  ".join(filter(None, named))
 
     def _open_source(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}

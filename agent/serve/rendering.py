@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.chat.citations import shown_sources
-from agent.chat.dated_documents import describe_date
 from agent.chat.export import mark_sentences
 from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
@@ -127,7 +126,6 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals.update(
-    describe_date=describe_date,
     shown_sources=shown_sources,
     is_web_address=is_web_address,
     mark_sentences=mark_sentences,
