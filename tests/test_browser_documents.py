@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.chat.store import Store
+from agent.chat.store import ChatTurn, Store
 from agent.serve.users import add_user
 from schemas.errors import MissingError
 from tests.conftest import EXAMPLES, ROOT
@@ -270,7 +270,7 @@ def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
     store = Store(tmp_path / "convagent.sqlite")
     chat = store.start_chat("notes")
     for question in ("Which plants?", "Is Zanzibar far away?"):
-        store.add_turn(chat, question, many_sources(1))
+        store.add_turn(chat, ChatTurn(question, many_sources(1)))
     edited = replace(store.read_turns(chat)[1], utterance="Is Bergen far away?")
     for user, number in (("", 1), ("ben", 2), ("", 3)):
         with pytest.raises(MissingError, match="not kept"):

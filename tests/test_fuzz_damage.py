@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from agent.chat.store import Store
+from agent.chat.store import ChatTurn, Store
 from agent.models.openai_server import open_server_model
 from agent.models.protocol import Conversation, Listener, Task
 from agent.models.scripted import Script, ScriptedModel
@@ -53,7 +53,9 @@ def fill_store(folder: Path) -> None:
     for number in range(3):
         chat = store.start_chat("notes")
         for turn in range(1, 6):
-            store.add_turn(chat, f"Which bread {number}?", answered("Which bread?", "Rice bread. " * 20, turn))
+            store.add_turn(
+                chat, ChatTurn(f"Which bread {number}?", answered("Which bread?", "Rice bread. " * 20, turn))
+            )
     store.add_statement("I bake.")
 
 
@@ -64,7 +66,7 @@ def use_store(folder: Path) -> None:
     store.read_utterances()
     store.list_statements()
     chat = store.start_chat("notes")
-    store.add_turn(chat, "Which?", answered("Which?", "Rice."))
+    store.add_turn(chat, ChatTurn("Which?", answered("Which?", "Rice.")))
     store.delete_chat(chat)
 
 

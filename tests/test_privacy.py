@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.store import Store
+from agent.chat.store import ChatTurn, Store
 from indexes.documents.document_index import open_documents
 from indexes.storage.cache import Cache
 from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, own_settings_left_out
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     """Directories in which something of everything is kept, and the settings that name them."""
     data, cache = tmp_path / "data", tmp_path / "cache"
     store = Store(data / "convagent.sqlite")
-    store.add_turn(store.start_chat("notes"), "Which bread?", answered("Which bread?", "Rice bread."))
+    store.add_turn(store.start_chat("notes"), ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
     store.add_statement("I bake.")
     (data / "serve-token").write_text("abc")
     (data / "mine.txt").write_text("not convagent's")

@@ -16,7 +16,7 @@ from agent.chat import store as store_module
 from agent.chat.export import export_conversation, to_markdown
 from agent.chat.interactive import Terminal
 from agent.chat.session import Assistant, Session
-from agent.chat.store import Store, explain_failure
+from agent.chat.store import ChatTurn, Store, explain_failure
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.storage.cache import Cache
@@ -63,7 +63,7 @@ def test_the_store_is_nobody_elses_from_its_first_byte(tmp_path: Path, monkeypat
         database.execute("INSERT INTO statements (text) VALUES ('I bake.')")
         assert {path.name for path in tmp_path.iterdir()} > {"convagent.sqlite-wal", "convagent.sqlite-shm"}
         assert rights_for_others(tmp_path) == []
-    store.add_turn(chat, QUESTION, answered(QUESTION, "Rice bread."))
+    store.add_turn(chat, ChatTurn(QUESTION, answered(QUESTION, "Rice bread.")))
     assert (len(seen) > 2, [rights for rights in seen if rights]) == (True, [])
 
 
@@ -89,7 +89,7 @@ def test_caches_and_exported_conversations_are_nobody_elses(tmp_path: Path) -> N
     cache.close()
     store = Store(tmp_path / "convagent.sqlite")
     chat = store.start_chat("notes")
-    store.add_turn(chat, QUESTION, answered(QUESTION, "Rice bread."))
+    store.add_turn(chat, ChatTurn(QUESTION, answered(QUESTION, "Rice bread.")))
     export_conversation(store, chat, tmp_path / "chat.md", overwrite=False)
     assert rights_for_others(tmp_path) == [("caches", "drwxrwxrwx")]
 
@@ -116,9 +116,11 @@ def test_what_is_deleted_is_gone_however_sqlite_was_built(wal: bool, tmp_path: P
         with closing(sqlite3.connect(path)) as database:
             database.execute("PRAGMA journal_mode=WAL")
     kept, forgotten = store.start_chat("notes"), store.start_chat("notes")
-    store.add_turn(kept, "Which bread?", answered("Which bread?", "Rice bread."))
+    store.add_turn(kept, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
     for number in range(1, 40):
-        store.add_turn(forgotten, f"{PRIVATE} {number}", answered(PRIVATE, f"{PRIVATE} {number}. " * 50, number))
+        store.add_turn(
+            forgotten, ChatTurn(f"{PRIVATE} {number}", answered(PRIVATE, f"{PRIVATE} {number}. " * 50, number))
+        )
     size = path.stat().st_size
     store.add_statement(f"I like {PRIVATE}.")
     changed = store.add_statement(f"I love {PRIVATE}.")
@@ -158,7 +160,7 @@ def break_sqlite(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[sqlite3
 
 @pytest.mark.parametrize(
     ("fault", "told", "advice"),
-    [(limit_pages, "the disk is full", "Make room"), (forbid_writing, "may only be read", "permissions")],
+    [(limit_pages, "the disk is full", "Make room"), (forbid_writing, "permissions", "Change them")],
 )
 def test_an_answer_that_cannot_be_kept_is_shown(
     fault: Any, told: str, advice: str, assistant: Assistant, break_sqlite: Any, tmp_path: Path
@@ -200,10 +202,10 @@ def test_a_locked_store_costs_no_answer(assistant: Assistant, tmp_path: Path, mo
     ("code", "told", "advice"),
     [
         (sqlite3.SQLITE_FULL, "the disk is full", "Make room"),
-        (sqlite3.SQLITE_IOERR | 3 << 8, "the disk fails, or is full", "Make room"),
+        (sqlite3.SQLITE_IOERR | 3 << 8, "the disk is full, or fails", "Make room"),
         (sqlite3.SQLITE_BUSY, "is locked", "Wait for that process"),
-        (sqlite3.SQLITE_READONLY | 1 << 8, "may only be read", "permissions"),
-        (sqlite3.SQLITE_CANTOPEN, "cannot be opened", "permissions"),
+        (sqlite3.SQLITE_READONLY | 1 << 8, "permissions", "Change them"),
+        (sqlite3.SQLITE_CANTOPEN, "permissions", "Change them"),
         (sqlite3.SQLITE_CORRUPT, "is damaged", "Move it away"),
         (sqlite3.SQLITE_NOTADB, "damaged", "Move it away"),
     ],

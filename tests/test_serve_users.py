@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.chat.store import Store
+from agent.chat.store import ChatTurn, Store
 from agent.serve.pages import CHATS_SHOWN
 from agent.serve.users import UserAccess, add_user, read_users, remove_user
 from indexes.passage_index import PassageIndex
@@ -200,7 +200,7 @@ def test_what_a_user_said_can_be_deleted_with_the_user(tmp_path: Path) -> None:
         add_user(file, name, anew=False)
         own = store.for_user(name)
         own.add_statement("I bake.")
-        own.add_turn(own.start_chat("notes"), "Which bread?", many_sources(1))
+        own.add_turn(own.start_chat("notes"), ChatTurn("Which bread?", many_sources(1)))
     removed = convagent(tmp_path, "users", "remove", "ana", "--file", str(file), "--forget")
     assert (removed.returncode, "1 conversations and 1 statements deleted" in removed.stderr) == (0, True)
     assert (store.for_user("ana").list_chats(), store.for_user("ana").list_statements()) == ((), ())
@@ -220,7 +220,9 @@ def many_sources(count: int) -> TurnResult:
 def test_long_lists_come_in_parts(tmp_path: Path, example_index: PassageIndex) -> None:
     store = Store(tmp_path / "convagent.sqlite")
     for number in range(2 * CHATS_SHOWN + 1):
-        store.add_turn(store.start_chat("notes"), f"Question {number} of many?", many_sources(25 if not number else 1))
+        store.add_turn(
+            store.start_chat("notes"), ChatTurn(f"Question {number} of many?", many_sources(25 if not number else 1))
+        )
     with serving(example_index.directory, tmp_path, *ARGUMENTS) as server, server.open_client() as client:
         seen: list[str] = []
         address = "/?q=many"

@@ -32,9 +32,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
     chat, other = store.start_chat("notes"), store.start_chat("recipes")
     first, second = answered("Which bread?", "Rice bread."), answered("How long?", "Two days.", 2)
-    store.add_turn(chat, "Which bread?", first)
-    store.add_turn(other, "What is 100 % rye?", answered("What is 100 % rye?", "A dark loaf."))
-    store.add_turn(chat, "How long?", second)
+    store.add_turn(chat, ChatTurn("Which bread?", first))
+    store.add_turn(other, ChatTurn("What is 100 % rye?", answered("What is 100 % rye?", "A dark loaf.")))
+    store.add_turn(chat, ChatTurn("How long?", second))
     assert store.read_turns(chat) == (ChatTurn("Which bread?", first), ChatTurn("How long?", second))
     assert [(found.id, found.title, found.turns) for found in store.list_chats()] == [
         (other, "What is 100 % rye?", 1),
@@ -53,12 +53,12 @@ def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
 
 def test_what_was_asked_comes_back_until_it_is_forgotten(store: Store) -> None:
     chat = store.start_chat("notes")
-    store.add_turn(chat, "Which bread?", answered("Which bread?", "Rice bread."))
+    store.add_turn(chat, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
     assert store.read_utterances() == ("Which bread?",)
     store.delete_chat(chat)
     assert store.read_utterances() == ()
     with pytest.raises(MissingError, match="there is no conversation 1 any more"):
-        store.add_turn(chat, "How long?", answered("How long?", "Two days."))
+        store.add_turn(chat, ChatTurn("How long?", answered("How long?", "Two days.")))
     with pytest.raises(MissingError, match="there is no such number"):
         store.read_turns(10**20)
 
@@ -115,7 +115,7 @@ def list_attempts(store: Store, chat: int, statement: str) -> list[Callable[[], 
     return [
         lambda: store.read_turns(chat),
         lambda: store.read_source(chat),
-        lambda: store.add_turn(chat, "And?", answered("And?", "No.")),
+        lambda: store.add_turn(chat, ChatTurn("And?", answered("And?", "No."))),
         lambda: store.delete_chat(chat),
         lambda: store.change_statement(statement, "I have none."),
         lambda: store.delete_statements([statement]),
@@ -125,7 +125,7 @@ def list_attempts(store: Store, chat: int, statement: str) -> list[Callable[[], 
 def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store) -> None:
     ana, ben = store.for_user("ana"), store.for_user("ben")
     chat, cats = ana.start_chat("notes"), ana.add_statement("I have two cats.")
-    ana.add_turn(chat, "Which bread?", answered("Which bread?", "Rice bread."))
+    ana.add_turn(chat, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
     for other in (ben, store):
         assert (other.list_chats(), other.list_statements(), other.read_utterances()) == ((), (), ())
         for attempt in list_attempts(other, chat, cats.id):
@@ -138,9 +138,8 @@ def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store
 
 def test_a_long_list_is_read_in_parts(store: Store) -> None:
     for number in range(7):
-        store.add_turn(
-            store.start_chat("notes"), f"Question {number}?", answered("?", "Bread." if number % 2 else "Jam.")
-        )
+        said = answered("?", "Bread." if number % 2 else "Jam.")
+        store.add_turn(store.start_chat("notes"), ChatTurn(f"Question {number}?", said))
     assert [chat.title for chat in store.list_chats(first=2, most=2)] == ["Question 4?", "Question 3?"]
     assert [chat.title for chat in store.list_chats("bread", first=1, most=5)] == ["Question 3?", "Question 1?"]
     assert store.list_chats(first=7, most=5) == ()
@@ -149,7 +148,7 @@ def test_a_long_list_is_read_in_parts(store: Store) -> None:
 def test_incognito_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = Store(None)
-    store.add_turn(store.start_chat("notes"), "Which bread?", answered("Which bread?", "Rice bread."))
+    store.add_turn(store.start_chat("notes"), ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,7 +159,7 @@ def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
     def say(name: int) -> None:
         store = Store(path)
         for n in range(10):
-            store.add_turn(chat, f"{name} {n}", answered("?", "Bread."))
+            store.add_turn(chat, ChatTurn(f"{name} {n}", answered("?", "Bread.")))
             store.add_statement(f"I said {name} {n}.")
 
     threads = [threading.Thread(target=say, args=(name,)) for name in range(4)]

@@ -217,8 +217,7 @@ class Session:
                 self.store.replace_turn(self.chat, self.replaced, said)
                 self.unkept, self.replaced = (), 0
             while self.unkept:
-                turn = self.unkept[0]
-                self.store.add_turn(self.chat, turn.utterance, turn.answered, turn.kind, turn.scope, turn.within)
+                self.store.add_turn(self.chat, self.unkept[0])
                 self.unkept = self.unkept[1:]
         except ConvagentError as error:
             self.problem = error
