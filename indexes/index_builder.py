@@ -32,6 +32,7 @@ from indexes.passage_index import (
 from indexes.processors import logical_cores
 from indexes.sharding.sharded_index import find_counts, holds_index, name_shard, read_joined_info
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
+from indexes.storage.files import explain_failed_writing
 from indexes.storage.manifest import write_manifest
 from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
 from indexes.text.sentences import SEGMENTATION
@@ -51,8 +52,6 @@ FULL_DISK_SIGNS = "os error", "writer was killed"  # in Tantivy's ValueError, wh
 
 @dataclass(slots=True)
 class BuildReport:
-    """What came of a build: the index's info, and the first `MAX_PROBLEMS_KEPT` problems."""
-
     info: IndexInfo
     problems: list[Problem] = field(default_factory=list)
 
@@ -94,7 +93,7 @@ def build_index(
     target = out / name_shard(number, of) if number else out
     _check_replaceable(resolve_replaced(target), overwrite)
     reading = _CorpusReading(corpus, skip_problems=skip_problems, progress=progress)
-    with _explain_failed_writing(target), replace_directory(target) as building:
+    with explain_failed_writing(target), _explain_full_disk(target), replace_directory(target) as building:
         if parts is None or number:
             directories = {number: building}
         else:
@@ -130,12 +129,9 @@ def _check_replaceable(out: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def _explain_failed_writing(out: Path) -> Iterator[None]:
-    """What is raised where an index cannot be written, as a `RunError`."""
+def _explain_full_disk(out: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(out)) from error
     except ValueError as error:
         if not any(sign in str(error) for sign in FULL_DISK_SIGNS):
             raise
@@ -208,7 +204,6 @@ class _CorpusReading:
 
     @property
     def contents(self) -> str:
-        """`IndexInfo.contents` of all passages so far."""
         return self._hashed.hexdigest()
 
     def iterate_passages(self) -> Iterator[tuple[Passage, bytes]]:
@@ -218,9 +213,13 @@ class _CorpusReading:
         """
         seen_ids = SeenIds()
         for block in _split_into_blocks(self.corpus):
-            for path, line, found in _check_block(block, seen_ids):
-                if isinstance(found, str):
-                    self._note_problem(Problem(f"{path}:{line}", found))
+            duplicates = iter(
+                seen_ids.record_ids([found.id for *_, found in block if isinstance(found, Passage)]).tolist()
+            )
+            for path, line, found in block:
+                problem = found if isinstance(found, str) else _explain_bad_id(found.id, next(duplicates))
+                if problem or isinstance(found, str):
+                    self._note_problem(Problem(f"{path}:{line}", problem))
                     continue
                 encoded = _encode_passage(found)
                 self._hashed.update(encoded + b"\n")
@@ -270,15 +269,6 @@ def _split_into_blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
     yield block
 
 
-def _check_block(block: Sequence[Item], seen_ids: SeenIds) -> Iterator[Item]:
-    """The items of a block; a passage with a duplicate or unusable id is replaced by what is wrong with it."""
-    ids = [found.id for _, _, found in block if isinstance(found, Passage)]
-    duplicates = iter(seen_ids.record_ids(ids).tolist())
-    for path, line, found in block:
-        problem = _explain_bad_id(found.id, next(duplicates)) if isinstance(found, Passage) else ""
-        yield path, line, problem or found
-
-
 def _explain_bad_id(id: str, is_duplicate: bool) -> str:
     if len(id) > MAX_ID_CHARACTERS:
         return f"an id of {len(id)} characters, at most {MAX_ID_CHARACTERS} are allowed: {id[:40]!r}..."
@@ -287,14 +277,9 @@ def _explain_bad_id(id: str, is_duplicate: bool) -> str:
 
 def _encode_passage(passage: Passage) -> bytes:
     """As JSON. English, no date and no marks are left out, so that an index of passages is as it always was."""
-    fields = msgspec.to_builtins(passage)
-    if passage.language == ENGLISH:
-        del fields["language"]
-    if not passage.date:
-        del fields["date"]
-    if not passage.marks:
-        del fields["marks"]
-    return msgspec.json.encode(fields)
+    usual = {"language": ENGLISH, "date": "", "marks": []}
+    fields = msgspec.to_builtins(passage).items()
+    return msgspec.json.encode({name: value for name, value in fields if name not in usual or value != usual[name]})
 
 
 class _PartWriter:
@@ -338,7 +323,6 @@ class _PartWriter:
 
     @property
     def contents(self) -> str:
-        """`IndexInfo.contents` so far."""
         return self._hashed.hexdigest()
 
     def write(self, passage: Passage, encoded: bytes) -> None:

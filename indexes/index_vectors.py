@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -35,22 +36,15 @@ from indexes.ranking.vectors import (
     split_rows,
 )
 from indexes.sharding.sharded_index import open_index
-from indexes.storage.atomic_files import hold_directory, sync_to_disk, write_file_atomically
+from indexes.storage.atomic_files import hold_directory, sync_to_disk
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
-from schemas.errors import InvalidInputError, RunError, UsageError
+from indexes.storage.files import explain_failed_writing, write_json_atomically
+from schemas.errors import InvalidInputError, UsageError
 from schemas.progress import StageProgress
 from schemas.wire import decode
 
 PART_FILE, PART_INFO_FILE = "vectors.part", "vectors.part.json"
-
-
-@contextmanager
-def _explain_failure(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
 
 
 @dataclass(slots=True)
@@ -62,36 +56,31 @@ class _VectorPart:
 
     @property
     def missing(self) -> Sequence[range]:
-        """The blocks that are to be made, by the numbers of their passages."""
         return split_rows(self.info.passages)[len(self.info.blocks) :]
 
     @property
     def passages(self) -> int:
-        """How many have their vectors."""
         return self.info.passages - sum(map(len, self.missing))
 
     def append(self, rows: StoredVectors) -> None:
-        """Write the next block. Raises `RunError` where it cannot be."""
         data = rows.tobytes()
-        with _explain_failure(self.directory):
+        with explain_failed_writing(self.directory):
             with (self.directory / PART_FILE).open("ab") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             info = replace(self.info, blocks=(*self.info.blocks, hash_block(data)), seal="")
-            info = replace(info, seal=make_seal(info))
-            described = msgspec.json.format(msgspec.json.encode(info))
-            write_file_atomically(self.directory / PART_INFO_FILE, lambda path: path.write_bytes(described))
-        self.info = info
+            self.info = replace(info, seal=make_seal(info))
+            write_json_atomically(self.directory / PART_INFO_FILE, self.info)
 
-    def remove(self) -> None:
-        """Leave nothing of a part without a whole block."""
-        for name in (PART_FILE, PART_INFO_FILE):
-            (self.directory / name).unlink(missing_ok=True)
+    def remove_if_empty(self) -> None:
+        if not self.info.blocks:
+            for name in (PART_FILE, PART_INFO_FILE):
+                (self.directory / name).unlink(missing_ok=True)
 
     def put_in_place(self) -> None:
         """Let the vectors, all of whose blocks are there, be those of the index. Raises `RunError`."""
-        with _explain_failure(self.directory):
+        with explain_failed_writing(self.directory):
             remove_compressed_vectors(self.directory)  # these are of the old ones
             (self.directory / VECTOR_INFO_FILE).unlink(missing_ok=True)
             for part, name in ((PART_FILE, VECTORS_FILE), (PART_INFO_FILE, VECTOR_INFO_FILE)):
@@ -116,8 +105,7 @@ def _find_part(directory: Path, info: VectorInfo) -> _VectorPart:
                     break
                 part.info = replace(part.info, blocks=(*part.info.blocks, checksum))
         rows.truncate(part.passages * info.size * VALUE_BYTES)
-    if not part.info.blocks:
-        part.remove()
+    part.remove_if_empty()
     return part
 
 
@@ -169,37 +157,32 @@ def embed_index(
 def _embed_part(
     index: PassageIndex, embedder: Embedder, progress: StageProgress, *, anew: bool, open_blocks: OpenBlocks
 ) -> None:
-    """Embed an index that is in one part. Raises `UsageError` where another process does."""
     info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(index), index.info.contents)
     with hold_directory(index.directory) as is_ours:
         if not is_ours:
             remedy = "Wait for it: one process at a time makes the vectors of an index."
             raise UsageError("another process is embedding this index", where=str(index.directory), remedy=remedy)
-        with _explain_failure(index.directory):
+        with explain_failed_writing(index.directory):
             part = _find_part(index.directory, info)
         if anew or part.info.blocks or not has_whole_vectors(index, embedder):
-            with open_blocks(index.directory) as embed_blocks:
-                _embed_missing(part, embed_blocks or _embed_here(index, embedder), progress)
+            with open_blocks(index.directory) as elsewhere:
+                here = partial(_embed_here, index, embedder)
+                _embed_missing(part, elsewhere or here, progress)
 
 
 def compress_index(directory: Path, progress: StageProgress) -> CompressedInfo:
     """Compress the vectors that an index has, unless they are so already. Errors: `write_compressed_vectors`."""
     for part in map(PassageIndex, open_index(directory).part_directories):
         assert part.vector_info
-        if not _has_whole_compressed(part):
-            with progress("compressing", len(part)) as show:
-                write_compressed_vectors(part.directory, part.vector_info, show)
+        with _tell_damage():
+            if part.compressed_info:
+                check_compressed_vectors(part.directory, part.compressed_info)
+                continue
+        with progress("compressing", len(part)) as show:
+            write_compressed_vectors(part.directory, part.vector_info, show)
     compressed = open_index(directory).compressed_info
     assert compressed
     return compressed
-
-
-def _has_whole_compressed(index: PassageIndex) -> bool:
-    with _tell_damage():
-        if index.compressed_info:
-            check_compressed_vectors(index.directory, index.compressed_info)
-            return True
-    return False
 
 
 def has_whole_vectors(index: Index, embedder: Embedder) -> bool:
@@ -228,31 +211,35 @@ def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: Stage
         log.info("%s: goes on after %d of %d passages", part.directory, before, total)
     try:
         with progress("embedding", total - before) as show:
-            done = 0
-
-            def tick(more: int) -> None:
-                nonlocal done
-                done += more
-                show(done)
-
-            for rows in embed_blocks(part.missing, tick):
+            for rows in embed_blocks(part.missing, _count_up(show)):
                 part.append(rows)
         part.put_in_place()
     except BaseException:
         if part.info.blocks:
             what = "%s: %d of %d passages are embedded and kept; `convagent index embed` goes on after them"
             log.warning(what, part.directory, part.passages, total)
-        else:
-            part.remove()
+        part.remove_if_empty()
         raise
 
 
-def _embed_here(index: PassageIndex, embedder: Embedder) -> EmbedBlocks:
-    return lambda blocks, tick: (embed_block(index, embedder, block, tick) for block in blocks)
+def _count_up(show: Callable[[int], None]) -> Tick:
+    done = 0
+
+    def tick(more: int) -> None:
+        nonlocal done
+        done += more
+        show(done)
+
+    return tick
+
+
+def _embed_here(
+    index: PassageIndex, embedder: Embedder, blocks: Sequence[range], tick: Tick
+) -> Iterator[StoredVectors]:
+    return (embed_block(index, embedder, block, tick) for block in blocks)
 
 
 def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:
-    """The vectors of some passages of an index, by their numbers."""
     made = np.empty((len(block), embedder.size), dtype=np.float16)
     for start in range(0, len(block), BATCH_TEXTS):
         texts = list(index.iterate_texts(block[start : start + BATCH_TEXTS]))

@@ -55,7 +55,6 @@ NUMBER_BITS = 32  # of a passage's number: Tantivy's own have as many
 
 
 def build_schema() -> Any:
-    """The fields of an index."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("number", fast=True)
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
@@ -70,7 +69,6 @@ def register_analyzer(index: Any, languages: Sequence[str]) -> None:
 
 
 def is_english(languages: Sequence[str]) -> bool:
-    """Whether all text of an index is taken for English."""
     return set(languages) <= {ENGLISH}
 
 
@@ -136,7 +134,6 @@ class Index(ABC):
         return weight_stems(parts) if is_english(self.languages) else weight_foreign_stems(parts, self.languages)
 
     def to_hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
-        """A ranking with ids in place of numbers; scores strictly decrease."""
         return separate_scores(self.get_ids([number for number, _ in ranked]), [score for _, score in ranked])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
@@ -148,14 +145,12 @@ class Index(ABC):
         return tuple(found[id] for id in ids)
 
     def find(self, id: str) -> Passage | None:
-        """A passage by exact id, or None."""
         return self.find_all([id]).get(id)
 
     def __contains__(self, id: str) -> bool:
         return self.find(id) is not None
 
     def get_id(self, number: int) -> str:
-        """The id of a passage by its number."""
         return self.get_ids([number])[0]
 
     def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
@@ -244,15 +239,13 @@ class PassageIndex(Index):
             depth *= DEEPER
 
     def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
+        found = {}
         with _explain_damage(self.directory):
-            return {id: passage for id in ids if (passage := self._find(id))}
-
-    def _find(self, id: str) -> Passage | None:
-        query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
-        hits = self._searcher.search(query, 1, count=False).hits
-        if not hits:
-            return None
-        return msgspec.json.decode(self._searcher.doc(hits[0][1])["passage"][0], type=Passage)
+            for id in ids:
+                query = tantivy.Query.term_query(self._index.schema, "id", id, "basic")
+                for _, address in self._searcher.search(query, 1, count=False).hits:
+                    found[id] = msgspec.json.decode(self._searcher.doc(address)["passage"][0], type=Passage)
+        return found
 
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
         with _explain_damage(self.directory):
@@ -262,7 +255,6 @@ class PassageIndex(Index):
 
 
 def build_searchable_text(passage: Passage) -> str:
-    """The text of a passage that is searched: its title and its text."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 

@@ -98,7 +98,6 @@ class _Argument(msgspec.Struct):
 
 
 def _to_passage(found: Any, number: int) -> Passage | str:
-    """The passage of a decoded argument, or what is wrong with it."""
     try:
         argument = msgspec.convert(found, _Argument)
     except msgspec.ValidationError as error:

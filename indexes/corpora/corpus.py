@@ -56,7 +56,6 @@ class _MarkupParser(TolerantHtmlParser):
         self._text: list[str] = []
 
     def take_items(self) -> list[NumberedItem]:
-        """The items found since the last call."""
         items, self._items = self._items, []
         return items
 

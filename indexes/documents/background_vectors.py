@@ -81,7 +81,6 @@ class VectorMaker:
         return self._rests.wait(seconds)
 
     def end(self) -> None:
-        """Give up what is being done, and let `run` return."""
         self.ended.set()
         self.current.replaced.set()
 

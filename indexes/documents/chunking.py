@@ -23,8 +23,6 @@ MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sent
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file, or a part of it."""
-
     number: int  # in the file, from 1
     text: str
 
@@ -174,6 +172,5 @@ def _mark_lines(piece: _Piece, first: int, start: int, shared: int) -> Iterator[
 
 
 def _find_common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The headings that both begin with."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(heading for heading, _ in same)

@@ -22,8 +22,6 @@ CHANGED, GONE = "the file has changed since", "the file is gone"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of a folder."""
-
     path: str  # below the folder
     first_passage: str  # the id of its first passage
 
@@ -81,7 +79,6 @@ class Collection:
         return self.is_folder and _find_file(passage).is_relative_to(self.source)
 
     def list_documents(self) -> list[Document]:
-        """The files in the order of the index."""
         if self.is_empty:
             return []
         first: dict[str, str] = {}
@@ -98,13 +95,11 @@ class Collection:
         return [by_path[path] for path, _ in times.most_common() if path in by_path]
 
     def is_about(self, document: Document, subject: str) -> bool:
-        """Whether path and title have all words of a subject."""
         (passage,) = self.index.read([document.first_passage])
         return has_all_words(f"{document.path} {passage.title}", subject, passage.language)
 
 
 def _find_file(passage: Passage) -> Path:
-    """The file that a passage of a folder is of."""
     return Path(url2pathname(urlsplit(passage.url).path))
 
 

@@ -146,7 +146,6 @@ def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -
 
 
 def _read_time(path: Path) -> float:
-    """When a file was last changed; 0 where it is not there."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -175,7 +174,6 @@ def _update_file(
 
 
 def _make_unreadable_error(folder: Path, reading: ReadingReport) -> InvalidInputError:
-    """The error of a folder without documents, with the reasons."""
     reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
     remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
     return InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)

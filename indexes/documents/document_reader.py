@@ -18,8 +18,6 @@ MAX_NOTES = 5  # notes on the same oddity in one file
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """What a reader found in a document."""
-
     title: str = ""  # what the document calls itself, or ""
     chunks: tuple[Chunk, ...] = ()
     notes: tuple[str, ...] = ()  # oddities that the user is told
@@ -40,8 +38,6 @@ def omit_fragment(_place: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
-    """One document type."""
-
     suffixes: tuple[str, ...]  # of its files, in lower case, with the dot
     read: ReadDocument
     max_bytes: int = MAX_TEXT_BYTES
@@ -72,7 +68,6 @@ class RepeatedNote:
         self._notes, self._what, self._count = notes, what, 0
 
     def add(self, note: str) -> None:
-        """Count one, and note it if it is among the first."""
         self._count += 1
         if self._count <= MAX_NOTES:
             self._notes.append(note)

@@ -44,8 +44,6 @@ def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through a folder."""
-
     root: Path  # without links
     follow_links: bool
     seen: set[tuple[int, int]]  # folders

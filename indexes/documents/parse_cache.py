@@ -32,8 +32,6 @@ _TABLE = (
 
 @dataclass(frozen=True, slots=True)
 class CachedFile:
-    """Which version of a file is in the cache."""
-
     stamp: FileStamp
     digest: str  # SHA-256 of its bytes
     is_settled: bool = True  # whether the same stamp means the same bytes; else the digest is compared
@@ -68,12 +66,10 @@ class ParseCache:
             self._database.execute(f"DELETE {stale}", (describe_readers(),))
 
     def list_files(self) -> dict[str, CachedFile]:
-        """Every file in the cache, by name."""
         rows = self._database.execute("SELECT name, version FROM files ORDER BY name")
         return {name: msgspec.json.decode(version, type=CachedFile) for name, version in rows}
 
     def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
-        """Save what was read from a file, at once."""
         incomplete_by = describe_readers() if parsed.broke_reader or parsed.lacks_ocr else ""
         found = (parsed.reason, incomplete_by, parsed.language, msgspec.json.encode(parsed))
         row = (name, msgspec.json.encode(version), version.digest, *found)
@@ -84,7 +80,6 @@ class ParseCache:
         self._database.execute("UPDATE files SET version = ? WHERE name = ?", (msgspec.json.encode(version), name))
 
     def remove_files(self, names: Iterable[str]) -> None:
-        """Remove files from the cache; names that are not in it are ignored."""
         self._database.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
 
     def load_file(self, name: str) -> ParsedDocument:
@@ -101,7 +96,6 @@ class ParseCache:
         return dict(self._database.execute("SELECT name, reason FROM files WHERE reason != '' ORDER BY name"))
 
     def holds_documents(self) -> bool:
-        """Whether any file has passages."""
         (found,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE reason = '')").fetchone()
         return bool(found)
 
@@ -110,7 +104,6 @@ class ParseCache:
         return dict(self._database.execute("SELECT name, digest FROM files WHERE reason = '' ORDER BY name"))
 
     def list_languages(self) -> tuple[str, ...]:
-        """The languages of the files with passages."""
         rows = self._database.execute("SELECT DISTINCT language FROM files WHERE reason = '' ORDER BY language")
         return tuple(language for (language,) in rows)
 

@@ -44,8 +44,6 @@ class FileStamp:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """A file's bytes, with its stamp from before they were read."""
-
     stamp: FileStamp
     data: bytes
     changed: bool  # whether the file changed while it was read
@@ -53,7 +51,6 @@ class FileContents:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes, as hexadecimal digits."""
         return hashlib.sha256(self.data).hexdigest()
 
 
@@ -69,7 +66,6 @@ class ParsedDocument:
 
     @property
     def language(self) -> str:
-        """That of its passages, which all have the same."""
         return self.passages[0].language if self.passages else ENGLISH
 
 
@@ -110,7 +106,6 @@ def _require_plain_file(found: os.stat_result) -> None:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file that may have become a pipe meanwhile."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

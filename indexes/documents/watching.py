@@ -126,7 +126,6 @@ class DocumentWatcher:
             self.refresh()
 
     def is_relevant(self, path: Path) -> bool:
-        """Whether a change of this path can change what there is to read."""
         if self._folder != self.source:
             return path == self.source
         hidden = any(part.startswith(".") for part in path.relative_to(self._folder).parts)

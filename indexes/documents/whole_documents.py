@@ -28,20 +28,16 @@ class WholeDocuments:
     numbers: tuple[int, ...] | None = None  # of the passages that may be read; None: of all
 
     def __len__(self) -> int:
-        """How many passages they have together."""
         return len(self.index) if self.numbers is None else len(self.numbers)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The paths, in the order of the index."""
         return tuple(self._ids)
 
     def read(self, name: str) -> tuple[Passage, ...]:
-        """All passages of a document, in its order."""
         return self.index.read(self._ids[name])
 
     def read_title(self, name: str) -> str:
-        """The title of a document's first passage."""
         (first,) = self.index.read(self._ids[name][:1])
         return first.title
 

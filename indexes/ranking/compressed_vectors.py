@@ -17,14 +17,9 @@ import msgspec
 import numpy as np
 
 from indexes.ranking.rankings import Numbers, Rows
-from indexes.ranking.vectors import (
-    VECTORS_FILE,
-    StoredVectors,
-    VectorInfo,
-    Vectors,
-    read_checked_rows,
-)
+from indexes.ranking.vectors import VECTORS_FILE, StoredVectors, VectorInfo, Vectors, read_checked_rows
 from indexes.storage.atomic_files import write_file_atomically
+from indexes.storage.files import explain_failed_writing, write_json_atomically
 from indexes.storage.manifest import hash_contents
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 from schemas.wire import decode
@@ -71,23 +66,19 @@ def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callab
         index.add(rows.astype(np.float32))
         progress(first + len(rows))
     remove_compressed_vectors(directory)
+    path = directory / COMPRESSED_FILE
     try:
-        write_file_atomically(directory / COMPRESSED_FILE, lambda path: faiss.write_index(index, str(path)))
-        path = directory / COMPRESSED_FILE
-        made_by = f"faiss {faiss.__version__}"
-        size, checksum = path.stat().st_size, hash_contents(path)
-        compressed = CompressedInfo(recipe, info.seal, info.passages, size, checksum, made_by)
-        described = msgspec.json.format(msgspec.json.encode(compressed))
-        write_file_atomically(directory / COMPRESSED_INFO_FILE, lambda path: path.write_bytes(described))
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(directory)) from error
+        with explain_failed_writing(directory):
+            write_file_atomically(path, lambda temporary: faiss.write_index(index, str(temporary)))
+            made_by, size = f"faiss {faiss.__version__}", path.stat().st_size
+            compressed = CompressedInfo(recipe, info.seal, info.passages, size, hash_contents(path), made_by)
+            write_json_atomically(directory / COMPRESSED_INFO_FILE, compressed)
     except RuntimeError as error:  # faiss's
         raise RunError(f"could not be written ({error})", where=str(directory), remedy="Is the disk full?") from error
     return compressed
 
 
 def remove_compressed_vectors(directory: Path) -> None:
-    """Remove them, what describes them first."""
     for name in (COMPRESSED_INFO_FILE, COMPRESSED_FILE):
         (directory / name).unlink(missing_ok=True)
 
@@ -186,14 +177,11 @@ def _learn(faiss: Any, recipe: str, directory: Path, info: VectorInfo) -> Any:
     index = faiss.index_factory(info.size, recipe, faiss.METRIC_INNER_PRODUCT)
     index.cp.niter = ITERATIONS
     index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, LEARNED_ROWS  # it warns below the first
-    index.train(_draw_rows(directory, info, LEARNED_ROWS * index.nlist))
-    return index
-
-
-def _draw_rows(directory: Path, info: VectorInfo, count: int) -> Vectors:
-    drawn = np.random.default_rng(SEED).choice(info.passages, min(count, info.passages), replace=False)
+    count = min(LEARNED_ROWS * index.nlist, info.passages)
+    drawn = np.random.default_rng(SEED).choice(info.passages, count, replace=False)
     rows = np.memmap(directory / VECTORS_FILE, dtype=np.float16, mode="r").reshape(-1, info.size)
-    return np.asarray(rows[np.sort(drawn)].astype(np.float32))
+    index.train(rows[np.sort(drawn)].astype(np.float32))
+    return index
 
 
 def count_lists(passages: int) -> int:

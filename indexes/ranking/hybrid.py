@@ -36,8 +36,6 @@ Stage = Callable[[SearchRequest, RankedNumbers], RankedNumbers]  # the passages 
 
 @dataclass(frozen=True, slots=True)
 class HybridRetriever:
-    """An index and the stages that rank its passages."""
-
     index: Index
     stages: tuple[Stage, ...]
     rows: Rows | None = None  # the passages that are searched; None for all
@@ -54,7 +52,6 @@ class HybridRetriever:
         return self.index.to_hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Passages by exact id."""
         return self.index.read(ids)
 
 
@@ -121,16 +118,12 @@ class CosineStage:
 
     def _rerank_top(self, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
         top, rest = shares[: self.rerank_depth], shares[self.rerank_depth :]
-        cosines = self.embed(read_texts(self.index, top)) @ query if top else ()
+        passages = self.index.read(self.index.get_ids([number for number, _ in top]))
+        cosines = self.embed([build_searchable_text(passage) for passage in passages]) @ query if top else ()
         fused = (
             (number, share + self.weight * float(cosine)) for (number, share), cosine in zip(top, cosines, strict=True)
         )
         return [*sort_best_first(fused), *rest]
-
-
-def read_texts(index: Index, ranked: RankedNumbers) -> list[str]:
-    """All that is searched of each passage of a ranking."""
-    return [build_searchable_text(passage) for passage in index.read(index.get_ids([number for number, _ in ranked]))]
 
 
 def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:

@@ -27,7 +27,6 @@ BLOCK_ROWS = 4096  # of the file, that have a checksum of their own
 
 
 def combine_vectors(embed: Embed, weighted_texts: Sequence[tuple[str, float]]) -> Vectors:
-    """The weighted sum of the texts' vectors, scaled to length 1. Empty texts are ignored."""
     kept = [(text, weight) for text, weight in weighted_texts if text.strip()]
     total = np.asarray([weight for _, weight in kept], dtype=np.float32) @ embed([text for text, _ in kept])
     return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
@@ -110,12 +109,10 @@ class VectorInfo:
 
 
 def split_rows(passages: int) -> Sequence[range]:
-    """The blocks of a file of vectors, by the numbers of their passages."""
     return [range(first, min(first + BLOCK_ROWS, passages)) for first in range(0, passages, BLOCK_ROWS)]
 
 
 def make_seal(info: VectorInfo) -> str:
-    """The BLAKE2 of what describes vectors, its seal left out."""
     return hash_block(msgspec.json.encode(replace(info, seal="")))
 
 
@@ -160,26 +157,20 @@ def read_checked_rows(directory: Path, info: VectorInfo) -> Iterator[tuple[int, 
         expected, found = info.passages * info.size * VALUE_BYTES, (directory / VECTORS_FILE).stat().st_size
         if found != expected or info.size <= 0:
             raise _make_damage_error(directory, f"their number is wrong: {found} bytes, not {expected}")
-        for number, block in enumerate(_read_blocks(directory, info)):
-            first = number * BLOCK_ROWS
-            if hash_block(block) != info.blocks[number]:
-                raise _make_damage_error(directory, f"those from passage {first} on are not what was written")
-            rows = np.frombuffer(block, dtype=np.float16).reshape(-1, info.size)
-            if not np.isfinite(rows).all():
-                raise _make_damage_error(directory, f"those from passage {first} on hold what is no number")
-            yield first, rows
-    except (OSError, ValueError, IndexError, OverflowError) as error:
+        with (directory / VECTORS_FILE).open("rb") as file:
+            for numbers, checksum in zip(split_rows(info.passages), info.blocks, strict=True):
+                block = file.read(len(numbers) * info.size * VALUE_BYTES)
+                if hash_block(block) != checksum:
+                    raise _make_damage_error(directory, f"those from passage {numbers[0]} on are not what was written")
+                rows = np.frombuffer(block, dtype=np.float16).reshape(-1, info.size)
+                if not np.isfinite(rows).all():
+                    raise _make_damage_error(directory, f"those from passage {numbers[0]} on hold what is no number")
+                yield numbers[0], rows
+    except (OSError, ValueError, OverflowError) as error:
         raise _make_damage_error(directory, str(error)) from error
 
 
-def _read_blocks(directory: Path, info: VectorInfo) -> Iterator[bytes]:
-    with (directory / VECTORS_FILE).open("rb") as file:
-        while block := file.read(BLOCK_ROWS * info.size * VALUE_BYTES):
-            yield block
-
-
 def hash_block(data: bytes) -> str:
-    """The BLAKE2 of some rows, of 128 bits."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -207,7 +198,8 @@ class VectorCache(WrappedEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""
-        keys = [self._make_key(text) for text in texts]
+        contents = (f"{self.wrapped.digest}\0{text}".encode("utf-8", "replace") for text in texts)
+        keys = [hashlib.blake2b(content, digest_size=16).digest() for content in contents]
         cached = self._cache.get(keys)
         if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}:
             computed = self.wrapped.embed(list(new.values()))
@@ -216,10 +208,6 @@ class VectorCache(WrappedEmbedder):
             cached |= new_rows
         rows = [np.frombuffer(cached[key], dtype=np.float32) for key in keys]
         return np.stack(rows) if rows else np.zeros((0, self.size), dtype=np.float32)
-
-    def _make_key(self, text: str) -> bytes:
-        content = f"{self.wrapped.digest}\0{text}".encode("utf-8", "replace")
-        return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def leave_cache_out(embedder: Embedder) -> Embedder:

@@ -35,7 +35,6 @@ REMEDY = "Build it with `convagent index build PASSAGES... --shard {number}/{of}
 
 
 def name_shard(number: int, of: int) -> str:
-    """The name of a shard's directory."""
     return f"shard-{number}-of-{of}"
 
 
@@ -52,7 +51,6 @@ def is_sharded(directory: Path) -> bool:
 
 
 def holds_index(directory: Path) -> bool:
-    """Whether there is an index in a directory, in one part or in shards."""
     return (resolve_replaced(directory) / INFO_FILE).is_file() or is_sharded(directory)
 
 
@@ -99,7 +97,6 @@ def read_joined_info(paths: Sequence[Path]) -> IndexInfo:
 
 
 def _list_common(info: IndexInfo) -> dict[str, str | int]:
-    """What is the same of all shards."""
     assert info.shard
     return {
         "analyzer": info.analyzer,

@@ -148,7 +148,6 @@ def _create_locked(target: Path, create: Callable[[Path], None]) -> tuple[Path, 
 
 
 def _delete_abandoned(target: Path) -> None:
-    """Remove what processes that are gone have left."""
     for left in _siblings(target, "tmp"):
         if (lock := _lock(left, wait=False)) is not None:
             _remove(left)
@@ -175,7 +174,6 @@ def _temporary_name(target: Path, kind: str) -> str:
 
 
 def _siblings(target: Path, kind: str) -> list[Path]:
-    """What has such a name for `target`."""
     named = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.{kind}")
     try:
         return [path for path in target.parent.iterdir() if named.fullmatch(path.name)]

@@ -41,7 +41,6 @@ class Cache:
             self._give_up(error)
 
     def get(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """The values of those keys that are in the cache."""
         with self._lock:
             try:
                 found = dict(self._select_rows(self._database, keys)) if self._database else {}

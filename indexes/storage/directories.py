@@ -29,7 +29,6 @@ def name_cache_directory() -> Path:
 
 
 def is_writable(directory: Path) -> bool:
-    """Whether files can be made there, or the directory itself can be."""
     try:
         existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
     except OSError:  # a name that is too long, a loop of links
@@ -74,7 +73,6 @@ def make_private_file(path: Path) -> None:
 
 
 def make_private_tree(directory: Path) -> None:
-    """Take a directory and all that is in it from others."""
     for path in (directory, *directory.rglob("*")):
         take_from_others(path)
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from indexes.storage.atomic_files import lock_descriptor, write_file_atomically
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.wire import utf8
@@ -19,7 +21,6 @@ def read_utf8(path: Path) -> bytes:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's contents. Raises `MissingError` where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -27,7 +28,6 @@ def read_bytes(path: Path) -> bytes:
 
 
 def open_to_read(path: Path) -> IO[bytes]:
-    """A file opened for reading. Raises `MissingError` where it cannot be."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -63,10 +63,23 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
         with temporary.open("wb") as file:
             file.writelines(chunks)
 
-    try:
+    with explain_failed_writing(path):
         write_file_atomically(path, write, private=private)
+
+
+@contextmanager
+def explain_failed_writing(path: Path, remedy: str = "") -> Iterator[None]:
+    """An `OSError` within the block becomes a `RunError` that names the path."""
+    try:
+        yield
     except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(path)) from error
+        raise RunError(f"could not be written ({error.strerror})", where=str(path), remedy=remedy) from error
+
+
+def write_json_atomically(path: Path, value: object) -> None:
+    """A value as JSON for people to read, too. Raises `OSError`."""
+    described = msgspec.json.format(msgspec.json.encode(value))
+    write_file_atomically(path, lambda temporary: temporary.write_bytes(described))
 
 
 def map_file(path: Path) -> memoryview:
@@ -82,7 +95,6 @@ def map_file(path: Path) -> memoryview:
 
 
 def hash_file(path: Path) -> str:
-    """A file's SHA-256, as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -90,10 +102,8 @@ def hash_file(path: Path) -> str:
 @contextmanager
 def open_to_append(path: Path, size: int, kind: str, remedy: str) -> Iterator[IO[bytes]]:
     """A file opened to go on after its first `size` bytes. Raises `UsageError` where another process is writing it."""
-    try:
+    with explain_failed_writing(path):
         file = path.open("ab", buffering=0)  # what a full disk did not take is not tried again on closing
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(path)) from error
     with file:
         with suppress(OSError):  # no such locks here
             if not lock_descriptor(file.fileno(), wait=False):
@@ -105,9 +115,7 @@ def open_to_append(path: Path, size: int, kind: str, remedy: str) -> Iterator[IO
 def append_line(file: IO[bytes], line: bytes, remedy: str) -> None:
     """Write one line, whose end is added, and hand it to the disk. `remedy` is what to do where there is no room."""
     data = memoryview(line + b"\n")
-    try:
+    with explain_failed_writing(Path(file.name), remedy):
         while data:
             data = data[file.write(data) :]
         os.fsync(file.fileno())
-    except OSError as error:
-        raise RunError(f"could not be written ({error.strerror})", where=str(file.name), remedy=remedy) from error

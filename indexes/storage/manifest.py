@@ -20,8 +20,6 @@ LOCK_SUFFIX = ".lock"  # of files that say nothing by their contents
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """What is known of a file."""
-
     bytes: int
     blake2b: str
 
@@ -54,13 +52,11 @@ def find_damage(directory: Path, *, thorough: bool) -> Iterator[str]:
 
 
 def hash_contents(path: Path) -> str:
-    """The BLAKE2 of a file, of 256 bits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
 
 
 def _compare_file(path: Path, record: FileRecord, *, thorough: bool) -> str:
-    """What is wrong with a file; empty where nothing is."""
     try:
         size = path.stat().st_size
         if size != record.bytes:

@@ -90,7 +90,6 @@ def list_languages(analyzer: str) -> tuple[str, ...]:
 
 @cache
 def build_analyzer() -> Any:
-    """The analyzer of passages and queries in English."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(60))
@@ -143,7 +142,6 @@ def load_stop_words(language: str = "en") -> frozenset[str]:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text that are apart by white space."""
     return frozenset(words.split())
 
 

@@ -30,8 +30,6 @@ Kind = Literal["text", "item", "row", "heading"]
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """One or more lines that belong together, joined."""
-
     text: str
     kind: Kind
 
@@ -86,7 +84,6 @@ def _is_short(line: str) -> bool:
 
 
 def _is_heading_line(line: str, title: str) -> bool:
-    """Whether a passage's first line is a part of its title."""
     bare = line.rstrip(".").casefold()
     return line.endswith(".") and ". " not in line and len(bare) > 3 and bare in title.casefold()
 

@@ -35,7 +35,6 @@ _DIRECTIONS = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *ra
 
 
 def strip_control_characters(text: str) -> str:
-    """The text without control characters."""
     return text.translate(_CONTROL_CHARACTERS)
 
 

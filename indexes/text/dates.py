@@ -2,23 +2,14 @@
 
 import re
 
-from indexes.text.analysis import word_set
+from indexes.words import LANGUAGES, list_words
 
-_MONTHS = (
-    "january jan januar janvier enero gennaio januari janeiro jänner",
-    "february feb februar février febrero febbraio februari fevereiro",
-    "march mar märz mars marzo maart março",
-    "april apr avril abril aprile",
-    "may mai mayo maggio mei maio",
-    "june jun juni juin junio giugno junho",
-    "july jul juli juillet julio luglio julho",
-    "august aug août agosto augustus",
-    "september sep sept septembre septiembre settembre setembro",
-    "october oct oktober okt octobre octubre ottobre outubro",
-    "november nov novembre noviembre novembro",
-    "december dec dezember dez décembre diciembre dicembre dezembro",
-)
-MONTHS = {name: number for number, names in enumerate(_MONTHS, start=1) for name in word_set(names)}
+MONTHS = {
+    name: number
+    for language in LANGUAGES
+    for number, names in enumerate(list_words("month_names", [language]), start=1)
+    for name in names.split("/")
+}
 MONTH = f"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})"  # a pattern, for text in any case
 YEAR = r"(?:19|20)\d\d"
 _MM, _DD = r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"

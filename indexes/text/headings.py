@@ -8,32 +8,20 @@ small ones ("Side Effects The most common side effects are ..."), or the sentenc
 import re
 from collections.abc import Sequence
 
-from indexes.text.analysis import word_set
 from indexes.text.boilerplate import match_boilerplate
+from indexes.words import load_words
 
 MAX_HEADING_WORDS = 30
 MAX_WORD_CHARACTERS = 60  # that are looked at
 WINDOW = 80  # words at the front of a sentence that are looked at
-_SMALL = word_set(
-    "a an and as at but by for from in into nor of on or over the to vs vs. via with your you is are it its be do not "
-    "& + - – — / | der die das und oder für von im in am zu zur zum mit auf bei"
+_SMALL, _OPENERS, _QUANTIFIERS, _PREPOSITIONS, _AFTER_PREPOSITIONS, _QUESTION_WORDS, _VERBS, _SECTIONS = (
+    load_words(f"headings.{name}")
+    for name in (
+        *("small", "openers", "quantifiers", "prepositions", "after_prepositions"),
+        *("question_words", "verbs", "sections"),
+    )
 )
-_OPENERS = word_set("the this these there if when while although though because since it it's here your our")
-_QUANTIFIERS = word_set("most some many each every a an")
-_PREPOSITIONS = word_set("in on at for from with by after before during among as according depending despite unlike")
-_AFTER_PREPOSITIONS = word_set(
-    "this these order addition general fact case many some most contrast short recent soon the"
-)
-_QUESTION_WORDS = word_set("what how why when where who which is are can do does should will")
-_VERBS = word_set(
-    "is are was were be been has have had do does did can could will would may might must shall should says said say "
-    "ist sind war waren hat haben wird werden kann können muss soll"
-)
-_SECTIONS = word_set(
-    "tip tips overview introduction summary conclusion background ingredients directions instructions benefits "
-    "symptoms treatment treatments causes bio verdict diagnosis prevention method methods results discussion abstract "
-    "note advantages disadvantages pros cons history design performance price pricing features description requirements"
-)
+_FUNCTION_WORDS = _SMALL | _OPENERS | _QUANTIFIERS | _PREPOSITIONS
 _SIGNS = re.compile(  # of a menu or a byline that could not be told from the sentence behind it
     r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1|(?:Medically )?[Rr]eviewed by"
 )
@@ -100,7 +88,6 @@ def _count_repeated_title(front: Sequence[str]) -> int:
 
 
 def _count_same(folded: Sequence[str], again: int) -> int:
-    """How many words stand both at the front and at another place."""
     size = 0
     while size < again and again + size < len(folded) and folded[size] == folded[again + size] != "":
         size += 1
@@ -128,7 +115,6 @@ def _count_heading(front: Sequence[str]) -> int:
 
 
 def _is_shouted(heading: Sequence[str]) -> bool:
-    """Whether three words or more have nothing but capitals."""
     return len(heading) >= 3 and all(word.isupper() for word in heading if word[:1].isalpha())
 
 
@@ -175,7 +161,6 @@ def _opens(front: Sequence[str], place: int) -> bool:
 
 
 def _repeats(heading: Sequence[str], front: Sequence[str], place: int, *, numbered: bool) -> bool:
-    """Whether the sentence says a word of the title again, now as a sentence does."""
     word, following = front[place], front[place + 1]
     if not word[:1].isupper() or _is_function(word) or not (following[:1].islower() or following[:1] == "("):
         return False
@@ -202,12 +187,10 @@ def _is_titled(word: str) -> bool:
 
 
 def _is_function(word: str) -> bool:
-    bare = _fold(word)
-    return bare in _SMALL or bare in _OPENERS or bare in _QUANTIFIERS or bare in _PREPOSITIONS
+    return _fold(word) in _FUNCTION_WORDS
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two words are the same but for their endings."""
     short, long = sorted((_fold(one), _fold(other)), key=len)
     return len(short) >= 4 and long.startswith(short[: max(4, len(short) - 2)])
 

@@ -82,7 +82,6 @@ def _count_all(words: Sequence[str], languages: Iterable[str]) -> dict[str, int]
 
 @lru_cache(maxsize=8)
 def _map_stop_words(languages: frozenset[str]) -> dict[str, list[str]]:
-    """The stop words of some languages, with the languages that each is one of."""
     found: dict[str, list[str]] = {}
     for language in languages:
         for word in load_stop_words(language):
@@ -123,7 +122,6 @@ def _load_identifier() -> Any:
 
 
 def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]) -> dict[str, float]:
-    """The weight of each stem that a word of some texts has in one of the languages."""
     weights: dict[str, float] = {}
     for text, weight in parts:
         for stem, count in count_query_stems(text, languages, find_question_language(text, tuple(languages))).items():

@@ -10,28 +10,16 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from indexes.text.analysis import load_stop_words, word_set
+from indexes.text.analysis import load_stop_words
 from indexes.text.dates import MONTHS
+from indexes.words import load_words
 
 OPENING, CLOSING = "\"'“‘„«‹([{*_", "\"'”’“»›)]}*_"
 STOPS = ".!?…。！？"
 _NOTE_MARK = re.compile(r"(?<=[^\W\d][.!?])(?:(?:\[\w{1,4}\])+|\d{1,2})$")  # "effects.[3]"
-WITHIN = word_set(  # abbreviations that never end a sentence, without white space and the last full stop
-    "mr mrs ms dr prof st hr fr dipl e.g i.e z.b d.h bzw ca approx ggf evtl inkl exkl zzgl vgl sog bspw vs v "
-    "tel resp incl insb gem lt geb gen sen rep gov rev capt sgt lt messrs cf i.d.r u.u"
-)
-BEFORE_NUMBERS = word_set(  # that do not end one before a number
-    "no nos nr p pp fig figs abs art vol vols ch chap sec eq tab abb kap s bd ziff pos hs str para par ver op anm rn "
-    "rs jan feb mar apr jun jul aug sep sept oct nov dec okt dez circa c"
-)
-MAY_END = word_set(  # that end one only before a word that often opens a sentence
-    "etc usw u.a inc ltd co corp llc jr sr a.m p.m u.s u.k u.s.a e.u al min max std tsd mio mrd ave rd blvd dept est "
-    "ph.d m.d b.a m.a o.ä u.ä bros mt ft dgl u.v.m usf"
-)
-_LETTERED = word_set("vitamin hepatitis type typ grade group gruppe box plan part teil phase class klasse")
-BEFORE_ORDINALS = word_set(
-    "am der die das den dem des im vom zum zur beim bis ab seit und vor nach ein eine einen einem einer jeder jede "
-    "jedes jeden jedem ihr ihre sein seine ihrem seinem dieser dieses diesem"
+_WITHIN, _BEFORE_NUMBERS, _MAY_END, _LETTERED, _BEFORE_ORDINALS = (
+    load_words(f"abbreviations.{name}")  # without white space and the last full stop
+    for name in ("within", "before_numbers", "may_end", "lettered", "before_ordinals")
 )
 
 
@@ -62,23 +50,23 @@ def _belongs_to_word(word: str, before: str, following: str) -> bool:
         return is_ordinal(before, following)
     if len(word) == 1 and word.isalpha():
         return _is_initial(word, before, following, numbered)
-    if lower in WITHIN or (numbered and (lower in BEFORE_NUMBERS or lower.endswith("str"))):
+    if lower in _WITHIN or (numbered and (lower in _BEFORE_NUMBERS or lower.endswith("str"))):
         return True
-    return (lower in MAY_END or f"{word}." in _load_abbreviations()) and not opens_sentence(following)
+    return (lower in _MAY_END or f"{word}." in _load_abbreviations()) and not opens_sentence(following)
 
 
 def is_ordinal(before: str, following: str) -> bool:
     """Whether a number with a full stop between two words counts something: "am 3. Mai", "im 19. Jahrhundert"."""
     if following.rstrip(".,;:)").lower() in MONTHS:
         return True
-    return before.strip(OPENING).lower() in BEFORE_ORDINALS and not opens_sentence(following)
+    return before.strip(OPENING).lower() in _BEFORE_ORDINALS and not opens_sentence(following)
 
 
 def _is_initial(letter: str, before: str, following: str, numbered: bool) -> bool:
     """Whether a letter with a full stop is a part of a name or of an abbreviation: "J. Doe", "z. B.", "p. 12"."""
     if before.lower() in _LETTERED:
         return False
-    if letter.lower() in BEFORE_NUMBERS and numbered:
+    if letter.lower() in _BEFORE_NUMBERS and numbered:
         return True
     if re.fullmatch(r"[\W_]*[a-zäöü]\.", before):  # the second letter of "z. B."
         return before[-2:] + letter.lower() not in ("u.a", "o.ä", "u.ä") or not opens_sentence(following)
@@ -86,7 +74,6 @@ def _is_initial(letter: str, before: str, following: str, numbered: bool) -> boo
 
 
 def opens_sentence(word: str) -> bool:
-    """Whether a word is a function word with a capital letter."""
     bare = re.split(r"['’]", word.strip(OPENING + CLOSING + ",;:"))[0]
     return bare[:1].isupper() and bare.lower() in _function_words()
 
@@ -98,7 +85,6 @@ def _function_words() -> frozenset[str]:
 
 @cache
 def _load_abbreviations() -> frozenset[str]:
-    """The abbreviations that spaCy's English and German tokenizers know."""
     from spacy.lang.de.tokenizer_exceptions import TOKENIZER_EXCEPTIONS as GERMAN
     from spacy.lang.en.tokenizer_exceptions import TOKENIZER_EXCEPTIONS as ENGLISH
 

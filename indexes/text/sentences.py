@@ -42,7 +42,6 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def cut_long_words(text: str) -> str:
-    """The text with a space after each 1,000 characters of a word."""
     return LONG_WORD.sub(r"\g<0> ", text)
 
 

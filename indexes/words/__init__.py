@@ -41,6 +41,10 @@ def _split(words: str | list[str]) -> list[str]:
     return [" ".join(word.split()) for word in words.split(separator)]
 
 
+def load_words(name: str) -> frozenset[str]:
+    return frozenset(list_words(name))
+
+
 def list_tables(section: str, languages: Sequence[str] = LANGUAGES) -> dict[str, tuple[str, ...]]:
     """All lists of a section by their names, as `list_words` gives them."""
     names = dict.fromkeys(name for language in languages for name in read_file(language).get(section, {}))
@@ -48,8 +52,18 @@ def list_tables(section: str, languages: Sequence[str] = LANGUAGES) -> dict[str,
 
 
 def match_any(name: str, languages: Sequence[str] = LANGUAGES) -> str:
-    """A pattern of any word of a list, without a group around it."""
     return "|".join(list_words(name, languages))
+
+
+def compile_any(name: str, *, front: str = "", ignore_case: bool = True, **parts: str) -> re.Pattern[str]:
+    """All patterns of a list as one, behind `front`. In them `<part>` is one of `parts`, or another list beside it."""
+    section = name.rpartition(".")[0]
+
+    def expand(pattern: str) -> str:
+        return re.sub(r"<(\w+)>", lambda part: parts.get(part[1]) or expand(match_any(f"{section}.{part[1]}")), pattern)
+
+    patterns = "|".join(f"(?:{expand(pattern)})" for pattern in list_words(name))
+    return re.compile(f"{front}(?:{patterns})", re.IGNORECASE if ignore_case else re.NOFLAG)
 
 
 @cache

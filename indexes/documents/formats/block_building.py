@@ -51,7 +51,6 @@ class Outline:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings, the outermost first."""
         return tuple(text for _, text in self._levels)
 
     def add_heading(self, level: int, line: Line) -> Iterator[Block]:

@@ -19,8 +19,6 @@ _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table."""
-
     first: int  # line of the file, or row of the sheet, from 1
     last: int
     values: Sequence[str]

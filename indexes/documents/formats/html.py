@@ -44,13 +44,11 @@ class Furniture:
     ends: Sequence[Position] = ()
 
     def holds(self, position: Position) -> bool:
-        """Whether a tag or text at this position is in one of them."""
         place = bisect_right(self.starts, position) - 1
         return place >= 0 and position <= self.ends[place]
 
 
 def find_furniture(page: str) -> Furniture:
-    """The furniture of a web page. Raises what `TolerantHtmlParser.feed` raises."""
     finder = _FurnitureFinder()
     finder.feed(page)
     finder.close()
@@ -136,7 +134,6 @@ def chunk_html(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
 
 
 def read_html_blocks(text: str, furniture: Furniture = NO_FURNITURE) -> tuple[str, list[Block]]:
-    """The text of a page's `<title>`, or "", and its blocks."""
     parser = _BlockParser(furniture)
     parser.feed(text)
     parser.close()

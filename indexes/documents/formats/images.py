@@ -59,7 +59,6 @@ def recognize_text(picture: Any) -> str:
 
 
 def _shrink(picture: Any) -> Any:
-    """The picture with at most `MAX_PIXELS`."""
     share = (MAX_PIXELS / (picture.width * picture.height)) ** 0.5
     if share >= 1:
         return picture
@@ -74,7 +73,6 @@ def _find_languages() -> str:
 
 
 def _join_words(found: dict[str, list[Any]]) -> Iterator[list[str]]:
-    """The lines of each paragraph, of the words that are certain enough."""
     columns = ("block_num", "par_num", "line_num", "text", "conf")
     words = [row for row in zip(*(found[name] for name in columns), strict=True) if float(row[4]) >= MIN_CONFIDENCE]
     for _, paragraph in groupby(words, key=lambda word: word[:2]):
@@ -109,7 +107,6 @@ _HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u00ad]$")
 
 
 def chunk_page(number: int, text: str) -> Iterator[Chunk]:
-    """The passages of a page, all of one place."""
     paragraphs = _split_paragraphs(text.split("\n"))
     blocks = [Block(tuple(Line(number, line) for line in paragraph)) for paragraph in paragraphs]
     return (Chunk(f"p{number}", chunk.text) for chunk in chunk_blocks(blocks))

@@ -94,7 +94,6 @@ def _is_nested(value: Any) -> bool:
 
 
 def _is_list_of_objects(value: Any) -> bool:
-    """Whether this is a list with more than plain values."""
     return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
 
 

@@ -13,7 +13,6 @@ _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
 
 
 def chunk_markdown(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
-    """The title in the front matter, or "", and the passages."""
     return _find_title(text), chunk_blocks(_read_blocks(text))
 
 
@@ -102,7 +101,6 @@ def _read_embedded_html(content: str, lines_before: int, outline: Outline) -> It
 
 
 def _join_lines(token: Any) -> Line:
-    """The text of a token in one line."""
     number = token.map[0] + 1
     if token.type != "inline":
         return Line(number, " ".join(token.content.split()))

@@ -66,7 +66,6 @@ def _decrypt_without_password(reader: Any) -> bool:
 
 
 def _shows_picture(page: Any) -> bool:
-    """Whether a page may have a picture."""
     resources = page.get("/Resources")
     return resources is not None and "/XObject" in resources.get_object()
 
@@ -96,7 +95,6 @@ def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int],
 
 
 def _open_renderer(data: bytes) -> Callable[[int], Any]:
-    """What makes a picture of a page, by its number from 1. Raises `InvalidInputError` for a broken PDF."""
     pypdfium2 = load_library("pypdfium2")
     with explain_faults(KIND):
         document = pypdfium2.PdfDocument(data)

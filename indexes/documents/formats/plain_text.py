@@ -58,12 +58,10 @@ class _TextLine:
 
     @property
     def is_label(self) -> bool:
-        """Whether it is a label alone."""
         return self.has_label and self.text.endswith(":")
 
     @property
     def is_entry(self) -> bool:
-        """Whether it is an item, has a number or a label."""
         return self.is_item or self.has_label or bool(_NUMBERED.match(self.text))
 
     @property
@@ -84,12 +82,10 @@ class _TextLine:
 
 
 def _find_shape(line: _TextLine) -> str:
-    """How it begins, with all digits alike."""
     return re.sub(r"\d", "0", line.text.split(maxsplit=1)[0])
 
 
 def chunk_plain_text(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
-    """No title, and the passages of plain text."""
     return "", chunk_blocks(read_text_blocks(text))
 
 
@@ -118,7 +114,6 @@ def _split_paragraphs(text: str) -> Iterator[Sequence[_TextLine]]:
 
 
 def _may_be_heading(group: Sequence[_TextLine]) -> bool:
-    """Whether this is one line that may stand above others."""
     text = group[0].text
     return len(group) == 1 and len(text) <= MAX_HEADING_CHARACTERS and end_with_full_stop(text) != text
 

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -32,8 +32,6 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """What one file may take."""
-
     seconds: float = 30.0  # of computing; each page that Tesseract reads has as many of its own
     seconds_per_megabyte: float = 10.0  # of the file, beside these
     waiting: float = 4.0  # times as long may pass on the clock, while other programs have the processor
@@ -41,7 +39,6 @@ class ReadingLimits:
     reply_bytes: int = 300_000_000  # of its passages
 
     def compute_seconds(self, size: int) -> float:
-        """How long a file of so many bytes may take."""
         return self.seconds + self.seconds_per_megabyte * (size // MEGABYTE)
 
 
@@ -56,11 +53,9 @@ class ProcessGuard:
         self._thread.start()
 
     def begin(self, seconds: float) -> None:
-        """From now on so many seconds are allowed."""
         self._allowed = [seconds]
 
     def end(self) -> None:
-        """End the thread."""
         self._ended.set()
         self._thread.join()
 
@@ -88,7 +83,6 @@ class ProcessGuard:
 
 
 def describe_memory(limits: ReadingLimits) -> str:
-    """That a file broke the limit of memory."""
     return f"takes more than {limits.memory_bytes // MEGABYTE:,} MB of memory to read"
 
 
@@ -100,7 +94,7 @@ _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "COOKIE", "AUTH")  
 LIMITS = ReadingLimits()
 
 
-class ReadingProcess:
+class ReadingProcess(AbstractContextManager["ReadingProcess"]):
     """Reads files one by one in a child process, which begins with the first file and ends with the block.
 
     One thread at a time may use it.
@@ -110,12 +104,14 @@ class ReadingProcess:
         self._limits = limits or LIMITS
         self._child: _Child | None = None
 
-    def __enter__(self) -> "ReadingProcess":
-        return self
-
     def __exit__(self, *_: object) -> None:
-        """End the child, even in the middle of a file."""
         self._end_child()
+
+    def _end_child(self) -> None:
+        """End the child, even in the middle of a file."""
+        child, self._child = self._child, None
+        if child:
+            child.end()
 
     def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
         """As `reading.parse_document`, within limits; where the file breaks one, or its reader, `broke_reader` is set.
@@ -137,11 +133,6 @@ class ReadingProcess:
                 raise
         return ParsedDocument(reason=reason, broke_reader=True)
 
-    def _end_child(self) -> None:
-        child, self._child = self._child, None
-        if child:
-            child.end()
-
 
 class _BrokenError(Exception):
     """What of its limits or its reader a file broke."""
@@ -152,10 +143,7 @@ class _DeathError(_BrokenError):
 
 
 class _Child:
-    """A started child process, ready for files."""
-
     def __init__(self, limits: ReadingLimits) -> None:
-        """Raises `RunError` where it does not start."""
         self._limits, self._last_words = limits, ""
         # The child makes it and clears it away: this process may be killed before it could do so.
         self._home = Path(tempfile.gettempdir()) / f"convagent-reading-{token_hex(8)}"
@@ -166,11 +154,16 @@ class _Child:
             self._errors.close()
             raise _make_start_error(str(error)) from error
         self._guard = ProcessGuard(self._process.pid, self._kill, limits)
+        self._guard.begin(START_SECONDS)
         try:
-            self._await_start()
+            self._read_reply()
+        except _BrokenError as error:
+            self.end()
+            raise _make_start_error(self._last_words or str(error)) from error
         except BaseException:
             self.end()
             raise
+        self._guard.begin(math.inf)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         """Start the child in a session of its own: Ctrl-C is for the program alone, and its group can be ended."""
@@ -185,20 +178,16 @@ class _Child:
             start_new_session=True,
         )
 
-    def _await_start(self) -> None:
-        self._guard.begin(START_SECONDS)
-        try:
-            self._read_reply()
-        except _BrokenError as error:
-            raise _make_start_error(self._last_words or str(error)) from error
-        self._guard.begin(math.inf)
-
     def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
         """What the child makes of a file. Raises `MissingError` and `_BrokenError`."""
         seconds = self._limits.compute_seconds(len(data))
         request = Request(os.fsencode(path), name, int(seconds * self._limits.waiting) + 1)
         self._guard.begin(seconds)
-        self._send(request, data)
+        assert self._process.stdin
+        try:
+            write_message(self._process.stdin, request, data)
+        except OSError as error:
+            raise self._explain_end() from error
         reply = self._read_reply()
         for _ in range(MAX_PAGES):
             if reply.kind != "page":
@@ -206,23 +195,12 @@ class _Child:
             self._guard.begin(self._limits.seconds)
             reply = self._read_reply()
         self._guard.begin(math.inf)
-        return self._judge_reply(reply, path, name)
-
-    def _judge_reply(self, reply: Reply, path: Path, name: str) -> ParsedDocument:
-        """The document in a reply, if it is one of this file."""
         if reply.kind == "missing":
             raise MissingError(reply.what)
         if reply.kind == "document" and reply.document and _is_of(path, name, reply.document):
             return reply.document
         told = {"memory": describe_memory(self._limits), "failed": f"makes its reader fail ({reply.what})"}
         raise _BrokenError(told.get(reply.kind, "makes its reader say what makes no sense"))
-
-    def _send(self, request: Request, data: bytes) -> None:
-        assert self._process.stdin
-        try:
-            write_message(self._process.stdin, request, data)
-        except OSError as error:
-            raise self._explain_end() from error
 
     def _read_reply(self) -> Reply:
         assert self._process.stdout
@@ -236,7 +214,6 @@ class _Child:
             raise self._explain_end() from error
 
     def _explain_end(self) -> Exception:
-        """Why the child ended: by the guard, or by what its reader did."""
         self.end()
         if self._guard.broken:
             return _BrokenError(self._guard.broken)
@@ -259,7 +236,6 @@ class _Child:
                 self._process.kill()
 
     def end(self) -> None:
-        """End the child, if it has not ended."""
         self._guard.end()
         self._kill()
         self._process.wait()

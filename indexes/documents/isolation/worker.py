@@ -80,7 +80,6 @@ Requests = queue.SimpleQueue[tuple[Request, bytes]]
 
 
 def main() -> None:
-    """Read files until standard input ends."""
     memory, home = int(sys.argv[1]), sys.argv[2]
     Path(home).mkdir(0o700)
     tempfile.tempdir = home  # a library may have looked for one before

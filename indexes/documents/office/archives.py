@@ -75,5 +75,4 @@ class Archive:
         return " ".join((self.read_xml(name).findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").split())
 
     def make_encrypted_error(self) -> InvalidInputError:
-        """The error for a file with a password."""
         return InvalidInputError(f"is an encrypted {self.kind}; save a copy without its password to have it read")

@@ -35,7 +35,6 @@ def chunk_docx(data: bytes) -> ChunkedDocument:
 
 
 def _is_text(name: str) -> bool:
-    """Not a part that only says how things look."""
     return not name.startswith(("word/theme/", "word/fontTable", "word/webSettings"))
 
 

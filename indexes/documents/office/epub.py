@@ -36,7 +36,6 @@ def chunk_epub(data: bytes) -> ChunkedDocument:
 
 
 def _find_package(archive: Archive) -> str:
-    """The member that lists the others."""
     root = archive.read_xml(_CONTAINER)
     return next(str(found.get("full-path")) for found in root.iterfind(".//{*}rootfile"))
 

@@ -92,7 +92,6 @@ def _read_people(message: Message, name: str) -> list[str]:
 
 
 def _read_date(message: Message) -> datetime | None:
-    """When it was sent, as its sender had it."""
     try:
         return parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
     except (ValueError, TypeError, OverflowError):
@@ -100,7 +99,6 @@ def _read_date(message: Message) -> datetime | None:
 
 
 def _format_date(message: Message) -> str:
-    """The day as its sender had it: `2 March 2025`."""
     date = _read_date(message)
     return f"{date.day} {date:%B %Y}" if date else ""
 
@@ -134,7 +132,6 @@ def _is_attachment(part: Message) -> bool:
 
 
 def _list_attachments(message: Message) -> list[str]:
-    """Their names, or what they are where they have none."""
     parts = [part for part in _list_parts(message) if _is_attachment(part)]
     return [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in parts][:MAX_NAMES]
 
@@ -218,7 +215,6 @@ PLACE = "message"
 
 
 def chunk_eml(data: bytes) -> ChunkedDocument:
-    """The passages of a message. Raises `InvalidInputError` where it cannot be read."""
     return ChunkedDocument(chunks=tuple(chunk_message(data, PLACE)))
 
 

@@ -90,7 +90,6 @@ def read_table(table: Any) -> list[Line]:
 
 
 def count_repeats(element: Any, what: str) -> int:
-    """How often a row or cell stands there: `what` is "rows" or "columns"."""
     return max(1, int(element.get(f"{TABLE}number-{what}-repeated", "1")))
 
 
@@ -109,7 +108,6 @@ _CELLS = (CELL, f"{TABLE}covered-table-cell")
 
 
 def chunk_ods(data: bytes) -> ChunkedDocument:
-    """The passages of a workbook, whose places are rows of sheets. Raises what `open_content` raises."""
     _, _, body = open_content(data, SHEET_KIND, "spreadsheet")
     with explain_faults(SHEET_KIND):
         tables = find_outermost(body, (f"{TABLE}table",))
@@ -222,7 +220,6 @@ def _read_page(page: Any) -> Slide:
 
 
 def _walk_page(element: Any) -> Iterator[Any]:
-    """The shapes of a slide, those in groups too; not its notes."""
     for child in element:
         if child.tag == f"{DRAW}g":
             yield from _walk_page(child)

@@ -26,11 +26,9 @@ def chunk_sections(blocks: Iterable[Block], name_unheaded: Callable[[str], str] 
 
 
 def _name_place(blocks: Sequence[Block], numbers: str, name_unheaded: Callable[[str], str]) -> str:
-    """The heading above the first of these blocks, or where there is none what they are called without."""
     headings = blocks[int(numbers.partition("-")[0]) - 1].headings
     return (escape_place(headings[-1]) if headings else "") or name_unheaded(numbers)
 
 
 def _number_block(number: int, block: Block) -> Block:
-    """The block with its own number instead of those of lines."""
     return replace(block, lines=tuple(replace(line, number=number) for line in block.lines), heading_line=0)

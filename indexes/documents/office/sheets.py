@@ -25,8 +25,6 @@ MAX_CAPTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One sheet."""
-
     name: str
     rows: Iterable[TableRow]  # with the numbers that they have in the sheet
 
@@ -73,7 +71,6 @@ def _cut_row(row: TableRow) -> TableRow:
 
 
 def _read_captions(rows: Iterator[TableRow]) -> tuple[list[str], Sequence[TableRow]]:
-    """The single values above a table of several columns, and the rows taken so far that belong to the table."""
     taken: list[TableRow] = []
     for row in rows:
         filled = sum(bool(value.strip()) for value in row.values)

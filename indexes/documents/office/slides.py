@@ -14,22 +14,18 @@ from indexes.documents.office.sections import NOTES
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """What a slide says."""
-
     title: str
     texts: Sequence[Sequence[Line]]  # its boxes with their paragraphs, and its tables with their rows
     notes: Sequence[str] = ()  # the paragraphs of the speaker's notes
 
 
 def chunk_slides(slides: Iterable[Slide]) -> Iterator[Chunk]:
-    """The passages of the slides, each below its title."""
     for number, slide in enumerate(slides, start=1):
         for chunk in chunk_blocks(_build_blocks(slide)):
             yield replace(chunk, place=f"slide{number}", marks=())
 
 
 def number_lines(texts: Iterable[str]) -> list[Line]:
-    """Paragraphs as lines, without the empty ones."""
     return [Line(1, text) for text in (" ".join(text.split()) for text in texts) if text]
 
 
