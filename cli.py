@@ -232,7 +232,7 @@ class Answer:
     embedder: str | None = EMBEDDER
     output: Path | None = Option(None, "--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
     mode: Mode | None = Option(None, help="manual uses human rewrites and gold statements. Default: automatic.")
-    ranking: Path | None = Option(None, help="Answer from it: a TREC run, a run, queries with candidates, or topics.")
+    ranking: Path | None = Option(None, help="Answer from it: a TREC run, a run, or topics.")
     passages: list[Path] | None = Option(None, help="Texts of the ranking's passages; can be repeated.")
     on_error: OnError = Option("stop", help="Where turns or passages of the ranking are missing.")
     edition: Edition | None = EDITION

@@ -1,16 +1,19 @@
-"""From what is there already: exports of a trace, TREC files, metadata; and however long they are."""
+"""From what is there already: exports of a trace for editions and other tools, TREC files; however long they are."""
 
+import json
+import subprocess
+import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from shutil import copy
+from typing import Any
 
 import pytest
-import yaml
 
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.export import convert_run, export_trace
+from agent.runs.export import FOR_OTHER_TOOLS, convert_run, export_trace
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
 from agent.terminal.progress import turn_progress
@@ -19,47 +22,43 @@ from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
+from schemas.records import Hit, Passage, Plan, Query, Response, RunInfo, Sentence, TurnResult
 from tests.conftest import EXAMPLES
 from tests.test_runs import answered
 from tests.test_topics import EDITIONS, write
 
 TOPICS = EXAMPLES / "topics.json"
+needs = {
+    module: pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed")
+    for module in ("autojudge_base", "ragnarok", "nuggetizer")
+}
 
 
 @pytest.fixture
-def finished(example_runs: Path, tmp_path: Path) -> Path:
-    """A directory with a finished run of 2024 and its trace."""
-    for name in ("json", "trace.jsonl", "ir_metadata.yml"):
-        copy(example_runs / f"automatic.{name}", tmp_path / f"run.{name}")
-    return tmp_path
+def trace(example_runs: Path) -> Path:
+    """Of a run of 2024."""
+    return example_runs / "automatic.trace.jsonl"
 
 
-def test_an_export_in_its_own_edition_is_the_run(finished: Path) -> None:
-    turns = export_trace(
-        finished / "run.trace.jsonl", None, finished / "again.json", "convagent", "us", overwrite=False
-    )
-    assert turns == 15
-    assert (finished / "again.json").read_bytes() == (finished / "run.json").read_bytes()
+def export(trace: Path, form: str | None, out: Path, name: str = "convagent") -> Path:
+    assert export_trace(trace, form, out, name, "us", overwrite=False) == 15
+    return out
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_a_trace_can_become_a_run_of_any_edition_that_can_express_it(edition: str, finished: Path) -> None:
-    out = finished / "export"
-    export_trace(finished / "run.trace.jsonl", edition, out, "ours", "us", overwrite=False)
-    assert run_problems(out.read_bytes(), read_topics(TOPICS), edition) == []
+def test_a_trace_becomes_its_own_run_and_one_of_any_edition_that_can_express_it(trace: Path, tmp_path: Path) -> None:
+    assert export(trace, None, tmp_path / "own").read_bytes() == trace.with_name("automatic.json").read_bytes()
+    for edition in EDITIONS:
+        out = export(trace, edition, tmp_path / edition, "ours")
+        assert run_problems(out.read_bytes(), read_topics(TOPICS), edition) == []
 
 
 def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
-    finished: Path, tmp_path: Path, example_index: PassageIndex
+    tmp_path: Path, example_index: PassageIndex
 ) -> None:
     topics = write(tmp_path / "topics.json", EDITIONS["ikat-2023"])
     outputs = Outputs.choose(topics, tmp_path / "other.json", None, resume=False, overwrite=False)
-    answer_file(
-        RunRequest(topics, EvidenceFiles(example_index.directory, embedder="none"), "none", Plan(k=5)),
-        outputs,
-        turn_progress,
-    )
+    origin = EvidenceFiles(example_index.directory, embedder="none")
+    answer_file(RunRequest(topics, origin, "none", Plan(k=5)), outputs, turn_progress)
     with pytest.raises(InvalidInputError, match="turn 9-1_1: qrecc cannot express it"):
         export_trace(outputs.trace, "qrecc", tmp_path / "out", "ours", "us", overwrite=False)
     with pytest.raises(UsageError, match="a run's name has no spaces: 'our run'"):
@@ -67,27 +66,119 @@ def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_trec_file_is_the_same_ranking(finished: Path) -> None:
-    assert convert_run(finished / "run.json", finished / "run.trec", overwrite=False) == 15
-    first = (finished / "run.trec").read_text().splitlines()[0].split()
+def test_a_trec_file_is_the_same_ranking(trace: Path, tmp_path: Path) -> None:
+    run = trace.with_name("automatic.json")
+    assert convert_run(run, tmp_path / "run.trec", overwrite=False) == 15
+    first = (tmp_path / "run.trec").read_text().splitlines()[0].split()
     assert (first[0], first[1], first[3], first[5]) == ("0_1", "Q0", "1", "convagent")
-    assert read_ranking(finished / "run.trec").hits == read_ranking(finished / "run.json").hits
+    assert read_ranking(tmp_path / "run.trec").hits == read_ranking(run).hits
 
 
-def test_the_metadata_say_how_the_run_was_made(finished: Path) -> None:
-    told = yaml.safe_load((finished / "run.ir_metadata.yml").read_text())
-    assert told["tag"] == "convagent"
-    assert {"platform", "implementation", "method", "actor", "data", "resources"} <= set(told)
-    assert told["method"]["automatic"] is True
-    assert told["data"]["used of the topics"] == [
-        "utterances",
-        "canonical replies to earlier turns",
-        "personal statements",
-    ]
-    assert told["data"]["test collection"]["turns"] == 15
-    settings = told["method"]["settings"]
-    assert (settings["mode"], settings["plan"]["k"], len(settings["passages"])) == ("automatic", 15, 64)
-    assert told["resources"]["wall time in seconds"]["all turns"] > 0
+# For other tools
+
+SENTENCES = Sentence("Rice bread keeps for two days.", ("b:2", "b:1")), Sentence("I found nothing about rye.", ())
+HITS = Hit("b:1", 9.5), Hit("b:2", 0.1)
+PASSAGES = Passage("b:1", "Rice bread keeps.", "Bread"), Passage("b:2", "It can be frozen.", url="a:b")
+ANSWER = TurnResult("9-1_1", Query("How long?", "How long does it keep?"), (), HITS, PASSAGES, (Response(SENTENCES),))
+LINES: dict[str, Any] = {
+    "autojudge": {
+        "metadata": {
+            "team_id": "us",
+            "run_id": "ours",
+            "topic_id": "9-1_1",
+            "narrative_id": "9-1_1",
+            "narrative": "How long does it keep?",
+            "type": "manual",
+        },
+        "responses": [
+            {"text": "Rice bread keeps for two days.", "citations": ["b:2", "b:1"]},
+            {"text": "I found nothing about rye.", "citations": []},
+        ],
+        "references": ["b:1", "b:2"],
+    },
+    "ragnarok": {
+        "topic_id": "9-1_1",
+        "topic": "How long does it keep?",
+        "references": ["b:1", "b:2"],
+        "answer": [
+            {"text": "Rice bread keeps for two days.", "citations": [1, 0]},
+            {"text": "I found nothing about rye.", "citations": []},
+        ],
+        "response_length": 11,
+        "run_id": "ours",
+    },
+    "nuggetizer": {
+        "query": {"qid": "9-1_1", "text": "How long does it keep?"},
+        "candidates": [
+            {"docid": "b:1", "score": 9.5, "doc": {"segment": "Rice bread keeps.", "title": "Bread"}},
+            {"docid": "b:2", "score": 0.1, "doc": {"segment": "It can be frozen.", "url": "a:b"}},
+        ],
+    },
+}
+
+
+def test_the_line_of_a_turn_for_each_tool() -> None:
+    info = RunInfo("ours", "manual", "us")
+    assert {form: json.loads(FOR_OTHER_TOOLS[form](ANSWER, info)) for form in LINES} == LINES
+
+
+def in_python(code: str, *arguments: Path) -> Any:
+    """What a process of its own prints: other tools fetch data and change settings where they are imported."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+# Where it is imported, autojudge-base fetches lists of words with which our files have nothing to do.
+AUTOJUDGE = """
+import json, sys, nltk, nltk.corpus
+from pathlib import Path
+nltk.data.find = nltk.download = lambda *_, **__: None
+nltk.corpus.stopwords = type("NoWords", (), {"words": lambda _self, _language: []})()
+"""
+LOAD_REPORTS = """
+from autojudge_base.report import load_report
+from autojudge_base.report_verification import ReportVerification
+reports = load_report(Path(sys.argv[1]))
+assert not ReportVerification(reports, "kiddie", strict=True).all().findings
+print(json.dumps([
+    [r.metadata.topic_id, r.metadata.narrative, r.get_report_text(),
+     list(dict.fromkeys(id for s in r.get_sentences_with_citations() for id in s.citations))] for r in reports
+]))
+"""
+LOAD_RAGNAROK = "import json, sys\nfrom ragnarok import data\nprint(json.dumps({}))".format
+ANSWERED = LOAD_RAGNAROK(
+    "[[r.query.qid, r.query.text, ' '.join(s.text for s in r.answer), "
+    "list(dict.fromkeys(r.references[n] for s in r.answer for n in s.citations))] "
+    "for r in data.read_results_from_file(sys.argv[1])]"
+)
+ASKED = LOAD_RAGNAROK(
+    "[[r.query.qid, r.query.text, [[c.docid, c.doc['segment']] for c in r.candidates]] "
+    "for r in data.read_requests_from_file(sys.argv[1])]"
+)
+
+
+def describe_answer(turn: TurnResult) -> list[Any]:
+    return [turn.turn_id, turn.query.standalone, turn.response.text, list(turn.response.used)]
+
+
+def describe_passages(turn: TurnResult) -> list[Any]:
+    return [turn.turn_id, turn.query.standalone, [[p.id, p.text] for p in turn.passages]]
+
+
+@pytest.mark.parametrize(
+    ("form", "code", "describe"),
+    [
+        pytest.param("autojudge", AUTOJUDGE + LOAD_REPORTS, describe_answer, marks=needs["autojudge_base"]),
+        pytest.param("ragnarok", ANSWERED, describe_answer, marks=needs["ragnarok"]),
+        pytest.param("nuggetizer", ASKED, describe_passages, marks=needs["ragnarok"]),
+    ],
+)
+def test_other_tools_own_loaders_take_an_exported_run(
+    form: str, code: str, describe: Callable[[TurnResult], list[Any]], trace: Path, tmp_path: Path
+) -> None:
+    """And Auto-Judge's checks of a track that has no collection of its own find nothing."""
+    found = in_python(code, export(trace, form, tmp_path / "answers.jsonl", "ours"))
+    assert found == [describe(line.answered) for line in read_trace(trace).lines()]
 
 
 # A long run

@@ -29,7 +29,7 @@ from schemas.errors import InvalidInputError
 from tests import processes
 from tests.conftest import PATIENCE, needs_embedder, needs_model
 from tests.stand_in import WORKING, StandIn, fault, said, standing_in
-from tests.test_exchange import AUTOJUDGE, in_python, needs
+from tests.test_export import AUTOJUDGE, in_python, needs
 from tests.test_topics import write
 
 ANSWERS = {
@@ -51,20 +51,18 @@ SCRIPT = {"ask": {"assign": [{"labels": labels} for labels in LABELS]}}
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with a run in Ragnarök's form, its nuggets, and a script for a judge."""
+    """A directory with a run, its nuggets, and a script for a judge."""
     monkeypatch.chdir(tmp_path)
-    write_run(tmp_path / "ours.jsonl", ANSWERS)
+    write_run(tmp_path / "ours.json", ANSWERS)
     write(tmp_path / "nuggets.jsonl", NUGGETS)
     write(tmp_path / "judge.json", json.dumps(SCRIPT))
     return tmp_path
 
 
 def write_run(path: Path, answers: dict[str, str]) -> Path:
-    lines = (
-        {"run_id": "x", "topic_id": id, "topic": "", "references": [], "answer": [{"text": text, "citations": []}]}
-        for id, text in answers.items()
-    )
-    return write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+    """A run in the form of SCAI-QReCC."""
+    turns = ((*map(int, id.split("_")), text) for id, text in answers.items())
+    return write(path, [{"Conversation_no": c, "Turn_no": t, "Model_answer": text} for c, t, text in turns])
 
 
 def read_assignments(path: Path) -> tuple[JudgedAnswer, ...]:
@@ -164,10 +162,10 @@ def test_what_is_no_file_of_nuggets_is_an_error(text: str, what: str, tmp_path: 
         read_nuggets(write(tmp_path / "n.json", text))
 
 
-@needs["autojudge"]
+@needs["autojudge_base"]
 def test_auto_judge_takes_assignments(place: Path) -> None:
     """By its own loader of the Nuggetizer's form."""
-    evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "scripted:judge.json")
+    evaluate("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", "--judge", "scripted:judge.json")
     code = """
 from autojudge_base.nugget_data.nuggetizer import load_nuggetizer_banks_from_file
 assigned = load_nuggetizer_banks_from_file(Path(sys.argv[1])).banks
@@ -181,7 +179,7 @@ print(json.dumps({id: [[n.importance, n.assignment] for n in bank.nuggets] for i
 
 
 def test_a_judge_is_asked_and_its_verdicts_are_kept(place: Path) -> None:
-    command = ("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl")
+    command = ("nuggets", "ours.json", "--nuggets", "nuggets.jsonl")
     found = means(*command, "--judge", "scripted:judge.json")
     assert found["vital"] == pytest.approx((1 + 0.5 + 0) / 3)
     assert found["strict all"] == pytest.approx((1 + 0 + 0) / 3)
@@ -191,15 +189,15 @@ def test_a_judge_is_asked_and_its_verdicts_are_kept(place: Path) -> None:
     again = evaluate(*command, "--judge", "scripted:judge.json", code=2)
     assert "exists already" in again.stderr
     assert means(*command, "--judge", str(kept)) == found
-    assert means("nuggets", "ours.jsonl", "--nuggets", str(kept)) == found
+    assert means("nuggets", "ours.json", "--nuggets", str(kept)) == found
 
 
 def test_verdicts_are_compared_with_peoples(place: Path) -> None:
     """People find more in an answer of ours than the judge, nothing in one of theirs, and order the runs alike."""
-    write_run(place / "theirs.jsonl", ANSWERS | {"1_2": "I do not know."})
+    write_run(place / "theirs.json", ANSWERS | {"1_2": "I do not know."})
     theirs = [*LABELS[:1], ["not_support"] * 3]
     write(place / "judge.json", json.dumps({"ask": {"assign": [{"labels": labels} for labels in LABELS + theirs]}}))
-    command = ("nuggets", "ours.jsonl", "theirs.jsonl", "--nuggets", "nuggets.jsonl")
+    command = ("nuggets", "ours.json", "theirs.json", "--nuggets", "nuggets.jsonl")
     evaluate(*command, "--judge", "scripted:judge.json", "-o", "both.jsonl")
     answers = [answer for answer in read_assignments(place / "both.jsonl") if answer.turn_id == "1_2"]
     ours, theirs_ = (replace(answer, text="") for answer in answers)
@@ -222,18 +220,18 @@ def test_verdicts_are_compared_with_peoples(place: Path) -> None:
         (("--judge", "none"), 2, "a judge has to be a model"),
         (("--judge", "nonsense"), 2, "unknown model 'nonsense'"),
         (("--judge", "nuggets.jsonl"), 5, "has no verdicts on these runs"),
-        (("--judge", "other.jsonl"), 5, "is about another answer than the one of ours.jsonl"),
+        (("--judge", "other.jsonl"), 5, "is about another answer than the one of ours.json"),
         (("--judge", "changed.jsonl"), 5, "judges by other nuggets"),
         (("--human", "missing.jsonl", "--judge", "scripted:judge.json"), 4, "no such file"),
         (("--human", "nuggets.jsonl", "--judge", "scripted:judge.json"), 5, "has no verdicts on these runs"),
-        (("ours.jsonl", "--judge", "scripted:judge.json"), 2, "two runs are called ours.jsonl"),
+        (("ours.json", "--judge", "scripted:judge.json"), 2, "two runs are called ours.json"),
     ],
 )
 def test_what_cannot_be_judged_is_said(arguments: tuple[str, ...], code: int, what: str, place: Path) -> None:
     line = {"query": "", "qid": "1_1", "run_id": "ours", "nuggets": [{"text": "Rice", "assignment": "support"}]}
     write(place / "changed.jsonl", json.dumps(line))
     write(place / "other.jsonl", json.dumps(line | {"answer_text": "Nine days."}))
-    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", *arguments, code=code)
+    result = evaluate("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", *arguments, code=code)
     assert what in result.stderr
     assert not list(place.glob("ours.nuggets*"))  # before anybody is asked
 
@@ -261,7 +259,7 @@ def verdict(labels: list[Any]) -> tuple[int, Any]:
 
 def test_a_server_is_asked_for_as_many_verdicts_as_there_are_nuggets(server: str, place: Path) -> None:
     StandIn.replies = [verdict(labels) for labels in LABELS]
-    found = means("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
+    found = means("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", "--judge", server)
     assert found["vital"] == pytest.approx(0.5)
     first, second = StandIn.asked
     asked = first["messages"][-1]["content"]
@@ -271,13 +269,13 @@ def test_a_server_is_asked_for_as_many_verdicts_as_there_are_nuggets(server: str
     labels = [body["response_format"]["json_schema"]["schema"]["properties"]["labels"] for body in (first, second)]
     assert [(label["minItems"], label["maxItems"]) for label in labels] == [(2, 2), (3, 3)]
     StandIn.asked.clear()
-    evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server, "--overwrite")
+    evaluate("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", "--judge", server, "--overwrite")
     assert StandIn.asked == []  # known from before
 
 
 def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> None:
     StandIn.replies = [verdict(LABELS[0]), *[verdict(["perhaps"])] * 3]
-    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", server)
+    result = evaluate("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", "--judge", server)
     assert "without 3 verdicts, which count as not in the answer" in result.stderr
     kept = read_assignments(place / "ours.nuggets.jsonl")
     assert [nugget.verdict for nugget in kept[1].nuggets] == [None] * 3
@@ -285,7 +283,7 @@ def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> 
 
 def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
     """And so after a failure: what the model replied is cached."""
-    command = ("eval", "nuggets", place / "ours.jsonl", "--nuggets", place / "nuggets.jsonl", "--judge", server)
+    command = ("eval", "nuggets", place / "ours.json", "--nuggets", place / "nuggets.jsonl", "--judge", server)
     output = ("-o", place / "out.jsonl")
     StandIn.replies = [verdict(LABELS[0]), WORKING]
     with processes.start(*command, *output, CONVAGENT_CACHE=str(place / "cache")) as process:
@@ -305,7 +303,7 @@ def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
 
 @needs_embedder
 def test_minilm_is_a_rough_proxy_and_says_so(place: Path) -> None:
-    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "minilm")
+    result = evaluate("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", "--judge", "minilm")
     assert "its verdicts are a rough proxy" in result.stderr
     first, _, last = read_assignments(place / "ours.nuggets.jsonl")
     assert first.nuggets[0].verdict == "support"
@@ -314,7 +312,7 @@ def test_minilm_is_a_rough_proxy_and_says_so(place: Path) -> None:
 
 @needs_model
 def test_a_small_model_gives_verdicts_and_they_are_called_rough(place: Path) -> None:
-    result = evaluate("nuggets", "ours.jsonl", "--nuggets", "nuggets.jsonl", "--judge", "smollm2")
+    result = evaluate("nuggets", "ours.json", "--nuggets", "nuggets.jsonl", "--judge", "smollm2")
     assert "guesses more than it judges" in result.stderr
     judged = read_assignments(place / "ours.nuggets.jsonl")
     assert [nugget.verdict in VERDICTS for answer in judged for nugget in answer.nuggets] == [True] * 6

@@ -22,7 +22,7 @@ from tests.conftest import EXAMPLES, PATIENCE
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
 FEW_OR_MANY = [1, pytest.param(20, marks=pytest.mark.soak)]
-MADE = {"run.json", "run.trace.jsonl", "run.ir_metadata.yml"}
+MADE = {"run.json", "run.trace.jsonl"}
 
 
 @dataclass(frozen=True, slots=True)

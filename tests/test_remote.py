@@ -388,7 +388,7 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert "lemonade" not in written["run.json"]
     assert "lemonade" in written["run.trace.jsonl"]
-    assert f"model: {address}#big" in written["run.ir_metadata.yml"]
+    assert f'"model":"{address}#big"' in written["run.trace.jsonl"]
     assert KEY not in "".join(written.values())
     wanted = [body.get("response_format", {}).get("json_schema", {}).get("name") for body in StandIn.asked]
     assert set(wanted) == {None, "rewrite", "write", "correct"}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from agent.evaluation.judges import judge_support
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
-from agent.exchange.answer_files import find_limits
 from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, find_texts
+from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
@@ -51,7 +51,7 @@ def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, j
     edition, found = read_run_file(path)
     turns = {turn.turn_id: turn for turn in found}
     texts = None
-    if find_limits(edition).cites:
+    if load_edition(edition).limits.cites:
         cited, texts = find_cited(found, given)
         if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
             what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"

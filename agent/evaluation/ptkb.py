@@ -15,7 +15,7 @@ from agent.evaluation.scores import (
     read_run_file,
     turns_with_relevant,
 )
-from agent.exchange.answer_files import find_limits
+from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
@@ -125,7 +125,7 @@ def labels_of_topics(topics: Topics | None) -> Qrels:
 def _chosen_ids(path: Path, topics: Topics | None) -> RankedScores:
     """The first response's statements by turn id, scored by their place: the order is all that editions share."""
     edition, turns = read_run_file(path)
-    if not find_limits(edition).statements:
+    if not load_edition(edition).limits.statements:
         raise UsageError(f"{path}: {edition} has no personal statements")
     return rank_chosen(turns, topics)
 

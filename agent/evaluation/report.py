@@ -30,9 +30,9 @@ from agent.evaluation.significance import (
     paired_differences,
     randomisation_p,
 )
-from agent.exchange.trec import sort_by_score
+from agent.exchange.trec import begins_as_trec_run, sort_by_score
 from agent.runs.evidence import PassageTexts
-from agent.runs.given_ranking import describe_ranking, read_ranking
+from agent.runs.given_ranking import read_ranking
 from agent.runs.run import describe_run
 from agent.runs.trace import TraceLine, is_trace, read_trace
 from agent.tracks.lenient_reading import list_problems
@@ -183,7 +183,7 @@ def open_run(path: Path, name: str) -> OpenedRun:
     """A run with the trace that stands beside it, or that it is. Raises for a trace that tells of other answers."""
     if is_trace(path):
         return _read_traced_run(path, name)
-    if describe_ranking(read_utf8(path)):
+    if begins_as_trec_run(read_utf8(path)):
         ranked = read_ranking(path).hits
         found = {id: tuple(RunPassage(hit.id, hit.score) for hit in hits) for id, hits in ranked.items()}
         return OpenedRun(name, "", {id: RunTurn(id, (RunResponse(1, None, hits),)) for id, hits in found.items()}, {})

@@ -7,10 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.exchange.answer_files import read_any_run
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.ikat.ikat_topics import read_turn_ids
 from agent.tracks.oddities import report_oddities
+from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from indexes.storage.files import read_utf8
@@ -85,14 +84,8 @@ def read_qrels(path: Path) -> Qrels:
 
     Of a level only the whole number counts, as in trec_eval: `2.0` is 2, `-2.0` is -2, and `1.7` is 1.
     """
-    data = read_utf8(path)
-    with report_oddities(path) as oddities:
-        return read_turn_ids(_decode_qrels(data, path), oddities)
-
-
-def _decode_qrels(data: bytes, path: Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+    for number, line in enumerate(read_utf8(path).decode("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         try:
@@ -115,7 +108,7 @@ def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
     """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
-        edition, _, turns = read_any_run(data, oddities)
+        edition, _, turns = read_detected_run(data, oddities)
         return edition, list(turns)
 
 

@@ -21,6 +21,11 @@ def encode_ranking(turn: TurnResult, info: RunInfo) -> bytes:
     return format_trec_lines(turn.turn_id, turn.hits, info.name).encode()
 
 
+def holds_json(data: Data) -> bool:
+    """Whether a file begins as JSON does."""
+    return bytes(data[:MAX_BEGINNING]).lstrip()[:1] in (b"{", b"[")
+
+
 def begins_as_trec_run(data: Data) -> bool:
     """Whether the first line that is no comment is of a TREC run."""
     lines = bytes(data[:MAX_BEGINNING]).decode("utf-8", "replace").splitlines()
@@ -43,9 +48,7 @@ def decode_rankings(data: bytes) -> dict[str, list[tuple[str, float]]]:
             found.setdefault(qid, []).append((id, _parse_score(score)))
         except ValueError:
             what = f"is no run that can be read: line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
-            remedy = (
-                "A ranking is a TREC run, a run file, queries with candidates, {qid: {docid: score}}, or a topics file."
-            )
+            remedy = "A ranking is a TREC run, a run file, or a topics file."
             raise InvalidInputError(what, remedy=remedy) from None
     return {qid: sort_by_score(ranked) for qid, ranked in found.items()}
 

@@ -1,4 +1,4 @@
-"""`convagent answer`: from a topics file to a run file, its trace and its metadata."""
+"""`convagent answer`: from a topics file to a run file and its trace."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -11,7 +11,6 @@ from agent.models.registry import is_server_address
 from agent.runs.backends.protocol import Workforce
 from agent.runs.backends.registry import LOCAL, open_backend
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
-from agent.runs.ir_metadata import metadata_path, write_metadata
 from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
 from agent.runs.trace import ServerUsage, new_trace, resume_trace, sum_server_usage
 from agent.runs.worker import WorkerSpecification
@@ -64,7 +63,6 @@ class Outputs:
             raise UsageError("is of a run that was not finished", where=str(trace), remedy=remedy)
         if str(run) != "-":
             check_writable(run, overwrite or resume)
-            check_writable(metadata_path(run), overwrite or resume)
         check_writable(trace, overwrite or resume)
         return cls(run, trace, resume)
 
@@ -103,8 +101,6 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
         with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
             trace = answer_remaining(job, backend, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)
-    if str(outputs.run) != "-":
-        write_metadata(metadata_path(outputs.run), request.topics, request.origin, trace, info)
     done, failed = len(before.replies), trace.without_model
     usage = sum_server_usage(trace.lines() if is_server_address(request.model) else ())
     return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed, usage)

@@ -3,8 +3,7 @@
 import logging
 from pathlib import Path
 
-from agent.exchange.answer_files import encode_autojudge, encode_ragnarok
-from agent.exchange.candidates import encode_candidates
+from agent.exchange.other_tools import encode_autojudge, encode_candidates, encode_ragnarok
 from agent.exchange.trec import encode_ranking, format_trec_lines
 from agent.runs.given_ranking import read_ranking
 from agent.runs.run import describe_run

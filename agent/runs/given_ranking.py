@@ -1,33 +1,27 @@
-"""A given ranking, from whichever file it comes in.
+"""A given ranking: a TREC run (`agent/exchange/trec.py`), a run of any edition, or topics with a ranking of their own.
 
-Read are: TREC runs (`agent/exchange/trec.py`), runs of every edition, queries with candidates
-(`agent/exchange/candidates.py`), scores by turn and passage (`{"9-1_1": {"bread:1": 9.5}}`), and topics with a ranking
-of their own: that of an only-response run, or else the labels' passage lists.
+That of topics is an only-response run's, or else the labels' passage lists.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from agent.exchange.answer_files import read_any_run
-from agent.exchange.candidates import Candidates, decode_candidates, find_queries
-from agent.exchange.trec import MAX_BEGINNING, begins_as_trec_run, decode_rankings, sort_by_score
-from agent.tracks.ikat.ikat_topics import read_turn_ids
-from agent.tracks.lenient_reading import decode_leniently, decode_spelling, list_problems
+from agent.exchange.trec import decode_rankings, holds_json, sort_by_score
+from agent.tracks.lenient_reading import decode_spelling, list_problems
 from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
+from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import separate_32_bit_scores
 from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
-from schemas.wire import Data
 
-JSON_OPENINGS = (b"{", b"[")
-Scores = dict[str, dict[str, float]]
+Ranked = dict[str, list[tuple[str, float]]]  # by turn id: passage ids with their scores, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,60 +43,22 @@ def read_ranking(path: Path) -> GivenRanking:
     twice for one turn.
     """
     data = read_utf8(path)
+    texts: dict[str, Passage] = {}
+    labels, name = False, ""
     with report_oddities(path) as oddities:
-        read = _parse(data, oddities)
-        found = read_turn_ids(read.ranked, oddities)
+        if not holds_json(data):
+            found = decode_rankings(data)
+        elif data.lstrip().startswith(b"[") and detect_edition(_decode_list(data)):
+            topics = parse_topics(data, oddities)
+            found, labels = _list_topic_passages(topics), not topics.rankings
+        else:
+            found, texts, name = _read_run_ranking(data, oddities)
     doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
-    if doubled and not read.labels:
+    if doubled and not labels:
         raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
     hits = {turn_id: separate_32_bit_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     scores = {turn_id: dict(ranked) for turn_id, ranked in found.items()}
-    return GivenRanking(hits, read.texts, hashlib.sha256(data).hexdigest(), read.labels, scores, read.name)
-
-
-def describe_ranking(data: Data) -> str:
-    """What a file is that holds a ranking and nothing else; "" for a run of an edition and for any other file."""
-    if bytes(data[:MAX_BEGINNING]).lstrip()[:1] not in JSON_OPENINGS:
-        return "a TREC run (qid Q0 docid rank score tag)" if begins_as_trec_run(data) else ""
-    if find_queries(data, Oddities()) is not None:
-        return "a file of queries with candidates"
-    return "a file of scores ({qid: {docid: score}})" if _holds_scores(data) else ""
-
-
-RankedIds = dict[str, list[tuple[str, float]]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a file says: passages with their scores by turn id, best first, and what came with them."""
-
-    ranked: RankedIds
-    texts: dict[str, Passage] = field(default_factory=dict)
-    labels: bool = False
-    name: str = ""
-
-
-def _parse(data: bytes, oddities: Oddities) -> _Found:
-    first = data.lstrip()[:1]
-    if first not in JSON_OPENINGS:
-        return _Found(decode_rankings(data))
-    if (queries := find_queries(data, oddities)) is not None:
-        return _read_candidates(decode_candidates(queries, oddities))
-    if first == b"[" and detect_edition(_decode_list(data)):
-        topics = parse_topics(data, oddities)
-        return _Found(_read_topic_passages(topics), labels=not topics.rankings)
-    if _holds_scores(data):
-        scores = decode_leniently(data, Scores, "$", oddities)
-        return _Found({turn_id: sort_by_score(list(ranked.items())) for turn_id, ranked in scores.items()})
-    return _read_run_ranking(data, oddities)
-
-
-def _holds_scores(data: Data) -> bool:
-    """Whether a file is an object of turn ids, each with its passage ids and their scores."""
-    try:
-        return any(decode_spelling(data, dict[str, dict[str, float | str]], "$", Oddities()).values())
-    except msgspec.DecodeError:
-        return False
+    return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels, scores, name)
 
 
 def _decode_list(data: bytes) -> Any:
@@ -112,7 +68,7 @@ def _decode_list(data: bytes) -> Any:
         raise InvalidInputError(f"is not JSON ({error})") from error
 
 
-def _read_topic_passages(topics: Topics) -> RankedIds:
+def _list_topic_passages(topics: Topics) -> Ranked:
     """The topics' own passage lists have an order and no scores: those are 1, 1/2, 1/3, ..."""
     given = topics.rankings or {turn_id: labels.passage_ids for turn_id, labels in topics.labels.items()}
     return {
@@ -122,9 +78,10 @@ def _read_topic_passages(topics: Topics) -> RankedIds:
     }
 
 
-def _read_run_ranking(data: bytes, oddities: Oddities) -> _Found:
-    _, info, turns = read_any_run(data, oddities)
-    found: RankedIds = {}
+def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[Ranked, dict[str, Passage], str]:
+    """The first ranking of each turn of a run, the texts that it gives, and its name."""
+    _, info, turns = read_detected_run(data, oddities)
+    found: Ranked = {}
     texts: dict[str, Passage] = {}
     for turn in turns:
         if turn.turn_id in found:
@@ -133,18 +90,7 @@ def _read_run_ranking(data: bytes, oddities: Oddities) -> _Found:
         passages = turn.responses[0].passages or ()
         found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])
         texts |= {p.id: Passage(p.id, p.text.strip()) for p in passages if p.text.strip()}
-    return _Found(found, texts, name=info.name)
-
-
-def _read_candidates(queries: Iterable[Candidates]) -> _Found:
-    found: RankedIds = {}
-    texts: dict[str, Passage] = {}
-    for query in queries:
-        if query.qid in found:
-            raise InvalidInputError(f"has turn {query.qid} twice")
-        found[query.qid] = sort_by_score([(hit.id, hit.score) for hit in query.hits])
-        texts |= {passage.id: passage for passage in query.passages if passage.text}
-    return _Found(found, texts)
+    return found, texts, info.name
 
 
 def restrict_to_topics(ranking: GivenRanking, topics: Topics, k: int) -> tuple[GivenRanking, list[Problem]]:

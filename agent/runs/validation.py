@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from agent.runs.given_ranking import describe_ranking, read_ranking
+from agent.exchange.trec import begins_as_trec_run
+from agent.runs.given_ranking import read_ranking
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import Checks
 from agent.tracks.run_files import run_problems
@@ -59,8 +60,8 @@ def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest
 
 def _map_run(path: Path) -> Data:
     data = map_file(path)
-    if kind := describe_ranking(data):
-        what = f"is {kind}: a ranking, without answers to check"
+    if begins_as_trec_run(data):
+        what = "is a TREC run (qid Q0 docid rank score tag): a ranking, without answers to check"
         remedy = "`convagent eval search` measures it, and `convagent answer --ranking` answers from it."
         raise InvalidInputError(what, where=str(path), remedy=remedy)
     return data

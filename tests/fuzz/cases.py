@@ -60,7 +60,7 @@ class Case:
     def answered(self, topics: Path, *more: Argument) -> Step:
         """Topics answered, to a run that is valid."""
         run = self.place / "out.json"
-        made = (run, self.place / "out.trace.jsonl", self.place / "out.ir_metadata.yml")
+        made = (run, self.place / "out.trace.jsonl")
         return Step(("answer", topics, "-o", run, *SHORT_RUN, *more), made, lambda: _valid(run, topics))
 
     def ranked(self, *command: Argument, made: str = "out.trec", check: Callable[[Path], object] | None = None) -> Step:
@@ -135,9 +135,8 @@ def passages(case: Case) -> Step:
 def rankings(case: Case) -> Step:
     """Rankings in every form, answered from and measured."""
     edition = case.rng.choice(EDITIONS)
-    trec, run, candidates = f"{edition}.trec", case.seeds.run(edition), "candidates.jsonl"
-    name = case.rng.choice((trec, trec, run, candidates, case.seeds.topics(edition)))
-    edition = "ikat-2024" if name == candidates else edition
+    trec = f"{edition}.trec"
+    name = case.rng.choice((trec, trec, case.seeds.run(edition), case.seeds.topics(edition)))
     found = case.broken(name, *(LINE_WAYS if name == trec else (restructured,)))
     if case.rng.random() < 0.4:
         return Step(("eval", "search", found, "--qrels", case.seeds["qrels.txt"]))

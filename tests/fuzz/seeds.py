@@ -13,13 +13,11 @@ from tests.test_topics import EDITIONS as TOPICS
 EDITIONS = tuple(TOPICS)
 ENDINGS = {"ikat-2025": ".jsonl"}
 Invoke = Callable[..., object]
-RANKED = [{"docid": f"p:{n}", "score": 9.5 - n, "doc": {"segment": "Bread keeps."}} for n in range(4)]
 TRUTH = {"Truth_rewrite": "Is rye bread gluten free?", "Truth_passages": ["p:1"], "Truth_answer": "It is not."}
 LABELS = {  # by file
     "qrels.txt": [f"0_{turn} 0 p:{n} {n % 3}" for turn in (1, 2) for n in range(9)],
     "ptkb.qrels": [f"0_{turn} 0 {id} {id % 2}" for turn in (1, 2) for id in (1, 2)],
     "rcd.qrels": ["1\tQ0\tp:1\t1", "2\tQ0\tp:2\t1"],
-    "candidates.jsonl": [json.dumps({"query": {"qid": f"0_{n}"}, "candidates": RANKED}) for n in (1, 2)],
     "truth.json": [json.dumps([{"Conversation_no": 1, "Turn_no": n, **TRUTH} for n in (1, 2)])],
 }
 DOCUMENTS = ("recipes/rye-bread.md", "recipes/pancakes.html", "contacts.csv", "bicycle/trailer-manual.pdf")

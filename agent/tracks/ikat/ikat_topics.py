@@ -3,16 +3,12 @@
 The wire types of all editions have the names that 2023 gave to what they say.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from agent.tracks.edition import Edition
-from agent.tracks.oddities import Oddities, check_unique
+from agent.tracks.oddities import check_unique
 from schemas.records import Message, Statement, Topic, Topics, Turn, TurnLabels
-
-HYPHENS_ALONE = re.compile(r"(\d+-\d+)-(\d+)", re.ASCII)  # a turn id as some tools write it
-T = TypeVar("T")
 
 
 class IkatEdition(Edition, Protocol):
@@ -27,18 +23,6 @@ class IkatEdition(Edition, Protocol):
         given = {_turn_id(topic, t): getattr(t, "sample_passage_ranking", ()) for topic in raw for t in topic.turns}
         rankings = {id: tuple(ranking) for id, ranking in given.items() if ranking}
         return Topics(self.name, topics, labels, rankings)
-
-
-def read_turn_ids(found: Mapping[str, T], oddities: Oddities) -> dict[str, T]:
-    """What a file has by turn id, with `9-1-3` read as `9-1_3`, unless it has that turn, too."""
-    named = {}
-    for id, of_turn in found.items():
-        name = "_".join(parts.groups()) if (parts := HYPHENS_ALONE.fullmatch(id)) else id
-        if name != id and name not in found:
-            oddities.add("turn id", "a turn id like `9-1-3` is read as `9-1_3`", f"turn {id}")
-            id = name
-        named[id] = of_turn
-    return named
 
 
 def _turn_id(topic: Any, turn: Any) -> str:
