@@ -180,7 +180,8 @@ def test_what_cannot_be_meant_is_refused_before_any_work(run: Path, searched: Ev
     for topics, plan, more, message in REFUSED:
         file = topics if isinstance(topics, Path) else write(run.with_name("topics.json"), topics)
         with pytest.raises(UsageError, match=message):
-            answer(run, **{"origin": searched, "plan": plan, "topics": file} | more)
+            given: dict[str, Any] = {"origin": searched, "plan": plan, "topics": file}
+            answer(run, **given | more)
         assert not list(run.parent.glob("run*"))
 
 
