@@ -67,7 +67,7 @@ def measure_run(request: RunRequest) -> MeasuredRun:
     """Answer the topics, with nothing known from before."""
     finished, processor = [time.perf_counter()], [time.process_time()]
 
-    def note_turn(_answered: TurnResult, _seconds: float, _in_flight: int) -> None:
+    def note_turn(_answered: TurnResult, _seconds: float) -> None:
         finished.append(time.perf_counter())
         processor.append(time.process_time())
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.runs.backends.protocol import TopicTask
+from agent.runs.backends.local import TopicTask
 from agent.runs.backends.ray import RayWorker, find_next_turn
 from agent.runs.backends.ray_embedding import BlockEmbedder
 from agent.runs.trace import WorkerDescription
@@ -17,11 +17,6 @@ def prepare_losses(folder: Path, task: object, times: int) -> None:
     """Have so many workers end before they do a task; the folder is that of the topics file or the index."""
     for number in range(times):
         (folder / f"lost-{task}-{number}").touch()
-
-
-def count_losses(folder: Path, task: object) -> int:
-    """How many are still to come."""
-    return len(list(folder.glob(f"lost-{task}-*")))
 
 
 def _end_if_prepared(folder: Path, task: object) -> None:
@@ -61,11 +56,3 @@ class OldWorker(RayWorker):
     def open(self) -> tuple[str, WorkerDescription]:
         _, made_of = super().open()
         return "node-of-old", replace(made_of, sources={**made_of.sources, "agent": "0123"})
-
-
-class ForeignWorker(RayWorker):
-    """On a node with a processor of its own."""
-
-    def open(self) -> tuple[str, WorkerDescription]:
-        _, made_of = super().open()
-        return f"node{os.getpid()}", replace(made_of, processor=f"processor {os.getpid()}")

@@ -179,8 +179,8 @@ REFUSED: list[tuple[Any, Plan, dict[str, Any], str]] = [
 def test_what_cannot_be_meant_is_refused_before_any_work(run: Path, searched: EvidenceFiles) -> None:
     for topics, plan, more, message in REFUSED:
         file = topics if isinstance(topics, Path) else write(run.with_name("topics.json"), topics)
+        given: dict[str, Any] = {"origin": searched, "plan": plan, "topics": file}
         with pytest.raises(UsageError, match=message):
-            given: dict[str, Any] = {"origin": searched, "plan": plan, "topics": file}
             answer(run, **given | more)
         assert not list(run.parent.glob("run*"))
 

@@ -8,26 +8,23 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import psutil
 import pytest
 
-from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file, open_backend
 from agent.runs.backends import ray as ray_backend
 from agent.runs.backends import ray_cluster
-from agent.runs.backends.protocol import Workforce
+from agent.runs.backends.local import Workforce
 from agent.runs.backends.ray import open_ray
-from agent.runs.backends.ray_cluster import MAX_LOSSES, Cluster, find_socket_home, open_cluster
-from agent.runs.backends.registry import open_backend
+from agent.runs.backends.ray_cluster import HOME, MAX_LOSSES, Cluster, open_cluster
 from agent.runs.evidence import EvidenceFiles, open_evidence
 from agent.runs.run import OnTurn
 from agent.runs.trace import read_trace
@@ -41,7 +38,7 @@ from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Plan, TurnResult
 from tests import ray_workers
 from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT
-from tests.processes import names, run, start
+from tests.processes import run, start
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra ray)")
 PLAN = Plan(k=20)
@@ -65,24 +62,8 @@ def topics(tmp_path: Path) -> Path:
     return path
 
 
-def ignore_turn(_answered: TurnResult, _seconds: float, _in_flight: int) -> None:
+def ignore_turn(_answered: TurnResult, _seconds: float) -> None:
     pass
-
-
-class Progress:
-    """Calls a function after each turn, in place of a bar."""
-
-    def __init__(self, on_turn: OnTurn) -> None:
-        self.on_turn = on_turn
-
-    def __call__(self, _total: int, _done: int) -> "Progress":
-        return self
-
-    def __enter__(self) -> OnTurn:
-        return self.on_turn
-
-    def __exit__(self, *_error: object) -> None:
-        pass
 
 
 def request(topics: Path, index: Index, on: str) -> RunRequest:
@@ -94,7 +75,7 @@ def answer(wanted: RunRequest, on_turn: OnTurn = ignore_turn, *, resume: bool = 
     """A run beside its topics, with its backend's name."""
     run_file = wanted.topics.with_name(f"{wanted.on}.json")
     outputs = Outputs.choose(wanted.topics, run_file, None, resume=resume, overwrite=False)
-    return answer_file(wanted, outputs, Progress(on_turn))
+    return answer_file(wanted, outputs, lambda _total, _done: nullcontext(on_turn))
 
 
 def connections_of(processes: list[psutil.Process]) -> Iterator[str]:
@@ -112,13 +93,11 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
     """Asked of all processes after every turn. Those in Python end when they try to get out, which ends the run."""
     addresses: set[str] = set()
     kinds: set[str] = set()
-    in_flight: set[int] = set()
 
-    def look(_turn: TurnResult, _seconds: float, count: int) -> None:
+    def look(_turn: TurnResult, _seconds: float) -> None:
         processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
         kinds.update(process.name() for process in processes)
         addresses.update(connections_of(processes))
-        in_flight.add(count)
 
     here = answer(request(topics, example_index, "local"))
     there = answer(request(topics, example_index, "ray"), look)
@@ -126,7 +105,6 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
     answered = [{line.answered.turn_id: line.answered for line in read_trace(r.trace).lines()} for r in (here, there)]
     assert answered[0] == answered[1]
     assert read_trace(here.trace).settings == read_trace(there.trace).settings
-    assert max(in_flight) <= 2
     assert {"gcs_server", "raylet"} <= kinds
     assert any(kind.startswith("ray::RayWorker") for kind in kinds)
     assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}
@@ -138,17 +116,17 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
 def test_a_run_goes_on_where_workers_and_shards_are_killed(
     cluster: Cluster, topics: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers at two turns once, and at a third until the model is given up there; a shard after the first turn."""
+    """Workers at two turns once, and at a third again and again, which ends the run; a shard after the first turn."""
     corpus = find_corpus([EXAMPLES / "passages.jsonl"])
     build_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
     sharded = open_index(topics.parent / "index")
     monkeypatch.setattr(ray_backend, "PASSAGES_IN_WORKERS", 0)
     monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.MortalWorker)
-    for turn_id, times in (("0_1", 1), ("1_3", 1), ("2_1", MAX_LOSSES + 1)):
+    for turn_id, times in (("0_1", 1), ("1_3", 1), ("2_1", MAX_LOSSES)):
         ray_workers.prepare_losses(topics.parent, turn_id, times)
     killed: list[int] = []
 
-    def kill_a_shard(_turn: TurnResult, _seconds: float, _in_flight: int) -> None:
+    def kill_a_shard(_turn: TurnResult, _seconds: float) -> None:
         if not killed:
             shards = [p for p in psutil.Process().children(recursive=True) if p.name().startswith("ray::ShardActor")]
             assert len(shards) == 2
@@ -156,13 +134,11 @@ def test_a_run_goes_on_where_workers_and_shards_are_killed(
             shards[0].kill()
 
     here = answer(request(topics, sharded, "local"))
-    there = answer(request(topics, sharded, "ray"), kill_a_shard)
+    with pytest.raises(RunError, match=rf"(?s){MAX_LOSSES} workers were lost at the same task .*--resume goes on"):
+        answer(request(topics, sharded, "ray"), kill_a_shard)
+    there = answer(request(topics, sharded, "ray"), resume=True)
     assert killed
-    assert there.without_model.keys() == {"2_1"}
-    assert there.without_model["2_1"].startswith(f"{MAX_LOSSES} workers were lost at it (")
-    assert there.run.read_bytes() == here.run.read_bytes()  # with `none` that turn, too, is the same
-    assert there.problems == ()
-    assert ray_workers.count_losses(topics.parent, "2_1") == 1
+    assert there.run.read_bytes() == here.run.read_bytes()
     turns = [line.answered.turn_id for line in read_trace(there.trace).lines()]
     assert len(turns) == len(set(turns)) == there.turns
 
@@ -224,7 +200,7 @@ def test_what_a_node_cannot_read_is_told_with_its_name(
     wanted = workforce(topics, example_index)
     elsewhere = replace(wanted.specification.files, index=topics.parent / "elsewhere")
     wanted = replace(wanted, specification=replace(wanted.specification, files=elsewhere))
-    with pytest.raises(MissingError) as raised, open_ray("ray", wanted):
+    with pytest.raises(MissingError, match="no such index directory") as raised, open_ray("ray", wanted):
         pass
     assert raised.value.where.startswith("node ")
     assert str(topics.parent / "elsewhere") in raised.value.where
@@ -235,7 +211,7 @@ def test_what_a_node_cannot_read_is_told_with_its_name(
     ("worker", "error", "message"),
     [
         (ray_workers.OldWorker, UsageError, r"(?s)node-of-old: a worker would answer .*sources: \{.*'agent': '0123'"),
-        (ray_workers.DyingWorker, RunError, "no worker can be started: .*"),
+        (ray_workers.DyingWorker, RunError, "no worker can be started"),
     ],
 )
 def test_workers_that_cannot_be_used_end_the_run(
@@ -254,35 +230,10 @@ def test_workers_that_cannot_be_used_end_the_run(
         pass
 
 
-@pytest.mark.soak
-@needs_ray
-def test_another_kind_of_processor_is_told(
-    cluster: Cluster,
-    topics: Path,
-    example_index: PassageIndex,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.ForeignWorker)
-    with open_ray("ray", workforce(topics, example_index)) as backend:
-        while "processor" not in caplog.text:
-            list(backend._receive())
-    assert caplog.text.count("has another kind of processor") == 1
-
-
-NO_CLUSTERS = [
-    ("spark", "unknown backend 'spark' (available: local, ray, ray://HOST:PORT)"),
-    ("ray://", "ray:// names no cluster"),
-    ("ray://head", "ray://head names no cluster"),
-    ("ray://head:many", "ray://head:many names no cluster"),
-]
-
-
-@pytest.mark.parametrize(("name", "message"), NO_CLUSTERS)
-def test_what_names_no_cluster_is_refused(name: str, message: str, topics: Path, example_index: PassageIndex) -> None:
-    with pytest.raises(UsageError) as raised, open_backend(name, workforce(topics, example_index)):
-        pass
-    assert str(raised.value).startswith(message)
+def test_what_names_no_cluster_is_refused(topics: Path, example_index: PassageIndex) -> None:
+    for name in ("spark", "ray://", "ray://head", "ray://head:many"):
+        with pytest.raises(UsageError, match=rf"unknown backend '{name}' .available: local, ray, ray://HOST:PORT"):
+            open_backend(name, workforce(topics, example_index)).__enter__()
 
 
 def test_without_ray_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,18 +243,6 @@ def test_without_ray_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
         open_cluster(None, 1),
     ):
         pass
-
-
-def test_a_script_is_not_played_on_a_cluster(topics: Path, example_index: PassageIndex) -> None:
-    with pytest.raises(UsageError, match="a script is played from the top"):
-        answer(replace(request(topics, example_index, "ray"), model="scripted:any.json", jobs=1))
-
-
-def test_sockets_are_where_their_path_is_short_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", "/srv/tmp")
-    assert find_socket_home() == Path("/srv/tmp")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("a" * 40)))
-    assert str(find_socket_home()) == "/tmp"  # noqa: S108
 
 
 @needs_ray
@@ -329,7 +268,7 @@ def test_a_run_survives_twenty_kills_of_workers(cluster: Cluster, tmp_path: Path
     topics, random = write_many_topics(tmp_path / "topics.json", 30), Random(20)  # noqa: S311
     killed: list[str] = []  # after which turns
 
-    def kill_some(turn: TurnResult, _seconds: float, _in_flight: int) -> None:
+    def kill_some(turn: TurnResult, _seconds: float) -> None:
         if len(killed) < 20 and random.random() < 0.1 and (there := actors()):
             random.choice(there).kill()
             killed.append(turn.turn_id)
@@ -347,10 +286,9 @@ def test_a_run_survives_five_kills_of_its_driver(tmp_path: Path, example_index: 
     topics, trace = write_many_topics(tmp_path / "topics.json", 20), tmp_path / "ray.trace.jsonl"
     files = ("-i", example_index.directory, "-m", "none", "--embedder", "none", "-k", "20", "--no-cache")
     call = ("answer", topics, *files, "--on", "ray", "--jobs", "2", "-o", tmp_path / "ray.json", "--resume")
-    place: dict[str, Any] = {"TMPDIR": tempfile.mkdtemp(prefix="r")}
-    kept = b""
+    kept, before = b"", {*HOME.glob(".ray.*.tmp")}
     for _ in range(5):
-        with start(*call, **place) as process:
+        with start(*call) as process:
             while not trace.exists() or trace.read_bytes().count(b"\n") < kept.count(b"\n") + 20:
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.01)
@@ -360,9 +298,8 @@ def test_a_run_survives_five_kills_of_its_driver(tmp_path: Path, example_index: 
         assert trace.read_bytes().startswith(kept)
         kept = trace.read_bytes()[: trace.read_bytes().rindex(b"\n") + 1]
         assert not psutil.wait_procs(cluster, timeout=PATIENCE)[1]
-    assert run(*call, **place).returncode == 0
+    assert run(*call).returncode == 0
     assert trace.read_bytes().startswith(kept)
-    assert not names(Path(place["TMPDIR"]))
-    Path(place["TMPDIR"]).rmdir()
+    assert {*HOME.glob(".ray.*.tmp")} <= before
     here = answer(request(topics, example_index, "local"))
     assert (tmp_path / "ray.json").read_bytes() == here.run.read_bytes()

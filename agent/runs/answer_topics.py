@@ -8,8 +8,7 @@ from typing import get_args
 
 from agent.models.local.hardware import threads_to_use
 from agent.models.registry import is_server_address
-from agent.runs.backends.protocol import Workforce
-from agent.runs.backends.registry import LOCAL, open_backend
+from agent.runs.backends.local import LOCAL, Backend, Workforce, open_local
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
 from agent.runs.trace import ServerUsage, new_trace, resume_trace, sum_server_usage
@@ -104,6 +103,15 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     done, failed = len(before.replies), trace.without_model
     usage = sum_server_usage(trace.lines() if is_server_address(request.model) else ())
     return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed, usage)
+
+
+def open_backend(name: str, workforce: Workforce) -> AbstractContextManager[Backend]:
+    """The workers, opened where the name says. Raises `UsageError` for an unknown name, and what opening raises."""
+    if name == LOCAL:
+        return open_local(workforce)
+    from agent.runs.backends.ray import open_ray
+
+    return open_ray(name, workforce)
 
 
 def plan_workforce(request: RunRequest, topics: Topics, plan: Plan, evidence: Evidence) -> Workforce:

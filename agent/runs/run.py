@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from agent.flow import NOTHING
-from agent.runs.backends.protocol import Backend, TopicTask
+from agent.runs.backends.local import Backend, TopicTask
 from agent.runs.given_ranking import GivenRanking
 from agent.runs.trace import RunSettings, Trace, WorkerDescription, append_line, open_for_append, read_trace
 from agent.tracks.rules import STRICT, Checks
@@ -32,7 +32,7 @@ from schemas.records import (
     TurnResult,
 )
 
-OnTurn = Callable[[TurnResult, float, int], None]  # is handed a turn, its seconds, and how many are in flight
+OnTurn = Callable[[TurnResult, float], None]  # is handed a turn and its seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,11 @@ def _sha256(record: object) -> str:
 
 def answer_remaining(job: PreparedRun, backend: Backend, before: Trace, on_turn: OnTurn) -> Trace:
     """Answer what `before` has not, each turn traced at once, as many topics at a time as the backend has workers."""
-    if before.replies:
-        backend.continue_script(before.lines(before.replies))
+    tasks = [_make_task(topic, job, before) for topic in job.topics.topics]
     with open_for_append(before) as file:
-        for line in backend.answer([_make_task(topic, job, before) for topic in job.topics.topics]):
+        for line in backend.answer(tasks, before.lines(before.replies)):
             append_line(file, line)
-            on_turn(line.answered, line.seconds, backend.in_flight)
+            on_turn(line.answered, line.seconds)
     return read_trace(before.path)
 
 

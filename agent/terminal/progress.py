@@ -29,14 +29,14 @@ def _open_bar(name: str, total: int, done: int = 0, *, in_bytes: bool = False) -
 
 @contextmanager
 def turn_progress(total: int, done: int) -> "Iterator[OnTurn]":
-    """A bar over turns, with the seconds that one takes and how many are in flight. Call it after each turn."""
+    """A bar over turns, with the seconds that one takes. Call it after each turn."""
     seconds: list[float] = []
     with _open_bar("turns", total, done) as update:
 
-        def on_turn(answered: "TurnResult", took: float, in_flight: int) -> None:
+        def on_turn(answered: "TurnResult", took: float) -> None:
             seconds.append(took)
             log.debug("%s  %.1f s  %s", answered.turn_id, took, answered.query.standalone)
-            update(advance=1, pace=f"{sum(seconds) / len(seconds):.1f} s a turn, {in_flight} in flight")
+            update(advance=1, pace=f"{sum(seconds) / len(seconds):.1f} s a turn")
 
         yield on_turn
 

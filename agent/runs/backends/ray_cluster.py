@@ -30,8 +30,7 @@ from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 EXTRA = "ray"
 SCHEME = "ray://"
 OBJECT_STORE_BYTES = 128 << 20  # of a cluster of our own; the results of turns and blocks of vectors are small
-LONGEST_SOCKET_PATH = 107  # bytes that a Unix socket's path may have
-LONGEST_SUFFIX = len("/.ray.0123abcd.tmp/session_2026-01-01_00-00-00_000000_4194304/sockets/plasma_store")
+HOME = Path("/tmp" if os.name == "posix" else tempfile.gettempdir())  # noqa: S108  of a socket: paths have 107 bytes
 LOOPBACK = ("127.", "localhost:")
 ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0"}
 OWN_DEFAULTS = {
@@ -41,8 +40,7 @@ OWN_DEFAULTS = {
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
 PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
 NOTICE_SECONDS = 60  # until it is said that the cluster has no room for a worker yet
-MAX_LOSSES = 3  # of actors at one task, until it is given up
-OPENING = object()  # in the place of a task
+MAX_LOSSES = 3  # of actors at one task, until the run ends
 log = logging.getLogger("convagent")
 
 
@@ -66,64 +64,53 @@ class Cluster:
         return self.ray.remote(cls).options(**(usual | options)).remote(*arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """In the place of a reply."""
-
-    why: str
-
-
 class Crew:
-    """Actors of one class, each of which is asked one thing at a time: first `open()`, then `answer(task)`."""
+    """Actors of one class, each of which is asked one thing at a time."""
 
     def __init__(self, cluster: Cluster, cls: type, *arguments: object) -> None:
-        self.waiting: deque[Any] = deque()  # tasks
-        self._ray, self._idle = cluster.ray, list[Any]()
-        actors = [cluster.start_actor(cls, *arguments) for _ in range(cluster.workers)]
-        self._asked = {actor.open.remote(): (actor, OPENING) for actor in actors}
+        self._ray = cluster.ray
+        self._actors = [cluster.start_actor(cls, *arguments) for _ in range(cluster.workers)]
 
-    @property
-    def in_hand(self) -> int:
-        """How many tasks actors have now."""
-        return sum(task is not OPENING for _, task in self._asked.values())
+    def open(self) -> Any:
+        """Have all actors `open()`, and return what the first one says that is ready. Raises what it raises."""
+        asked = [actor.open.remote() for actor in self._actors]
+        while not (ready := self._ray.wait(asked, timeout=NOTICE_SECONDS)[0]):
+            log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
+        return get_reply(self._ray, ready[0], "no worker can be started")
+
+    def run(self, waiting: deque[Any]) -> Iterator[tuple[Any, Any]]:
+        """Tasks with what actors `answer` to them, as they are finished. More may come to wait meanwhile.
+
+        Raises what an actor raises, and `RunError` for a task at which actors were lost again and again.
+        """
+        idle, asked = [*self._actors], dict[Any, tuple[Any, Any]]()
+        while waiting or asked:
+            while waiting and idle:
+                actor, task = idle.pop(), waiting.popleft()
+                asked[actor.answer.remote(task)] = actor, task
+            [reply], _ = self._ray.wait(list(asked))
+            actor, task = asked.pop(reply)
+            idle.append(actor)
+            yield task, get_reply(self._ray, reply, f"{MAX_LOSSES} workers were lost at the same task")
 
     def close(self) -> None:
         """End the actors."""
-        for actor in [*self._idle, *(actor for actor, _ in self._asked.values())]:
+        for actor in self._actors:
             self._ray.kill(actor)
 
-    def receive(self) -> Iterator[tuple[Any, Any]]:
-        """Hand out what waits, until there is a reply: tasks with what came of them, `OPENING` for one that was opened.
 
-        What came of a task at which actors were lost again and again is the `Lost`. Raises what an actor raises, and
-        `RunError` where none can be started.
-        """
-        while self._idle and self.waiting:
-            actor, task = self._idle.pop(), self.waiting.popleft()
-            self._asked[actor.answer.remote(task)] = actor, task
-        ready, _ = self._ray.wait(list(self._asked), timeout=NOTICE_SECONDS)
-        if not (ready or self.in_hand):
-            log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
-        for reply in ready:
-            actor, task = self._asked.pop(reply)
-            self._idle.append(actor)
-            try:
-                yield task, self._ray.get(reply)
-            except self._ray.exceptions.RayTaskError as error:
-                raise find_cause(error) from error
-            except self._ray.exceptions.RayError as error:
-                if task is not OPENING:
-                    yield task, Lost(f"{MAX_LOSSES} workers were lost at it ({summarise_loss(error)})")
-                    continue
-                self._ray.kill(self._idle.pop())
-                if not (self._idle or self._asked):
-                    remedy = "What was answered is kept, and the same command with --resume goes on."
-                    raise RunError(f"no worker can be started: {summarise_loss(error)}", remedy=remedy) from error
-
-
-def is_cluster(name: str) -> bool:
-    """Whether `--on` names a cluster: `ray`, or `ray://HOST:PORT`."""
-    return name == EXTRA or name.startswith(SCHEME)
+def get_reply(ray: Any, asked: Any, lost: str) -> Any:
+    """What was asked of an actor, or of several. Raises what it raised, and `RunError` where it was lost."""
+    try:
+        return ray.get(asked)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, ConvagentError):
+            raise error.cause from error
+        raise RunError(f"a worker failed: {error.cause!r}", where=f"node {error.ip}") from error
+    except ray.exceptions.RayError as error:
+        why = next((line.strip().rstrip(":.") for line in str(error).splitlines() if line.strip()), "")
+        remedy = "What was answered is kept, and the same command with --resume goes on."
+        raise RunError(f"{lost} ({why or type(error).__name__})", remedy=remedy) from error
 
 
 def parse_cluster_address(name: str) -> str | None:
@@ -132,10 +119,8 @@ def parse_cluster_address(name: str) -> str | None:
     if name == EXTRA:
         return None
     if not (name.startswith(SCHEME) and host and port.isdecimal()):
-        remedy = (
-            "`ray` starts a cluster here; `ray://HOST:PORT` joins the one whose head listens there (6379 as a rule)."
-        )
-        raise UsageError(f"{name} names no cluster", remedy=remedy)
+        remedy = "`ray://HOST:PORT` joins the cluster whose head listens there (6379 as a rule)."
+        raise UsageError(f"unknown backend {name!r} (available: local, ray, ray://HOST:PORT)", remedy=remedy)
     return f"{host}:{port}"
 
 
@@ -165,7 +150,7 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
     elif address is None:
         threads = max(1, threads_to_use() // workers)
         size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
-        with scratch_directory(find_socket_home() / "ray") as place, _no_dashboard(ray):
+        with scratch_directory(HOME / "ray") as place, _no_dashboard(ray):
             place.chmod(0o700)
             own = {"address": "local", "include_dashboard": False, "_temp_dir": str(place)}
             with _connect(ray, "no cluster could be started here", **own, **size):
@@ -240,13 +225,6 @@ def _own_signal_handlers() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def find_socket_home() -> Path:
-    """The directory for temporary files, or where its path is too long for a Unix socket below it, `/tmp`."""
-    home = Path(tempfile.gettempdir())
-    fits = len(os.fsencode(home)) + LONGEST_SUFFIX <= LONGEST_SOCKET_PATH
-    return home if fits or os.name == "nt" else Path("/tmp")  # noqa: S108  the directory in it is made for this user
-
-
 def _share_processors(ray: Any, workers: int) -> int:
     """How many threads each worker may have: no more than fit on the smallest node, or than a model would have here."""
     nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
@@ -254,16 +232,3 @@ def _share_processors(ray: Any, workers: int) -> int:
     if not computing:
         raise RunError("no node of the cluster has a processor to give")
     return max(1, min(sum(computing) // workers, *computing, threads_to_use()))
-
-
-def find_cause(error: Any) -> ConvagentError:
-    """Our own error, that an actor raised, or one that names what it raised."""
-    if isinstance(error.cause, ConvagentError):
-        return error.cause
-    return RunError(f"a worker failed: {error.cause!r}", where=f"node {error.ip}")
-
-
-def summarise_loss(error: Exception) -> str:
-    """The first line of one of Ray's messages that says why."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(":.") if lines else type(error).__name__

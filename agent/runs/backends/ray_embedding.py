@@ -5,23 +5,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from agent.models.embedding.registry import open_embedder
-from agent.runs.backends.ray_cluster import (
-    OPENING,
-    Crew,
-    Lost,
-    is_cluster,
-    make_name_absolute,
-    open_cluster,
-    parse_cluster_address,
-)
-from agent.runs.backends.registry import BACKEND_CHOICES, LOCAL
+from agent.runs.backends.local import LOCAL
+from agent.runs.backends.ray_cluster import Crew, make_name_absolute, open_cluster, parse_cluster_address
 from indexes.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, StoredVectors
-from schemas.errors import RunError, UsageError
+from schemas.errors import UsageError
 
 BLOCKS_AHEAD = 4  # for each actor, that may be finished before the one that is written next
 
@@ -33,20 +26,17 @@ class BlockEmbedder:
         self._index, self._embedder, self._digests, self._threads = index, embedder, digests, threads
         self._embed: partial[StoredVectors] | None = None
 
-    def open(self) -> None:
-        """Raises `UsageError` where passages or model are others."""
+    def answer(self, block: range) -> StoredVectors:
+        """The vectors of some passages. Raises `UsageError` where passages or model are others."""
+        self._embed = self._embed or self._open()
+        return self._embed(block, lambda _more: None)
+
+    def _open(self) -> "partial[StoredVectors]":
         index, embedder = PassageIndex(self._index), open_embedder(self._embedder, threads=self._threads)
         if embedder is None or (index.info.contents, embedder.digest) != self._digests:
             remedy = "Every node needs the same index and the same embedding model."
             raise UsageError("has other passages or another model", where=socket.gethostname(), remedy=remedy)
-        self._embed = partial(embed_block, index, embedder)
-
-    def answer(self, block: range) -> StoredVectors:
-        """The vectors of some passages."""
-        if self._embed is None:  # another actor was lost
-            self.open()
-        assert self._embed is not None
-        return self._embed(block, lambda _more: None)
+        return partial(embed_block, index, embedder)
 
 
 def open_block_embedders(
@@ -56,37 +46,33 @@ def open_block_embedders(
 
     `name` is the embedding model's. Raises `UsageError` for an unknown backend, and what `open_cluster` does.
     """
-    if embedder and is_cluster(on):
-        return _open_actors(on, jobs, name and make_name_absolute(name), embedder, PassageIndex(directory))
-    if not (on == LOCAL or is_cluster(on)):
-        raise UsageError(f"unknown backend {on!r} (available: {BACKEND_CHOICES})")
-    if on == LOCAL and jobs != 1:
+    if on != LOCAL:
+        address = parse_cluster_address(on)
+        return _open_actors(address, jobs, name, embedder, PassageIndex(directory)) if embedder else nullcontext()
+    if jobs != 1:
         raise UsageError("--jobs is for --on ray: in this process one job uses all cores")
     return nullcontext()
 
 
 @contextmanager
 def _open_actors(
-    on: str, jobs: int, name: str | None, embedder: Embedder, index: PassageIndex
+    address: str | None, jobs: int, name: str | None, embedder: Embedder, index: PassageIndex
 ) -> Iterator[EmbedBlocks]:
-    with open_cluster(parse_cluster_address(on), jobs) as cluster:
-        path, digests = index.directory.absolute(), (index.info.contents, embedder.digest)
-        with closing(Crew(cluster, BlockEmbedder, path, name, digests, cluster.threads)) as crew:
+    path, digests = index.directory.absolute(), (index.info.contents, embedder.digest)
+    with open_cluster(address, jobs) as cluster:
+        made_of = (path, name and make_name_absolute(name), digests, cluster.threads)
+        with closing(Crew(cluster, BlockEmbedder, *made_of)) as crew:
             yield partial(embed_blocks, crew, BLOCKS_AHEAD * jobs)
 
 
 def embed_blocks(crew: Crew, room: int, blocks: Sequence[range], tick: Tick) -> Iterator[StoredVectors]:
     """An `EmbedBlocks`, of which so many may be in hand or finished before the one that is written next."""
     finished: dict[range, StoredVectors] = {}
-    rest = deque(blocks)
-    for block in blocks:
-        while block not in finished:
-            while rest and len(crew.waiting) + crew.in_hand + len(finished) < room:
-                crew.waiting.append(rest.popleft())
-            for done, vectors in crew.receive():
-                if isinstance(vectors, Lost):
-                    raise RunError(f"passages {done.start} to {done.stop - 1}: {vectors.why}")
-                if done is not OPENING:
-                    finished[done] = vectors
-                    tick(len(done))
-        yield finished.pop(block)
+    unwritten, rest = deque(blocks), iter(blocks)
+    waiting = deque(islice(rest, room))
+    for block, vectors in crew.run(waiting):
+        finished[block] = vectors
+        tick(len(block))
+        while unwritten and unwritten[0] in finished:
+            yield finished.pop(unwritten.popleft())
+            waiting.extend(islice(rest, 1))
