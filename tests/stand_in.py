@@ -51,7 +51,6 @@ class StandIn(BaseHTTPRequestHandler):
     models: tuple[int, Any] | str  # that are listed; or `WORKING`
     replies: list[Any]
     write_parts: Callable[[str], Iterator[str]]
-    takes_streams: bool
     asked: list[dict[str, Any]]  # the bodies
     headers_seen: list[dict[str, str]]
     closed: threading.Event
@@ -71,8 +70,6 @@ class StandIn(BaseHTTPRequestHandler):
             self.closed.wait(PATIENCE)
         if reply in (WORKING, GONE):
             self.close_connection = True
-        elif body.get("stream") and not self.takes_streams:
-            self._send(400, fault("no streams here"))
         elif callable(reply):
             reply(self)
         elif reply is not None:
@@ -128,8 +125,11 @@ class StandIn(BaseHTTPRequestHandler):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
+        if status == 307:
+            self.send_header("Location", "http://127.0.0.1:1/v1")
         self.end_headers()
-        self.wfile.write(data)
+        with suppress(OSError):  # who asked may not read on
+            self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""
@@ -139,7 +139,7 @@ class StandIn(BaseHTTPRequestHandler):
 def standing_in(kind: type[StandIn] = StandIn) -> Iterator[str]:
     """A stand-in that was asked nothing yet; its address."""
     StandIn.models, StandIn.replies, StandIn.asked, StandIn.headers_seen = (200, LISTED), [], [], []
-    StandIn.write_parts, StandIn.takes_streams, StandIn.closed = staticmethod(write_usual), True, threading.Event()
+    StandIn.write_parts, StandIn.closed = staticmethod(write_usual), threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -132,10 +132,10 @@ def test_another_model_has_no_adapter(tmp_path: Path) -> None:
     path.symlink_to(find_bundled_gguf())
     calls: list[Call] = []
     model = open_model(str(path), calls.append)
-    assert model.adapters == frozenset()
+    assert not model.adapters
     assert not rewrite_query(KEEPS, model, Plan(query=("rewrite",))).rewrite
-    assert open_model("none").adapters == frozenset()
-    assert open_model("smollm2").adapters == {REWRITER}
+    assert not open_model("none").adapters
+    assert set(open_model("smollm2").adapters) == {REWRITER}
 
 
 @needs_embedder

@@ -3,20 +3,17 @@
 One test asks the real server of llama-cpp-python.
 """
 
+import asyncio
 import gzip
 import json
 import logging
-import shutil
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 import time
-import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +24,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from agent.models.bundled import find_bundled_gguf, requantise
-from agent.models.cancellation import AnswerCancelledError, CancellationToken, ConcurrencyLimit, heed_token
+from agent.models.cancellation import AnswerCancelledError, CancellationToken, heed_token
 from agent.models.openai_client import MAX_REPLY_BYTES, RAW_RESPONSE_HEADER, SENT_HEADERS, Connection
 from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
@@ -35,7 +32,7 @@ from agent.models.registry import open_model
 from agent.turn.statement_selection import select_statements
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import hash_file
-from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, RunError, UsageError
+from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError
 from schemas.records import Call, Message, Plan, Query, Statement
 from schemas.secrets import hide_keys, hide_secrets
 from tests import within
@@ -48,6 +45,7 @@ TALK = Conversation(
 )
 KEY = "sesame-5178"
 ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
+HYDE = Task("hyde")
 
 
 class Question(Struct):
@@ -59,7 +57,8 @@ class Question(Struct):
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
-    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)  # before a further attempt
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)  # before a further attempt
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.0)
     with standing_in() as started:
         yield started
 
@@ -82,42 +81,44 @@ def free_port() -> int:
 
 
 def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: str) -> None:
-    task = Task("hyde", "Which?", "I say:", max_tokens=20, seed=7)
+    """What is no part of an answer is left out of it, and half a character is sent as a whole one."""
+    task = Task("hyde", "Which \ud83c?", "I say:", max_tokens=20, seed=7)
     assert model.ask(TALK, task, str) == "I say: Rice bread."
     (body,) = StandIn.asked
     system, *talk, last = body.pop("messages")
     assert system == {"role": "system", "content": "Be brief."}
     assert talk == [{"role": "user", "content": "I bake."}, {"role": "assistant", "content": "Nice!"}]
-    assert last == {"role": "user", "content": "Which bread is free of gluten?\n\nWhich?"}
+    assert last == {"role": "user", "content": "Which bread is free of gluten?\n\nWhich ??"}
     assert body == {"model": "big", "max_tokens": 20, "temperature": 0.8, "seed": 7}
     assert [headers["authorization"] for headers in StandIn.headers_seen] == [f"Bearer {KEY}"]
     (call,) = calls
     assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("hyde", "Rice bread.", 10, 7)
-    assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich?")
+    assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich ??")
     assert (model.name, len(model.digest), model.writes_answers) == (f"{address}#big", 64, True)
-
-
-@pytest.mark.parametrize(
-    ("reply", "text"), [("<think>Rye?</think>\n\nRice.", "Rice."), ("Rye?</think>Rice.", "Rice."), (None, "")]
-)
-def test_what_is_no_answer_is_left_out(reply: str | None, text: str, model: ServerModel) -> None:
-    StandIn.replies = [(200, said(reply))]
-    assert model.ask(TALK, Task("hyde"), str) == text
+    for reply, text in (("<think>Rye?</think>\n\nRice.", "Rice."), ("Rye?</think>Rice.", "Rice."), (None, "")):
+        StandIn.replies = [(200, said(reply))]
+        assert model.ask(TALK, HYDE, str) == text
 
 
 def test_a_reply_of_a_type(model: ServerModel) -> None:
     StandIn.replies = [(200, said('<think>Hm, {"text"?</think>{"text": "Which bread?"}'))]
     assert model.ask(TALK, Task("rewrite"), Question) == Question("Which bread?")
-    text = {"type": "string", "maxLength": 40}
     wanted = StandIn.asked[0]["response_format"]
     assert (wanted["type"], wanted["json_schema"]["strict"]) == ("json_schema", True)
-    assert wanted["json_schema"]["schema"]["properties"]["text"] == text
+    assert wanted["json_schema"]["schema"]["properties"]["text"] == {"type": "string", "maxLength": 40}
     assert "$ref" not in json.dumps(wanted)
 
 
-@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize("status", [400, 500])
 def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, model: ServerModel) -> None:
-    """The 500 is that of llama-cpp-python's server; it looks like something that may pass, and is tried three times."""
+    """The 500 is that of llama-cpp-python's server; it looks like something that may pass, and is tried three times.
+
+    A request that is too much is no reason for it.
+    """
+    StandIn.replies = [(400, fault("maximum context length is 64 tokens"))] * 2
+    with pytest.raises(ModelError, match="maximum context length is 64 tokens"):
+        model.ask(TALK, Task("rewrite"), Question)
+    StandIn.asked.clear()
     times = 3 if status == 500 else 1
     StandIn.replies = [(status, fault("'loc': ('body', 'response_format', 'type')"))] * times
     StandIn.replies += [(200, said('{"text": "a"}')), (200, said('{"text": "b"}'))]
@@ -127,26 +128,15 @@ def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, mo
     assert StandIn.asked[-1]["response_format"]["schema"]["properties"]["text"]["maxLength"] == 40
 
 
-def test_a_request_that_is_too_much_is_no_reason_for_the_older_form(model: ServerModel) -> None:
-    StandIn.replies = [(400, fault("maximum context length is 64 tokens"))] * 2
-    with pytest.raises(ModelError, match="maximum context length is 64 tokens"):
-        model.ask(TALK, Task("rewrite"), Question)
-    model.ask(TALK, Task("rewrite"), Question)
-    assert StandIn.asked[-1]["response_format"]["type"] == "json_schema"
-
-
-PASSING = [(500, fault("boom")), (503, b"loading"), (429, fault("slow down")), GONE]
-
-
-@pytest.mark.parametrize("trouble", PASSING)
-def test_what_may_pass_is_tried_three_times(trouble: Any, model: ServerModel, address: str) -> None:
-    StandIn.replies = [trouble] * 5
-    with pytest.raises(ModelError) as caught:
-        model.ask(TALK, Task("hyde"), str)
-    assert (caught.value.where, bool(caught.value.remedy), len(StandIn.asked)) == (address, True, 3)
-    assert not isinstance(caught.value, ModelReplyError)
-    assert model.ask(TALK, Task("hyde"), str) == "Rice bread."
-    assert len(StandIn.asked) == 6
+def test_what_may_pass_is_tried_three_times(model: ServerModel, address: str) -> None:
+    for trouble in ((500, fault("boom")), (503, b"loading"), (429, fault("slow down")), GONE):
+        StandIn.replies, StandIn.asked[:] = [trouble] * 5, []
+        with pytest.raises(ModelError) as caught:
+            model.ask(TALK, HYDE, str)
+        assert (caught.value.where, bool(caught.value.remedy), len(StandIn.asked)) == (address, True, 3)
+        assert not isinstance(caught.value, ModelReplyError)
+        assert model.ask(TALK, HYDE, str) == "Rice bread."
+        assert len(StandIn.asked) == 6
 
 
 @pytest.mark.parametrize("key", ["", KEY])
@@ -155,31 +145,18 @@ def test_nothing_of_the_persons_settings_for_openai_is_sent(
 ) -> None:
     """Nor a description of this machine."""
     monkeypatch.setenv("CONVAGENT_API_KEY", key)
-    monkeypatch.setenv("OPENAI_API_KEY", "theirs")
-    monkeypatch.setenv("OPENAI_ORG_ID", "theirs")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "theirs")
+    for name in ("API_KEY", "ORG_ID", "PROJECT_ID"):
+        monkeypatch.setenv(f"OPENAI_{name}", "theirs")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: theirs\nX-Theirs: theirs")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     with closing(open_server_model(address, print)) as model:
-        assert model.ask(TALK, Task("hyde"), str) == "Rice bread."
+        assert model.ask(TALK, HYDE, str) == "Rice bread."
     (headers,) = StandIn.headers_seen
-    assert set(headers) - SENT_HEADERS - {RAW_RESPONSE_HEADER} == ({"authorization"} if key else set())
+    allowed = SENT_HEADERS | {RAW_RESPONSE_HEADER, "accept-encoding"}
+    assert set(headers) - allowed == ({"authorization"} if key else set())
     assert headers.get("authorization", "") == (f"Bearer {key}" if key else "")
+    assert headers["accept-encoding"] == "identity"
     assert "theirs" not in str(headers)
-
-
-def test_a_redirection_is_not_followed(model: ServerModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = f"http://127.0.0.1:{free_port()}/v1"
-    send_header = StandIn.end_headers
-
-    def redirect(self: StandIn) -> None:
-        self.send_header("Location", elsewhere)
-        send_header(self)
-
-    monkeypatch.setattr(StandIn, "end_headers", redirect)
-    StandIn.replies = [(307, b"")]
-    with pytest.raises(ModelError, match="something else \\(HTTP 307"):
-        model.ask(TALK, Task("hyde"), str)
 
 
 def ask_to_wait(server: StandIn) -> None:
@@ -195,8 +172,7 @@ TRICKLES_IN_HEADER, TRICKLES = (partial(StandIn.trickle, in_header=in_header) fo
 
 
 @pytest.mark.parametrize(
-    ("trouble", "streamed"),
-    [(WORKING, False), (TRICKLES_IN_HEADER, False), (TRICKLES, False), (TRICKLES, True), (ask_to_wait, False)],
+    ("trouble", "streamed"), [(WORKING, False), (TRICKLES_IN_HEADER, False), (TRICKLES, True), (ask_to_wait, False)]
 )
 def test_what_is_no_longer_wanted_is_ended_at_once(trouble: Any, streamed: bool) -> None:
     """Whatever the server does, and the next answer, too."""
@@ -205,7 +181,7 @@ def test_what_is_no_longer_wanted_is_ended_at_once(trouble: Any, streamed: bool)
 
         def ask(token: CancellationToken) -> str:
             with heed_token(token):
-                return model.ask(TALK, Task("hyde"), str, (lambda _text: None) if streamed else None)
+                return model.ask(TALK, HYDE, str, (lambda _text: None) if streamed else None)
 
         for _ in range(2):
             token = CancellationToken()
@@ -218,75 +194,81 @@ def test_what_is_no_longer_wanted_is_ended_at_once(trouble: Any, streamed: bool)
         assert len(StandIn.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (b"<html>Welcome!</html>", "cannot be read"),
-        (b'{"choices": [{"message": {"content": "\xff"}}]}', "cannot be read"),
-        (b"[" * 100_000, "cannot be read"),
-        ({"choices": []}, "cannot be read"),
-        ({"error": "none"}, "cannot be read"),
-        (said('{"text": "Which', "length"), "was cut off after 128 tokens"),
-        (said('{"text": "Which'), "is of another form"),
-        (said('{"text": 5}'), "is of another form"),
-        (said(f'{{"text": "{"a" * 41}"}}'), "is of another form"),
-        (said("Which bread?"), "is of another form"),
-        (said(None), "is of another form"),
-    ],
-)
-def test_a_reply_that_cannot_be_used(reply: Any, message: str, model: ServerModel) -> None:
-    StandIn.replies = [(200, reply)]
-    with pytest.raises(ModelReplyError, match=message):
-        model.ask(TALK, Task("rewrite"), Question)
-    assert len(StandIn.asked) == 1
+PACKED = partial(StandIn.send_packed, data=gzip.compress(b" " * (1 << 20)))
+LARGE = b" " * (MAX_REPLY_BYTES + 1)
+UNUSABLE: list[tuple[Any, type[ConvagentError], str]] = [
+    ((200, b"<html>Welcome!</html>"), ModelReplyError, "cannot be read"),
+    ((200, b'{"choices": [{"message": {"content": "\xff"}}]}'), ModelReplyError, "cannot be read"),
+    ((200, b"[" * 100_000), ModelReplyError, "cannot be read"),
+    ((200, {"choices": []}), ModelReplyError, "ends in the middle"),
+    ((200, {"error": "none"}), ModelError, "the server failed (none)"),
+    ((200, said('{"text": "Which', "length")), ModelReplyError, "was cut off after 128 tokens"),
+    ((200, said('{"text": "Which')), ModelReplyError, "is of another form"),
+    ((200, said('{"text": 5}')), ModelReplyError, "is of another form"),
+    ((200, said(f'{{"text": "{"a" * 41}"}}')), ModelReplyError, "is of another form"),
+    ((200, said(None)), ModelReplyError, "is of another form"),
+    ((401, fault("no")), UsageError, "does not let us in (HTTP 401)"),
+    ((403, fault("no")), UsageError, "CONVAGENT_API_KEY"),
+    ((404, fault("bad\x1b \n bad")), MissingError, "no such model or path (HTTP 404: bad bad)"),
+    ((307, fault("bad")), ModelError, "something else (HTTP 307: bad)"),  # a redirection is not followed
+    (PACKED, ModelError, "cannot be used: it is packed as 'gzip', which was not asked for"),
+    (partial(PACKED, status=400), ModelError, "cannot be used: it is packed as 'gzip'"),
+    ((200, LARGE), ModelError, "cannot be used: it has more than 16 MB"),
+    ((400, LARGE), ModelError, "cannot be used: it has more than 16 MB"),
+]
 
 
-@pytest.mark.parametrize(
-    ("status", "error", "told"),
-    [
-        (401, UsageError, "does not let us in (HTTP 401)"),
-        (403, UsageError, "CONVAGENT_API_KEY"),
-        (404, MissingError, "no such model or path (HTTP 404: bad bad)"),
-        (301, ModelError, "something else (HTTP 301: bad bad)"),
-    ],
-)
-def test_what_does_not_help_to_ask_again_is_told_at_once(
-    status: int, error: type[ConvagentError], told: str, model: ServerModel
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_does_not_help_to_ask_again_is_told_at_once(streamed: bool, model: ServerModel) -> None:
+    for reply, error, told in UNUSABLE:
+        StandIn.replies, StandIn.asked[:] = [reply] * 3, []
+        with pytest.raises(error) as caught:
+            model.ask(TALK, Task("rewrite"), Question, (lambda _text: None) if streamed else None)
+        assert told in str(caught.value)
+        assert len(StandIn.asked) == 1, told
+
+
+@pytest.mark.parametrize("in_header", [False, True])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_reply_that_trickles_in_has_an_end(
+    streamed: bool, in_header: bool, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    StandIn.replies = [(status, fault("bad\x1b \n bad"))]
-    with pytest.raises(error) as caught:
-        model.ask(TALK, Task("hyde"), str)
-    assert told in str(caught.value)
-    assert len(StandIn.asked) == 1
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.5")
+    StandIn.replies = [partial(StandIn.trickle, in_header=in_header)]
+    with (
+        closing(open_server_model(address, print)) as model,
+        pytest.raises(ModelError, match=r"no reply within 0.5 s\n.*CONVAGENT_TIMEOUT"),
+    ):
+        model.ask(TALK, HYDE, str, (lambda _text: None) if streamed else None)
 
 
-@pytest.mark.parametrize(
-    ("models", "name", "error", "told"),
-    [
-        ((200, LISTED), "#huge", MissingError, "no model 'huge'\n  It has: big, small"),
-        ((200, {"data": []}), "", MissingError, "cannot be read"),
-        ((200, b"<html>"), "", MissingError, "cannot be read"),
-        ((404, b""), "", MissingError, "up to /v1"),
-        ((503, fault("loading")), "", MissingError, "HTTP 503: loading"),
-        ((401, fault(f"no {KEY}")), "", UsageError, "Set CONVAGENT_API_KEY"),
-    ],
-)
-def test_a_server_that_does_not_have_it(
-    models: tuple[int, Any], name: str, error: type[ConvagentError], told: str, address: str
-) -> None:
-    StandIn.models = models
-    with pytest.raises(error) as caught:
-        open_server_model(address + name, print)
-    assert told in str(caught.value)
-    assert KEY not in str(caught.value)
+UNOPENED: list[tuple[str, tuple[int, Any], type[ConvagentError], str]] = [
+    ("#huge", (200, LISTED), MissingError, "no model 'huge'\n  It has: big, small"),
+    ("", (200, {"data": []}), MissingError, "cannot be read"),
+    ("", (200, b"<html>"), MissingError, "cannot be read"),
+    ("", (404, b""), MissingError, "up to /v1"),
+    ("", (503, fault("loading")), MissingError, "HTTP 503: loading"),
+    ("", (401, fault(f"no {KEY}")), UsageError, "Set CONVAGENT_API_KEY"),
+]
+SETTINGS = [("TIMEOUT", "soon"), ("TIMEOUT", "0"), ("TIMEOUT", "nan"), ("API_KEY", "a\nb"), ("API_KEY", "clé")]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "a..b", f"{'a' * 70}.invalid"])
-@pytest.mark.usefixtures("address")
-def test_a_server_that_is_not_there(host: str) -> None:
-    with pytest.raises(MissingError, match="cannot be reached") as caught:
-        open_server_model(f"http://{host.format(port=free_port())}/v1#big", print)
-    assert "Is the server running" in caught.value.remedy
+def test_a_server_that_cannot_be_used_is_told(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, models, error, told in UNOPENED:
+        StandIn.models = models
+        with pytest.raises(error) as caught:
+            open_server_model(address + name, print)
+        assert told in str(caught.value)
+        assert KEY not in str(caught.value)
+    for host in (f"127.0.0.1:{free_port()}", "a..b", f"{'a' * 70}.invalid"):
+        with pytest.raises(MissingError, match="cannot be reached") as unreached:
+            open_server_model(f"http://{host}/v1#big", print)
+        assert "Is the server running" in unreached.value.remedy
+    for setting, value in SETTINGS:
+        with monkeypatch.context() as patch:
+            patch.setenv(f"CONVAGENT_{setting}", value)
+            with pytest.raises(UsageError, match=setting):
+                open_server_model(address, print)
 
 
 @pytest.mark.parametrize(
@@ -304,22 +286,6 @@ def test_a_password_is_not_repeated(name: str) -> None:
     with pytest.raises(UsageError) as caught:
         open_model(name)
     assert "sesame" not in f"{caught.value} {caught.value.__cause__}"
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("CONVAGENT_TIMEOUT", "soon"),
-        ("CONVAGENT_TIMEOUT", "0"),
-        ("CONVAGENT_TIMEOUT", "nan"),
-        ("CONVAGENT_API_KEY", "a\nb"),
-        ("CONVAGENT_API_KEY", "clé"),
-    ],
-)
-def test_settings_that_are_none(setting: str, value: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(setting, value)
-    with pytest.raises(UsageError, match=setting):
-        open_server_model(address, print)
 
 
 def test_proxies_of_the_environment(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +306,7 @@ def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
         model.ask(TALK, Task("hyde", max_tokens=40, omitted=("p1",)), str)
         assert [message["role"] for message in StandIn.asked[0]["messages"]] == ["system", "user"]
         assert calls[0].omitted == ("p1", "exchange 1")
-        with pytest.raises(RunError, match="step 'hyde' takes 21 tokens and its reply 60"):
+        with pytest.raises(ModelError, match="step 'hyde' takes 21 tokens, and 4 are left beside its reply"):
             model.ask(TALK, Task("hyde", max_tokens=60), str)
 
 
@@ -373,11 +339,6 @@ def test_it_judges_as_no_model_does(model: ServerModel) -> None:
     assert StandIn.asked == []
 
 
-def test_half_a_character_is_sent_as_a_whole_one(model: ServerModel) -> None:
-    model.ask(Conversation("", (Message("user", "bread \ud83c?"),)), Task("hyde"), str)
-    assert StandIn.asked[0]["messages"][-1]["content"] == "bread ??"
-
-
 def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> None:
     """The whole example; the key is nowhere, and a written sentence that no passage supports gives way."""
     topics, index = str(EXAMPLES / "topics.json"), str(example_index.directory)
@@ -394,7 +355,7 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     assert set(wanted) == {None, "rewrite", "write", "correct"}
 
 
-@pytest.mark.parametrize("end", [GONE, WORKING, (500, fault("out of memory")), (200, said("I am not what was asked."))])
+@pytest.mark.parametrize("end", [GONE, (200, said("I am not what was asked."))])
 def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path, example_index: PassageIndex) -> None:
     """Its turns are answered without it from then on, which is told; once it is back, they are asked again."""
     (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
@@ -455,89 +416,13 @@ def test_a_real_server(real_server: str) -> None:
     assert min(calls[-1].tokens_read, calls[-1].tokens_written) > 0
 
 
-@pytest.mark.parametrize("in_header", [False, True])
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_reply_that_trickles_in_has_an_end(
-    streamed: bool, in_header: bool, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.5")
-    StandIn.replies = [partial(StandIn.trickle, in_header=in_header)] * 3
-    with (
-        closing(open_server_model(address, print)) as model,
-        pytest.raises(ModelError, match=r"no reply within 0.5 s\n.*CONVAGENT_TIMEOUT"),
-    ):
-        model.ask(TALK, Task("hyde"), str, (lambda _text: None) if streamed else None)
-    assert len(StandIn.asked) == (3 if in_header else 1)  # one that began is not begun again
-
-
-@pytest.fixture
-def encrypted(tmp_path: Path) -> Iterator[str]:
-    """The address of a server that sends a byte of a header now and then, over TLS."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    made = ["-keyout", str(key), "-out", str(certificate), "-days", "1", "-subj", "/CN=localhost"]
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made], check=True, capture_output=True)
-    context, ended = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), threading.Event()
-    context.load_cert_chain(certificate, key)
-
-    def trickle() -> None:
-        with suppress(OSError), context.wrap_socket(listening.accept()[0], server_side=True) as connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-            until = time.monotonic() + 60  # so that it ends where nobody ends it
-            while not ended.wait(0.02) and time.monotonic() < until:
-                connection.sendall(b"a")
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=trickle)
-        thread.start()
-        yield f"https://127.0.0.1:{listening.getsockname()[1]}/"
-        ended.set()
-        thread.join()
-
-
-@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
-def test_an_encrypted_connection_ends_in_time_too(encrypted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONVAGENT_TIMEOUT", "0.5")
-    begin = Connection("http://127.0.0.1:1/v1", ConcurrencyLimit(1))._begin_attempt
-    with httpx.Client(verify=False, trust_env=False, timeout=20, event_hooks={"request": [begin]}) as client:  # noqa: S501
-        began = time.monotonic()
-        with pytest.raises(httpx.TransportError):
-            client.get(encrypted)
-    assert time.monotonic() - began < 20
-
-
-PACKED = partial(StandIn.send_packed, data=gzip.compress(b" " * (1 << 20)))
-LARGE = b" " * (MAX_REPLY_BYTES + 1)
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize(
-    ("reply", "told"),
-    [
-        (PACKED, "it is packed as 'gzip', which was not asked for"),
-        (partial(PACKED, status=400), "it is packed as 'gzip'"),
-        ((200, LARGE), "it has more than 16 MB"),
-        ((400, LARGE), "it has more than 16 MB"),
-    ],
-)
-def test_a_reply_that_is_packed_or_large_is_not_read_on(
-    reply: Any, told: str, streamed: bool, model: ServerModel
-) -> None:
-    """A few packed bytes may stand for gigabytes. It is not asked for again either."""
-    StandIn.replies = [reply] * 3
-    with pytest.raises(ModelError, match=f"cannot be used: {told}"):
-        model.ask(TALK, Task("hyde"), str, (lambda _text: None) if streamed else None)
-    assert len(StandIn.asked) == 1
-    assert StandIn.headers_seen[0]["accept-encoding"] == "identity"
-
-
-@pytest.mark.parametrize("key", [KEY, ESCAPED, KEY.replace("-", "%2D")])
-@pytest.mark.parametrize("status", [404, 500])
-def test_a_key_in_an_error_is_not_repeated(status: int, key: str, model: ServerModel) -> None:
-    StandIn.replies = [(status, fault(f"who is {key}? see http://anna:pw@host/v1?api_key={key}"))] * 3
-    with pytest.raises(RunError if status != 404 else Exception) as caught:
-        model.ask(TALK, Task("hyde"), str)
-    assert "who is [key]? see http://[key]@host/v1?api_key=[key]" in str(caught.value)
-    assert key not in repr(caught.value.args)
+def test_a_key_in_an_error_is_not_repeated(model: ServerModel) -> None:
+    for key in (KEY, ESCAPED, KEY.replace("-", "%2D")):
+        StandIn.replies = [(404, fault(f"who is {key}? see http://anna:pw@host/v1?api_key={key}"))]
+        with pytest.raises(MissingError) as caught:
+            model.ask(TALK, HYDE, str)
+        assert "who is [key]? see http://[key]@host/v1?api_key=[key]" in str(caught.value)
+        assert key not in repr(caught.value.args)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -545,7 +430,7 @@ def test_a_key_in_a_reply_is_not_repeated(streamed: bool, model: ServerModel, ca
     """Not while it is written either, whose pieces end within the key."""
     shown: list[str] = []
     StandIn.write_parts = staticmethod(lambda _step: iter([f"Your key is {KEY}, isn't it?"]))
-    assert model.ask(TALK, Task("hyde"), str, shown.append if streamed else None) == "Your key is [key], isn't it?"
+    assert model.ask(TALK, HYDE, str, shown.append if streamed else None) == "Your key is [key], isn't it?"
     assert [call.reply for call in calls] == ["Your key is [key], isn't it?"]
     assert not any(KEY[:5] in text for text in shown)
     assert bool(shown) == streamed
@@ -586,14 +471,6 @@ def test_a_traceback_repeats_no_key(address: str, tmp_path: Path, example_index:
     assert (KEY in done.stderr, done.returncode) == (False, 4)
 
 
-def test_doctor_repeats_no_key(tmp_path: Path) -> None:
-    done = within.convagent("doctor", "-m", "none", "--json", cwd=tmp_path, CONVAGENT_API_KEY=KEY)
-    assert KEY not in done.stdout + done.stderr
-    shown = json.loads(done.stdout)["sections"]["Settings"]
-    assert {"name": "CONVAGENT_API_KEY", "value": "[key]", "about": "environment"} in shown
-    assert "CONVAGENT_API_KEY is no setting" not in done.stdout
-
-
 @pytest.mark.parametrize(
     ("base", "warned"),
     [("http://model.example/v1", True), ("https://model.example/v1", False), ("http://127.0.0.1:1/v1", False)],
@@ -603,21 +480,12 @@ def test_a_key_that_goes_unencrypted_is_warned_of(
 ) -> None:
     monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
     with caplog.at_level(logging.WARNING, "convagent"):
-        Connection(base, ConcurrencyLimit(1)).close()
+        Connection(base, asyncio.Semaphore(1)).close()
     assert ("goes to model.example unencrypted" in caplog.text) == warned
     monkeypatch.delenv("CONVAGENT_API_KEY")
     caplog.clear()
-    Connection(base, ConcurrencyLimit(1)).close()
+    Connection(base, asyncio.Semaphore(1)).close()
     assert not caplog.text
-
-
-def test_what_the_hub_says_repeats_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agent.models.hub import _explain
-
-    monkeypatch.setenv("HF_TOKEN", KEY)
-    error = _explain("hf:a/b", OSError(f"401 for {KEY} at https://anna:pw@hub/x?token=abc"))
-    assert error.what == "hf:a/b cannot be had (401 for [key] at https://[key]@hub/x?token=[key])"
-    assert KEY not in "".join(traceback.format_exception(error))
 
 
 @pytest.mark.parametrize("key", ["", "none", "test"])

@@ -152,15 +152,6 @@ def test_a_small_model_gets_no_second_chance(llm: LanguageModel) -> None:
     assert (response.text, count_asked("correct")) == (QUOTED, 0)
 
 
-def test_a_server_that_does_not_stream_is_asked_for_the_whole(llm: LanguageModel) -> None:
-    StandIn.takes_streams = False
-    behave(write=draft((KEEPS, "1")))
-    shown: list[Response] = []
-    assert answer(llm, shown.append) == [(KEEPS, ("bread:1",))]
-    assert ["stream" in body for body in StandIn.asked] == [True, False]
-    assert len(shown) == 1
-
-
 def test_a_server_that_answers_a_stream_with_the_whole(llm: LanguageModel) -> None:
     StandIn.replies = [(200, {"choices": [{"message": {"content": draft((KEEPS, "1"))}, "finish_reason": "stop"}]})]
     assert answer(llm, lambda _: None) == [(KEEPS, ("bread:1",))]

@@ -70,24 +70,3 @@ def heed_token(token: CancellationToken) -> Iterator[None]:
         yield
     finally:
         _in_hand.reset(before)
-
-
-POLL_SECONDS = 0.2  # between two looks at whether a request is still wanted
-
-
-class ConcurrencyLimit:
-    """At most `most` requests at a time, from any number of threads."""
-
-    def __init__(self, most: int) -> None:
-        self._places = threading.BoundedSemaphore(most)
-
-    @contextmanager
-    def admit(self, token: CancellationToken) -> Iterator[None]:
-        """One request, as soon as there is room for it. Raises `AnswerCancelledError` once the token is cancelled."""
-        token.raise_if_cancelled()
-        while not self._places.acquire(timeout=POLL_SECONDS):
-            token.raise_if_cancelled()
-        try:
-            yield
-        finally:
-            self._places.release()

@@ -6,7 +6,7 @@ A real baseline, quick and free of any download, and what every model must beat.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
+from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from schemas.records import Call
 
@@ -14,25 +14,15 @@ NEWEST_WEIGHT = 3  # times as much as earlier messages the last one counts
 HISTORY_MESSAGES = 4  # that count beside the last
 
 
-@dataclass(frozen=True, slots=True)
-class NoModel:
+@dataclass(slots=True)
+class NoModel(LanguageModel):
     """Gives the empty reply to whatever it is asked, and scores candidates by BM25."""
 
     listen: Listener
     name: str = "none"
     digest: str = ""
     settings: str = f"{(NEWEST_WEIGHT, HISTORY_MESSAGES)}"
-    runs_here: bool = False
     generates_text: bool = False
-    writes_answers: bool = False
-    has_likelihoods: bool = False
-    adapters: frozenset[str] = frozenset()
-
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None

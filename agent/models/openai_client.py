@@ -2,36 +2,37 @@
 
 Beside `agent/models/hub.py` this is the one place that opens a connection, and only for a model that is named so. A
 key, where the server wants one, comes from `CONVAGENT_API_KEY`, and is never repeated, whatever a server says;
-`CONVAGENT_TIMEOUT` is how many seconds an attempt may take, from its first byte to its last.
+`CONVAGENT_TIMEOUT` is how many seconds a reply may take, all attempts included.
 """
 
+import asyncio
 import logging
 import math
 import os
-import socket
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import cache
+from queue import SimpleQueue
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
+import httpx2
 import msgspec
 from msgspec import Meta, Struct
+from openai import APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
-from agent.models.cancellation import CancellationToken, ConcurrencyLimit, find_token
+from agent.models.cancellation import find_token
 from agent.models.protocol import TextListener
 from indexes.text.control_characters import strip_control_characters
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError
 from schemas.secrets import hide_keys
 
-if TYPE_CHECKING:
-    from openai import OpenAI
-
 MAX_RETRIES = 2
 CONNECT_SECONDS, REPLY_SECONDS = 10.0, 120.0
 MAX_REPLY_BYTES = 1 << 24
-SENT_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
+SENT_HEADERS = {"accept", "connection", "content-length", "content-type", "host", "user-agent"}
 RAW_RESPONSE_HEADER = "x-stainless-raw-response"  # by which the client knows that bytes are wanted
 MAX_QUOTED = 200  # characters of a server's own words in an error
 ADDRESS_FORM = "A server's model is named http://host:port/v1#name."
@@ -68,8 +69,8 @@ class Text(Struct, frozen=True):
 
 
 class Choice(Struct):
-    message: Text = Text()  # of a whole reply
-    delta: Text = Text()  # of a part of one
+    message: Text | None = None  # of a whole reply
+    delta: Text | None = None  # of a part of one
     finish_reason: str | None = None
 
 
@@ -92,198 +93,163 @@ class Completion(Struct):
 
 
 class Connection:
-    """OpenAI's client for one server, which has one request under way at a time. Not connected before the first.
+    """OpenAI's client for one server. Not connected before the first request.
 
     The client sends what we give it and nothing of its own settings, to no other address. Of itself it would send the
     person's OPENAI_API_KEY, OPENAI_ORG_ID and OPENAI_CUSTOM_HEADERS, follow redirections, and describe this machine in
     its headers. Loopback is never asked through a proxy of the environment.
 
-    A reply is ended by closing its socket from another thread: when its time is over, and when the answer in hand is
-    cancelled. The client's own time-outs are for one read: for a server that sends a byte a second it waits for ever.
+    It works in the event loop of all connections, in a thread of its own, where a reply can be ended at any moment:
+    when its time is over, and when the answer in hand is cancelled.
 
     Its methods raise `UsageError` where a key is wanted, `MissingError` where there is no such path or model,
     `RefusedError` where the request is not taken, `ModelReplyError` for a reply of another form, `ModelError` where
     every attempt failed, and `AnswerCancelledError` as soon as the answer in hand is cancelled.
     """
 
-    def __init__(self, base: str, concurrency: ConcurrencyLimit) -> None:
+    def __init__(self, base: str, concurrency: asyncio.Semaphore) -> None:
         self.base, self.requests = base, 0  # that were begun
         self._key, self._seconds = _read_key(base), _read_timeout()
-        self._concurrency, self._token, self._expired = concurrency, CancellationToken(), False
-        self._socket: socket.socket | None = None
-        self._timer = threading.Timer(0, self._expire)
-        self._client = self._open_client()
+        self._concurrency, self._client = concurrency, self._open_client()
 
     def close(self) -> None:
-        self._timer.cancel()
-        self._client.close()
+        asyncio.run_coroutine_threadsafe(self._client.close(), _start_loop()).result()
 
     def list_models(self) -> list[ModelInfo]:
-        with self._send():
-            reply = self._client.models.with_raw_response.list().content
-        return _decode_reply(reply, ModelList, self.base).data
+        with self._send(self._client.models.with_streaming_response.list) as parts:
+            return [info for part in parts for info in _decode_reply(part, ModelList, self.base).data]
 
     def complete(self, body: Mapping[str, Any], on_text: TextListener | None = None) -> tuple[str, str | None, Usage]:
         """The text of a reply, why it ends, and what it took.
 
         With `on_text` it is asked for as a stream, and handed over as far as it is there.
         """
-        if on_text is not None:
-            streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
-            try:
-                return self._complete(streamed, on_text)
-            except RefusedError as error:  # perhaps only the stream is
-                log.debug("%s; asked for the whole reply instead", error.what)
-        return self._complete(body, on_text)
-
-    def _complete(self, body: Mapping[str, Any], on_text: TextListener | None) -> tuple[str, str | None, Usage]:
-        text, finish_reason, usage = "", None, Usage()
-        create = self._client.chat.completions.with_streaming_response.create
-        with self._send(), create(**body) as reply:
-            if streams := "event-stream" in reply.headers.get("content-type", ""):
-                fields = (line.partition(":") for line in reply.iter_lines())  # comments have no name
-                parts = (data.encode() for name, _, data in fields if name == "data" and data.strip() != "[DONE]")
-            else:
-                parts = (whole for whole in [reply.read()])
+        text, finish_reason, usage, is_whole = "", None, Usage(), False
+        streamed = {"stream": True, "stream_options": {"include_usage": True}} if on_text else {}
+        create: Any = self._client.chat.completions.with_streaming_response.create
+        with self._send(lambda: create(**body, **streamed)) as parts:
             for part in parts:
                 completion = _decode_reply(part, Completion, self.base)
-                if streams and completion.error is not None:
+                if completion.error is not None:
                     raise ModelError(f"the server failed ({_quote(str(completion.error))})", where=self.base)
                 usage = completion.usage or usage
                 for choice in completion.choices[:1]:
-                    finish_reason = choice.finish_reason or finish_reason
-                    text += choice.delta.content or choice.message.content or ""
-                    if on_text and streams:
+                    finish_reason, is_whole = choice.finish_reason or finish_reason, choice.message is not None
+                    text += (choice.message or choice.delta or Text()).content or ""
+                    if on_text:
                         on_text(hide_keys(text, unfinished=True))
-        if streams and not finish_reason:
+        if not (finish_reason or is_whole):
             raise ModelReplyError("the server's reply ends in the middle", where=self.base)
-        if not (streams or completion.choices):
-            raise ModelReplyError("the server's reply cannot be read (it has no choices)", where=self.base)
         return hide_keys(text), finish_reason, usage
 
     @contextmanager
-    def _send(self) -> Iterator[None]:
-        """Until the block ends, a request is under way, and what goes wrong is said in our words."""
-        self._token = find_token()
-        with self._concurrency.admit(self._token), self._token.ending_with(self._end_connection):
-            try:
-                yield
-            except ConvagentError:
-                raise
-            except Exception as error:  # the client's, or its transport's, whose package differs
-                self._token.raise_if_cancelled()
-                raise self._explain(error) from error
-            finally:
-                self._timer.cancel()
+    def _send(self, request: Callable[[], AbstractAsyncContextManager[Any]]) -> Iterator[Iterator[bytes]]:
+        """The parts of a reply as they come: the events of a stream, or all at once. The block reads them."""
+        token, parts = find_token(), SimpleQueue[bytes | None]()
+        running = asyncio.run_coroutine_threadsafe(self._receive(request, parts), _start_loop())
+        running.add_done_callback(lambda _: parts.put(None))
+
+        def has_failed() -> bool:  # what came before may be much, and slow to read
+            return running.done() and (running.cancelled() or running.exception() is not None)
+
+        try:
+            with token.ending_with(running.cancel):
+                yield (part for part in iter(parts.get, None) if not has_failed())
+                running.result()
+        except ConvagentError:
+            raise
+        except Exception as error:  # the client's, or its transport's
+            token.raise_if_cancelled()
+            raise self._explain(error) from error
+        finally:
+            running.cancel()
+
+    async def _receive(
+        self, request: Callable[[], AbstractAsyncContextManager[Any]], parts: "SimpleQueue[bytes | None]"
+    ) -> None:
+        async with self._concurrency, asyncio.timeout(self._seconds), request() as reply:
+            if "event-stream" not in reply.headers.get("content-type", ""):
+                parts.put(await reply.read())
+                return
+            async for line in reply.iter_lines():
+                name, _, data = line.partition(":")  # a comment has no name
+                if name == "data" and data.strip() != "[DONE]":
+                    parts.put(data.encode())
 
     def _explain(self, error: Exception) -> ConvagentError:
-        from openai import APIStatusError
-
         if isinstance(error, APIStatusError):
             return _explain_status(error, self.base)
-        cause = error.__cause__ or error
-        if self._expired or type(cause).__name__ == "ReadTimeout":
+        if isinstance(error, TimeoutError):
             remedy = "Set CONVAGENT_TIMEOUT to more seconds."
             return ModelError(f"no reply within {self._seconds:g} s", where=self.base, remedy=remedy)
-        if isinstance(cause, UnusableError):
-            return ModelError(f"the server's reply cannot be used: {cause}", where=self.base)
+        if isinstance(error, UnusableError):
+            return ModelError(f"the server's reply cannot be used: {error}", where=self.base)
+        cause = error.__cause__ or error
         why = strip_control_characters(str(cause)) or type(cause).__name__
         remedy = "Is the server running, and the address right?"
         return ModelError(f"the server cannot be reached ({why})", where=self.base, remedy=remedy)
 
-    def _open_client(self) -> "OpenAI":
-        from openai import DefaultHttpxClient, OpenAI, Timeout
-
-        pause = self._pause
-
-        class Client(OpenAI):
-            def _sleep_for_retry(self, *, retries_taken: int, max_retries: int, options: Any, response: Any) -> None:
-                """As the client's own, save that it ends when the answer is no longer wanted."""
-                headers = response.headers if response is not None else None
-                pause(self._calculate_retry_timeout(max_retries - retries_taken, options, headers))
-
+    def _open_client(self) -> AsyncOpenAI:
         trust_env = not is_loopback(urlsplit(self.base).hostname or "")
-        hooks: Any = {"request": [self._begin_attempt], "response": [self._bound_reply]}
+        hooks: Any = {"request": [self._prepare_request], "response": [_bound_reply]}
         try:
-            transport = DefaultHttpxClient(follow_redirects=False, trust_env=trust_env, event_hooks=hooks)
+            transport = DefaultAsyncHttpxClient(follow_redirects=False, trust_env=trust_env, event_hooks=hooks)
         except OSError:
             raise
         except Exception:  # its own errors for such an address share no base, and may quote a password
             remedy = "See HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
             raise UsageError("the proxy that the environment names cannot be used", remedy=remedy) from None
-        timeout = Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
+        timeout = Timeout(None, connect=CONNECT_SECONDS)  # the rest has the deadline of the whole
         try:
-            # The key is put in by `_begin_attempt`; without one here, the client would take OPENAI_API_KEY.
-            return Client(
+            # The key is put in by `_prepare_request`; without one here, the client would take OPENAI_API_KEY.
+            return AsyncOpenAI(
                 api_key="unused", base_url=self.base, timeout=timeout, max_retries=MAX_RETRIES, http_client=transport
             )
         except Exception:
-            transport.close()
             raise UsageError("the model's address is none", remedy=ADDRESS_FORM) from None
 
-    def _pause(self, seconds: float) -> None:
-        log.debug("%s failed; it is asked again in %.1f s", self.base, seconds)
-        self._token.pause(seconds)
-
-    def _begin_attempt(self, request: Any) -> None:
+    async def _prepare_request(self, request: httpx2.Request) -> None:
         """A hook of the transport."""
+        self.requests += 1
         for name in set(request.headers) - SENT_HEADERS - {RAW_RESPONSE_HEADER}:
             del request.headers[name]
         if self._key:
             request.headers["Authorization"] = f"Bearer {self._key}"
         request.headers["Accept-Encoding"] = "identity"  # a few packed bytes may stand for gigabytes
-        request.extensions["trace"] = self._follow_connection
-        self.requests, self._expired = self.requests + 1, False
-        self._timer.cancel()
-        self._timer = threading.Timer(self._seconds, self._expire)
-        self._timer.daemon = True
-        self._timer.start()
 
-    def _bound_reply(self, response: Any) -> None:
-        """A hook of the transport, which wants a stream of its own kind."""
-        packed = response.headers.pop("content-encoding", "identity").strip().lower()
-        stream, is_over = response.stream, self._is_over
-        kind: Any = next(base for base in type(stream).__mro__ if base.__name__ == "SyncByteStream")
 
-        class BoundedStream(kind):  # type: ignore[misc]  # known only when it is there
-            def __iter__(self) -> Iterator[bytes]:
-                if packed not in ("identity", ""):
-                    raise UnusableError(f"it is packed as {packed[:40]!r}, which was not asked for")
-                total = 0
-                for chunk in stream:
-                    total += len(chunk)
-                    if total > MAX_REPLY_BYTES:
-                        raise UnusableError(f"it has more than {MAX_REPLY_BYTES >> 20} MB")
-                    if is_over():  # what came before may be much, and slow to read
-                        break
-                    yield chunk
-                if is_over():  # to the transport it may look like the end
-                    raise UnusableError("it was ended")
+class BoundedStream(httpx2.AsyncByteStream):
+    """What comes of a reply, which must be unpacked and of at most `MAX_REPLY_BYTES`."""
 
-            def close(self) -> None:
-                stream.close()
+    def __init__(self, stream: Any, packed: str) -> None:
+        self._stream, self._packed = stream, packed
 
-        response.stream = BoundedStream()
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._packed not in ("identity", ""):
+            raise UnusableError(f"it is packed as {self._packed[:40]!r}, which was not asked for")
+        total = 0
+        async for chunk in self._stream:
+            total += len(chunk)
+            if total > MAX_REPLY_BYTES:
+                raise UnusableError(f"it has more than {MAX_REPLY_BYTES >> 20} MB")
+            yield chunk
 
-    def _follow_connection(self, event: str, details: dict[str, Any]) -> None:
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):  # TLS takes the socket over
-            self._socket = details["return_value"].get_extra_info("socket")
-            if self._is_over():  # before there was a connection to end
-                self._end_connection()
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
-    def _is_over(self) -> bool:
-        """Whether nobody waits for the reply any more."""
-        return self._expired or self._token.is_cancelled
 
-    def _expire(self) -> None:
-        self._expired = True
-        self._end_connection()
+async def _bound_reply(response: httpx2.Response) -> None:
+    """A hook of the transport."""
+    packed = response.headers.pop("content-encoding", "identity").strip().lower()
+    response.stream = BoundedStream(response.stream, packed)
 
-    def _end_connection(self) -> None:
-        """End it from another thread: who sends or reads fails at once."""
-        if self._socket is not None:
-            with suppress(OSError):  # ended already; a TLS socket's own `shutdown` would disturb who reads it
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+@cache
+def _start_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all connections. Its thread is a daemon: a server that says nothing keeps no process alive."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="connections", daemon=True).start()
+    return loop
 
 
 def _read_key(base: str) -> str:
@@ -301,7 +267,7 @@ def _read_key(base: str) -> str:
 
 
 def _read_timeout() -> float:
-    """Seconds that an attempt may take."""
+    """Seconds that a reply may take."""
     setting = os.environ.get("CONVAGENT_TIMEOUT", "")
     try:
         seconds = float(setting or REPLY_SECONDS)

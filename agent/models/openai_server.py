@@ -3,6 +3,7 @@
 Such servers write, but share no way to tell how likely a given text is: judging is by shared words, as with no model.
 """
 
+import asyncio
 import hashlib
 import logging
 import math
@@ -12,18 +13,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from agent.models.cancellation import ConcurrencyLimit
 from agent.models.no_model import NoModel
 from agent.models.openai_client import ADDRESS_FORM, Connection, ModelInfo, RefusedError, Usage
-from agent.models.protocol import (
-    Conversation,
-    Listener,
-    Reply,
-    Task,
-    TextListener,
-    drop_oldest_exchanges,
-    no_room_error,
-)
+from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener, fit_prompt
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit
@@ -38,7 +30,7 @@ log = logging.getLogger("convagent")
 
 
 @dataclass(slots=True)
-class ServerModel:
+class ServerModel(LanguageModel):
     """A server's model. Opened by `open_server_model`."""
 
     name: str
@@ -48,12 +40,7 @@ class ServerModel:
     _model: str  # as the server calls it
     _size: int  # tokens that it reads at once
     _takes_json_schema: bool = True
-    settings: str = ""
-    runs_here: bool = False
-    generates_text: bool = True
     writes_answers: bool = True
-    has_likelihoods: bool = False
-    adapters: frozenset[str] = frozenset()
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """By an estimate, since a server's tokenizer is not at hand."""
@@ -71,7 +58,10 @@ class ServerModel:
     ) -> Reply:
         """As the protocol has it. A server cannot be given a reply's opening, so it is put before what comes back."""
         started, sent_before = time.perf_counter(), self._server.requests
-        messages, omitted = self._prompt(conversation, task)
+        room = self._size - task.max_tokens
+        messages, omitted = fit_prompt(
+            conversation, task, room, lambda shorter: _to_messages(shorter, task), _estimate_tokens
+        )
         sampling = {"temperature": 0.0} if task.seed is None else {"temperature": TEMPERATURE, "seed": task.seed}
         body = {"model": self._model, "messages": messages, "max_tokens": task.max_tokens, **sampling}
         prompt = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
@@ -100,14 +90,6 @@ class ServerModel:
             raise ModelReplyError(what, where=self._server.base)
         return parse_reply(strip_thinking(text), reply, task)
 
-    def _prompt(self, conversation: Conversation, task: Task) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-        """The messages, and what they have no room for."""
-        for shorter, omitted in drop_oldest_exchanges(conversation, task):
-            messages = _to_messages(shorter, task)
-            if _estimate_tokens(messages) + task.max_tokens <= self._size:
-                return messages, omitted
-        raise no_room_error(task, _estimate_tokens(messages), task.max_tokens, self._size)
-
     def _complete(
         self, body: Mapping[str, Any], task: Task, reply: type, on_text: TextListener | None
     ) -> tuple[str, str | None, Usage]:
@@ -129,14 +111,14 @@ class ServerModel:
         return completed
 
 
-def open_server_model(name: str, listen: Listener, concurrency: ConcurrencyLimit | None = None) -> ServerModel:
+def open_server_model(name: str, listen: Listener, concurrency: asyncio.Semaphore | None = None) -> ServerModel:
     """The model of an address, or the first that the server has. The server is only asked which models it has.
 
     Raises `UsageError` for an address that is none or holds a password, a setting that is none, or a key that is not
     accepted, `MissingError` where the server is not there or does not have the model.
     """
     base, model = _parse_address(name)
-    server = Connection(base, concurrency or ConcurrencyLimit(1))
+    server = Connection(base, concurrency or asyncio.Semaphore(1))
     try:
         info = _find_model(server, model)
     except Exception:

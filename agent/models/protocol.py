@@ -4,7 +4,7 @@ A small model is a poor writer and a good judge *by likelihood*, so judging has 
 turn is the same conversation with the task after it, never before it: what two prompts share is read once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from schemas.records import Call, Message
 Listener = Callable[[Call], None]
 TextListener = Callable[[str], None]  # is handed a reply as far as it is written, again and again
 Reply = TypeVar("Reply")
+Prompt = TypeVar("Prompt")
 
 
 def ignore_call(_call: Call) -> None:
@@ -49,43 +50,21 @@ class Task:
 class LanguageModel(Protocol):
     """Implemented in `llama_cpp` (any GGUF), `openai_server` (a server's model), `scripted` (tests) and `no_model`.
 
-    What differs between them is asked of these properties, never guessed from a name.
+    What differs between them is asked of these attributes, never guessed from a name.
     """
 
-    @property
-    def name(self) -> str:
-        """The name it was opened by, as the trace and the run keep it."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the weights, or of whatever else is known to decide the replies."""
-
-    @property
-    def settings(self) -> str:
-        """The constants that decide the replies beside weights and prompt, as the trace keeps them."""
-
-    @property
-    def runs_here(self) -> bool:
-        """Whether llama.cpp computes it in this process, so that the last bits hang on the processor."""
-
-    @property
-    def generates_text(self) -> bool:
-        """Whether it can be asked at all; else `ask` gives an empty reply."""
-
-    @property
-    def writes_answers(self) -> bool:
-        """Whether it is large enough to be trusted with writing an answer freely."""
-
-    @property
-    def has_likelihoods(self) -> bool:
-        """Whether `score` is a likelihood; else it counts shared words."""
-
-    @property
-    def adapters(self) -> frozenset[str]:
-        """The tasks that it was taught."""
+    name: str  # that it was opened by, as the trace and the run keep it
+    digest: str  # SHA-256 of the weights, or of whatever else is known to decide the replies
+    settings: str = ""  # the constants that decide the replies beside weights and prompt, as the trace keeps them
+    runs_here: bool = False  # whether llama.cpp computes it in this process: the last bits hang on the processor
+    generates_text: bool = True  # whether it can be asked at all; else `ask` gives an empty reply
+    writes_answers: bool = False  # whether it is large enough to be trusted with writing an answer freely
+    has_likelihoods: bool = False  # whether `score` is a likelihood; else it counts shared words
+    adapters: Collection[str] = ()  # the tasks that it was taught
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
+        return True
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
@@ -101,6 +80,7 @@ class LanguageModel(Protocol):
 
     def close(self) -> None:
         """Free its memory. It cannot be used afterwards."""
+        return
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         """The natural-log likelihood of each candidate as what the assistant says next. One number a candidate.
@@ -109,16 +89,23 @@ class LanguageModel(Protocol):
         """
 
 
-def drop_oldest_exchanges(conversation: Conversation, task: Task) -> Iterator[tuple[Conversation, tuple[str, ...]]]:
-    """The conversation, then the same without its oldest exchange, and so on, each with what it leaves out."""
+def fit_prompt(
+    conversation: Conversation,
+    task: Task,
+    room: int,
+    render: Callable[[Conversation], Prompt],
+    count_tokens: Callable[[Prompt], int],
+) -> tuple[Prompt, tuple[str, ...]]:
+    """The prompt of at most `room` tokens, and what is left out of it: the oldest exchanges give way.
+
+    Raises `ModelError` where even the newest message and the task do not fit.
+    """
     omitted = task.omitted
-    yield conversation, omitted
-    for left_out in range(1, (len(conversation.messages) + 1) // 2):
-        omitted = (*omitted, f"exchange {left_out}")
-        yield replace(conversation, messages=conversation.messages[2 * left_out :]), omitted
-
-
-def no_room_error(task: Task, prompt: int, reply: int, size: int) -> ModelError:
-    """Where even the newest message and the task do not fit. All numbers are tokens; `size` is what the model reads."""
-    what = f"the prompt of step {task.name!r} takes {prompt} tokens and its reply {reply}"
-    return ModelError(what, remedy=f"The model reads {size} at once: shorten the turn, or use a larger model.")
+    for left_out in range((len(conversation.messages) + 1) // 2 or 1):
+        if left_out:
+            omitted = (*omitted, f"exchange {left_out}")
+        prompt = render(replace(conversation, messages=conversation.messages[2 * left_out :]))
+        if (tokens := count_tokens(prompt)) <= room:
+            return prompt, omitted
+    what = f"the prompt of step {task.name!r} takes {tokens} tokens, and {max(room, 0)} are left beside its reply"
+    raise ModelError(what, remedy="Shorten the turn, or use a model that reads more at once.")

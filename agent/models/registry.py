@@ -1,5 +1,6 @@
 """Opening a model by its name. `agent/models/protocol.py` says what a model is."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from agent.models.cancellation import ConcurrencyLimit
 from agent.models.hub import PREFIX, fetch
 from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
@@ -39,7 +39,7 @@ def open_model(
     *,
     threads: int | None = None,
     cache: Cache | None = None,
-    concurrency: ConcurrencyLimit | None = None,
+    concurrency: asyncio.Semaphore | None = None,
 ) -> LanguageModel:
     """The model of that name. `listen` is given every call that it takes; its replies are kept in `cache`.
 
@@ -130,7 +130,7 @@ def _check_gguf(path: Path) -> Path:
     return path
 
 
-def _find_server(name: str, concurrency: ConcurrencyLimit | None) -> ModelSource:
+def _find_server(name: str, concurrency: asyncio.Semaphore | None) -> ModelSource:
     from agent.models.openai_server import open_server_model
 
     return ModelSource(partial(open_server_model, name, concurrency=concurrency), settings="")

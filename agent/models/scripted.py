@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
+from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError, RunError
 from schemas.records import Call
@@ -35,26 +35,16 @@ class Script(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(slots=True)
-class ScriptedModel:
+class ScriptedModel(LanguageModel):
     """Plays a script from the top. A step that asks more often than the script foresees is an error."""
 
     script: Script
     listen: Listener
     name: str = "scripted"
     digest: str = ""
-    settings: str = ""
-    runs_here: bool = False
-    generates_text: bool = True
     writes_answers: bool = False
     has_likelihoods: bool = True
-    adapters: frozenset[str] = frozenset()
     _used: dict[str, int] = field(default_factory=dict)
-
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None

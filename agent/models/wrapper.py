@@ -1,7 +1,7 @@
 """Models around a model: one whose replies are kept under all that decides them, and one that asks again."""
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import blake2b
@@ -29,7 +29,7 @@ class ModelWrapper:
     generates_text: bool
     writes_answers: bool
     has_likelihoods: bool
-    adapters: frozenset[str]
+    adapters: Collection[str]
 
     def __init__(self, llm: LanguageModel) -> None:
         self._inside = llm

@@ -1,5 +1,6 @@
 """A worker answers one topic at a time. It is made from a specification that another process can make it from, too."""
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import prompts
 from agent.flow import Tools, answer_topic
-from agent.models.cancellation import ConcurrencyLimit
 from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
@@ -39,7 +39,7 @@ class WorkerSpecification:
     threads: int | None = None  # of each model; None: one a physical core
     cache: bool = True  # whether replies and vectors are kept, and taken from what is kept
 
-    def open(self, evidence: Evidence, concurrency: ConcurrencyLimit | None = None) -> "Worker":
+    def open(self, evidence: Evidence, concurrency: asyncio.Semaphore | None = None) -> "Worker":
         """Load the models. Raises what `open_model` and `open_embedder` do. Workers of one server share a limit."""
         calls = CallRecorder()
         replies = Cache(find_cache_directory() / "replies.sqlite") if self.cache else None

@@ -16,15 +16,7 @@ from agent.models.learned import hash_learned
 from agent.models.local.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.local.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
 from agent.models.local.weights import describe_processor, load_adapter, load_weights
-from agent.models.protocol import (
-    Conversation,
-    Listener,
-    Reply,
-    Task,
-    TextListener,
-    drop_oldest_exchanges,
-    no_room_error,
-)
+from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener, fit_prompt
 from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema
 from schemas.errors import InvalidInputError
 from schemas.records import Call
@@ -41,7 +33,7 @@ REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itse
 
 
 @dataclass(slots=True)
-class LlamaCppModel:
+class LlamaCppModel(LanguageModel):
     """The default backend. Opened by `open_gguf`."""
 
     name: str
@@ -50,32 +42,12 @@ class LlamaCppModel:
     _weights: LlamaModel
     _context: KvCache
     _template: ChatTemplate
-    _adapters: Mapping[str, Path] = field(default_factory=dict)
+    settings: str = ""
+    runs_here: bool = True
+    writes_answers: bool = False
+    has_likelihoods: bool = True
+    adapters: Mapping[str, Path] = field(default_factory=dict)
     _taught: dict[str, "LlamaCppModel"] = field(default_factory=dict)  # the same weights, each with an adapter
-
-    @property
-    def generates_text(self) -> bool:
-        return True
-
-    @property
-    def writes_answers(self) -> bool:
-        return int(llama_cpp.llama_model_n_params(self._weights.model)) >= WRITER_PARAMETERS
-
-    @property
-    def settings(self) -> str:
-        return decoding_constants(self._adapters.values())
-
-    @property
-    def adapters(self) -> frozenset[str]:
-        return frozenset(self._adapters)
-
-    @property
-    def runs_here(self) -> bool:
-        return True
-
-    @property
-    def has_likelihoods(self) -> bool:
-        return True
 
     def fits(self, conversation: Conversation, task: Task) -> bool:
         return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
@@ -116,7 +88,7 @@ class LlamaCppModel:
     def _with_adapter(self, name: str) -> "LlamaCppModel":
         """These weights with an adapter, opened when it is asked first."""
         if name not in self._taught:
-            adapter = load_adapter(self._weights, self._adapters[name])
+            adapter = load_adapter(self._weights, self.adapters[name])
             context = KvCache(self._weights.model, ADAPTER_CONTEXT, self._context.threads, adapter)
             template = ChatTemplate(ADAPTER_TEMPLATE)
             self._taught[name] = LlamaCppModel(self.name, self.digest, self.listen, self._weights, context, template)
@@ -125,13 +97,16 @@ class LlamaCppModel:
     def _prompt(
         self, conversation: Conversation, task: Task, room: int
     ) -> tuple[list[Piece], list[int], tuple[str, ...]]:
-        """The prompt's pieces and tokens, and what it has no room for: the oldest exchanges give way."""
-        for shorter, omitted in drop_oldest_exchanges(conversation, task):
+        """The prompt's pieces and tokens, with `room` for the reply, and what it has no room for."""
+
+        def render(shorter: Conversation) -> tuple[list[Piece], list[int]]:
             pieces = self._template.render(shorter, task)
-            tokens = self._tokens(pieces)
-            if len(tokens) + room <= self._context.size:
-                return pieces, tokens, omitted
-        raise no_room_error(task, len(tokens), room, self._context.size)
+            return pieces, self._tokens(pieces)
+
+        (pieces, tokens), omitted = fit_prompt(
+            conversation, task, self._context.size - room, render, lambda prompt: len(prompt[1])
+        )
+        return pieces, tokens, omitted
 
     def _tokens(self, pieces: Sequence[Piece]) -> list[int]:
         tokens = [token for piece in pieces for token in self._tokenize(piece)]
@@ -207,8 +182,17 @@ def open_gguf(
     template = ChatTemplate(
         source, _special_token_text(weights, weights.token_bos()), _special_token_text(weights, weights.token_eos())
     )
-    context = KvCache(weights.model, size, threads)
-    return LlamaCppModel(name, digest, listen, weights, context, template, adapters)
+    return LlamaCppModel(
+        name,
+        digest,
+        listen,
+        weights,
+        KvCache(weights.model, size, threads),
+        template,
+        decoding_constants(adapters.values()),
+        writes_answers=int(llama_cpp.llama_model_n_params(weights.model)) >= WRITER_PARAMETERS,
+        adapters=adapters,
+    )
 
 
 def decoding_settings(adapters: Iterable[Path] = ()) -> str:

@@ -1,5 +1,6 @@
 """What a backend does, and the one of this process: each thread answers one topic at a time."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
-from agent.models.cancellation import ConcurrencyLimit
 from agent.models.scripted import ScriptedModel
 from agent.runs.evidence import Evidence
 from agent.runs.trace import TraceLine, WorkerDescription
@@ -57,7 +57,7 @@ class Backend:
 @contextmanager
 def open_local(workforce: Workforce) -> Iterator[Backend]:
     """Load the models of every worker. Raises what `WorkerSpecification.open` does."""
-    limit = ConcurrencyLimit(workforce.concurrency)
+    limit = asyncio.Semaphore(workforce.concurrency)
     workers = [workforce.specification.open(workforce.evidence, limit) for _ in range(workforce.count)]
 
     def answer(tasks: Sequence[TopicTask], before: Iterable[TraceLine]) -> Iterator[TraceLine]:
