@@ -68,12 +68,6 @@ RUN_NAME = Option("convagent", help="The run's name.")
 TEAM = Option("convagent", help="The team's name (iKAT 2025).")
 RUNS = Argument(help="One run file, or two to compare; a ranking may be a TREC run.")
 QRELS = Option(None, help="Relevance labels: turn 0 id level.")
-EQUIVALENCE = Option(
-    None,
-    metavar="FILE",
-    help="Lines of topic numbers that share a scene.",
-    show_default="topics with the same dialogue",
-)
 USER_NAME = Argument(help="Small letters, digits, '.', '_' and '-'.")
 USER_FILE = Option(
     None, "--file", metavar="FILE", help="The file of users.", show_default="users.json in CONVAGENT_DATA"
@@ -567,18 +561,16 @@ def eval_qrecc(
 def eval_rcd_spans(
     spans: list[Path] = Argument(help="One file of num<TAB>span, or two to compare."),
     topics: Path = Option(..., "--topics", "-t", help="Topics with their titles."),
-    equivalence: Path | None = EQUIVALENCE,
     per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by scene.
 
     [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
-    [bold]convagent eval rcd-spans spans.tsv --topics topics.xml --equivalence scenes.txt[/]
     """
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
-    scores = evaluate_spans(spans, topics, equivalence)
+    scores = evaluate_spans(spans, topics)
     measures.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
@@ -587,7 +579,6 @@ def eval_rcd_passages(
     runs: list[Path] = RUNS,
     qrels: Path = Option(..., help="Relevance labels: num 0 id level."),
     topics: Path | None = Option(None, "--topics", "-t", help="Topics; those of one scene share their labels."),
-    equivalence: Path | None = EQUIVALENCE,
     per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
@@ -597,7 +588,7 @@ def eval_rcd_passages(
     """
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
-    scores = evaluate_passages(runs, qrels, topics, equivalence)
+    scores = evaluate_passages(runs, qrels, topics)
     measures.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
@@ -730,7 +721,7 @@ def spans(
     """
     from agent.tasks.rcd.spans import write_spans
 
-    reports.show_lines_written(*write_spans(topics, output, overwrite=overwrite), output)
+    log.info("%s: %d topics", output, write_spans(topics, output, overwrite=overwrite))
 
 
 @command(app, "rank", rich_help_panel=TRACKS_PANEL)
@@ -746,20 +737,16 @@ class Rank:
     index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")
     k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic.")
     spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found.")
-    reference_spans: bool = Option(False, "--reference-spans", help="Look for the topics' titles, which are labels.")
     embedder: str | None = EMBEDDER
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.tasks.rcd.spans import SpanSource, rank_file
+        from agent.tasks.rcd.spans import rank_file
         from agent.turn.retrieval import open_retriever_in
 
-        wanted = SpanSource(self.spans, self.reference_spans)
         retriever = open_retriever_in(self.index, self.embedder)
-        reports.show_lines_written(
-            *rank_file(self.topics, wanted, retriever, self.output, self.k, overwrite=self.overwrite),
-            self.output,
-        )
+        topics = rank_file(self.topics, self.spans, retriever, self.output, self.k, overwrite=self.overwrite)
+        log.info("%s: %d topics", self.output, topics)
 
 
 @command(app, "touche", rich_help_panel=TRACKS_PANEL)

@@ -1,5 +1,6 @@
-"""RCD-2020: topics as they were released, spans found in them, passages for them, and what both are worth."""
+"""RCD-2020: topics as they were released, spans found in them, passages for them, and what both are worth by hand."""
 
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agent.tasks.rcd.measures import evaluate_spans
-from agent.tasks.rcd.spans import SpanSource, candidate_spans, find_spans, rank_file, read_spans, write_spans
+from agent.tasks.rcd.measures import evaluate_passages, evaluate_spans, measure_span
+from agent.tasks.rcd.spans import candidate_spans, find_spans, rank_file, read_spans, write_spans
 from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
 from cli import app
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever
-from schemas.errors import ConvagentError, InvalidInputError, UsageError
+from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Passage
 from tests.conftest import examples, shared_file
 from tests.test_index import PACKERS
@@ -53,7 +54,6 @@ def topics(tmp_path: Path) -> Path:
 
 def test_a_topics_file_is_read(topics: Path) -> None:
     found = read_topics(topics)
-    assert found.odd == ()
     assert found.references == {"1": "Marie Curie", "2": "rye bread", "3": "Lindenau"}
     said = ("Good morning.", "You weigh it like Marie Curie. Is that rye bread?", "It is.")
     assert found.dialogues[0] == Dialogue("1", "The Baker", said)
@@ -62,44 +62,28 @@ def test_a_topics_file_is_read(topics: Path) -> None:
 
 TOP = "<top><num>1</num><desc><p>Rye bread.</p></desc></top>"
 ODD = [
-    # what, the file, what is read as dialogue, what must be said
-    ("a bare &", TOP.replace("Rye", "R&B & rye"), ["R&B & rye bread."], None),
-    ("a bare <", TOP.replace("Rye", "1 < 2, rye"), ["1 < 2, rye bread."], None),
-    ("capital tags", TOP.replace("top>", "TOP>").replace("p>", "P>"), ["Rye bread."], None),
-    ("a comment", TOP.replace("Rye", "<!-- loud -->Rye"), ["Rye bread."], None),
-    ("a numbered <p>", TOP.replace("<p>", '<p pno="10046153-0">'), ["Rye bread."], None),
-    ("<p> not closed", TOP.replace(".</p>", ".<p>Yes."), ["Rye bread.", "Yes."], "topic 1: <p> is not closed"),
-    ("the last <p> not closed", TOP.replace(".</p>", "."), ["Rye bread."], "topic 1: <p> is not closed"),
-    ("<desc> not closed", TOP.replace("</desc>", ""), ["Rye bread."], None),
-    ("<top> not closed", TOP.removesuffix("</top>"), ["Rye bread."], "topic 1: <top> is not closed"),
-    ("<num> not closed", TOP.replace("</num>", ""), ["Rye bread."], "topic 1: <num> is not closed"),
-    ("an unknown tag", TOP.replace("Rye", "<i>Rye</i>"), ["Rye bread."], "topic 1: the tag <i> is not known"),
-    ("no <p>", TOP.replace("<p>", "").replace("</p>", ""), ["Rye bread."], "topic 1: text outside of <p> is taken"),
-    ("text around", "Topics: " + TOP, ["Rye bread."], "file: text outside of all fields is left out: 'Topics:'"),
-    ("a second title", TOP.replace("<desc>", "<title>Rye</title><title>b</title><desc>"), ["Rye bread."], "further <t"),
-    ("a title not said", TOP.replace("<desc>", "<title>oats</title><desc>"), ["Rye bread."], "'oats' does not stand"),
-    ("an open title", TOP.replace("<desc>", "<title>Rye<desc>"), ["Rye bread."], "topic 1: <title> is not closed"),
-    ("a control sign", TOP.replace("Rye", "R\u0002ye\u200b"), ["Rye bread."], "cannot be seen are left out"),
-    ("a lost character", TOP.replace("Rye", "Rye\ufffd"), ["Rye\ufffd bread."], "lost before (U+FFFD)"),
-    ("Windows-1252", TOP.replace("Rye", "“Rye”").encode("cp1252"), ["“Rye” bread."], "file: is not UTF-8"),
-    ("a byte order mark", TOP.encode("utf-8-sig"), ["Rye bread."], None),
+    # the file, and what is read as dialogue
+    (TOP.replace("Rye", "R&B & rye"), ["R&B & rye bread."]),
+    (TOP.replace("Rye", "1 < 2, rye"), ["1 < 2, rye bread."]),
+    (TOP.replace("top>", "TOP>").replace("p>", "P>"), ["Rye bread."]),
+    (TOP.replace("Rye", "<!-- loud --><i>Rye</i>"), ["Rye bread."]),
+    (TOP.replace("<p>", '<p pno="10046153-0">'), ["Rye bread."]),
+    (TOP.replace(".</p>", ".<p>Yes."), ["Rye bread.", "Yes."]),
+    (TOP.replace("</desc>", "").removesuffix("</top>"), ["Rye bread."]),
+    (TOP.replace("</num>", "<title>Rye</title><title>b"), ["Rye bread."]),
+    (TOP.replace("<p>", "").replace("</p>", ""), ["Rye bread."]),
+    ("\ufeffTopics: " + TOP, ["Rye bread."]),
 ]
 
 
-@pytest.mark.parametrize(("content", "said", "odd"), [row[1:] for row in ODD], ids=[row[0] for row in ODD])
-def test_what_can_be_read_is_read_and_what_is_odd_is_told(
-    content: str | bytes, said: list[str], odd: str | None, tmp_path: Path
-) -> None:
-    path = tmp_path / "topics.xml"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    found = read_topics(path)
-    assert list(found.dialogues[0].utterances) == said
-    told = "\n".join(map(str, found.odd))
-    assert (odd in told) if odd else told == ""
+def test_what_is_no_xml_is_read_all_the_same(tmp_path: Path) -> None:
+    for content, said in ODD:
+        found = read_topics(write(tmp_path / "topics.xml", content))
+        assert [list(dialogue.utterances) for dialogue in found.dialogues] == [said], content
 
 
 BAD_TOPICS = [
-    ("not XML", "Rye bread.", "is not XML"),
+    ("not XML", "Rye bread.", "holds no topic"),
     ("no topic", "<topics></topics>", "holds no topic"),
     ("no number", TOP.replace("<num>1</num>", ""), "the topic in line 1 has no number"),
     ("two words", TOP.replace("<num>1", "<num>1 b"), "topic '1 b' (line 1): its number is no single word"),
@@ -135,7 +119,7 @@ def test_what_cannot_be_used_is_refused(
 def test_spans_are_found_without_the_titles(topics: Path, tmp_path: Path) -> None:
     """Topics 1 and 2 share a dialogue: its two best spans are theirs, in the order in which they are said."""
     out, blind = tmp_path / "spans.tsv", tmp_path / "blind.tsv"
-    assert write_spans(topics, out, overwrite=False) == (3, ())
+    assert write_spans(topics, out, overwrite=False) == 3
     assert out.read_text() == "1\tMarie Curie\n2\trye bread\n3\tLindenau\n"
     unmarked = "".join(line for line in TOPICS.splitlines(keepends=True) if "<title>" not in line)
     write_spans(write(tmp_path / "test.xml", unmarked), blind, overwrite=False)
@@ -154,9 +138,9 @@ def test_candidates_are_runs_of_words_without_stop_words_at_the_edges() -> None:
 
 def test_a_group_larger_than_its_dialogue_is_refused() -> None:
     group = tuple(Dialogue(id, "", ("Rye bread.",)) for id in "1234")
-    assert find_spans(RcdTopics(group[:3], {}, ())) == {"1": "Rye", "2": "Rye bread", "3": "bread"}
+    assert find_spans(RcdTopics(group[:3], {})) == {"1": "Rye", "2": "Rye bread", "3": "bread"}
     with pytest.raises(InvalidInputError, match="topics 1, 2, 3, 4: share a dialogue that has only 3"):
-        find_spans(RcdTopics(group, {}, ()))
+        find_spans(RcdTopics(group, {}))
 
 
 def check_spans(topics: RcdTopics) -> None:
@@ -177,60 +161,44 @@ def check_spans(topics: RcdTopics) -> None:
 def test_any_dialogue_has_a_span(said: list[str]) -> None:
     utterances = tuple(text for line in said if (text := " ".join(line.split())))
     if utterances:
-        check_spans(RcdTopics((Dialogue("1", "", utterances),), {}, ()))
+        check_spans(RcdTopics((Dialogue("1", "", utterances),), {}))
 
 
-@pytest.mark.parametrize("together", [1, 2, 5])
-def test_spans_of_the_training_topics(together: int, training: Path) -> None:
-    """The released file, and the same as if several topics shared each dialogue."""
+def test_spans_of_the_training_topics(training: Path, tmp_path: Path) -> None:
+    """The released file, and the same as if five topics shared each dialogue.
+
+    The rule was learned on these topics, so this is no estimate of quality (docs/tracks.md has one).
+    """
     found = read_topics(training)
     assert len(found.dialogues) == len(found.references) == 25
-    assert found.odd == ()
-    several = [Dialogue(f"{d.id}.{n}", d.movie, d.utterances) for d in found.dialogues for n in range(together)]
-    check_spans(RcdTopics(tuple(several), {}, ()))
-
-
-def test_the_rule_finds_what_it_is_known_to_find(training: Path, tmp_path: Path) -> None:
-    """Learned on these topics, so this is no estimate of quality (docs/tracks.md has one): a change is noticed."""
+    several = [Dialogue(f"{d.id}.{n}", d.movie, d.utterances) for d in found.dialogues for n in range(5)]
+    check_spans(RcdTopics(tuple(several), {}))
     write_spans(training, tmp_path / "spans.tsv", overwrite=False)
     [scores] = evaluate_spans([tmp_path / "spans.tsv"], training)
     assert scores.mean("Jaccard") == pytest.approx(0.46, abs=0.005)
 
 
-@pytest.mark.parametrize("reference", [False, True])
-def test_titles_are_searched_with_only_if_asked(
-    reference: bool, topics: Path, tmp_path: Path, example_index: PassageIndex
-) -> None:
-    """Titles that say something else change the run exactly where they are asked for."""
+def test_passages_are_ranked_about_spans(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
+    """Those that are given, or else those that are found; titles, which are labels, change nothing."""
     retriever = open_retriever(example_index, None)
     other = write(tmp_path / "other.xml", TOPICS.replace(" Lindenau</title>", " tomatoes</title>"))
-    runs = []
-    for name, path in (("run", topics), ("other", other)):
-        rank_file(path, SpanSource(reference=reference), retriever, tmp_path / name, 1000, overwrite=False)
-        runs.append((tmp_path / name).read_text())
-    assert (runs[0] != runs[1]) is reference
-    rows = [line.split() for line in runs[0].splitlines()]
-    assert {row[5] for row in rows} == {"convagent-reference" if reference else "convagent"}
+    for name, path in (("run", topics), ("relabelled", other)):
+        assert rank_file(path, None, retriever, tmp_path / name, 1000, overwrite=False) == 3
+    assert (tmp_path / "run").read_bytes() == (tmp_path / "relabelled").read_bytes()
+    rows = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
+    assert {row[5] for row in rows} == {"convagent"}
     for before, after in pairwise(rows):
         if before[0] == after[0]:
             assert float(before[4]) > float(after[4])
             assert int(before[3]) + 1 == int(after[3])
     assert next(row for row in rows if row[0] == "3")[2].startswith("trip")
-
-
-def test_given_spans_are_searched_with(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
-    retriever, out = open_retriever(example_index, None), tmp_path / "run"
     spans = write(tmp_path / "spans.tsv", "1\ttomatoes\n2\trye bread\n3\tcats\n")
-    assert rank_file(topics, SpanSource(spans), retriever, out, 1, overwrite=False)[0] == 3
-    assert [line.split()[2].split("-")[0] for line in out.read_text().splitlines()][:2] == ["garden", "bread"]
-    wrong: list[tuple[SpanSource, type[ConvagentError], str]] = [
-        (SpanSource(spans, reference=True), UsageError, "exclude each other"),
-        (SpanSource(write(tmp_path / "few", "2\trye\n")), InvalidInputError, "few: no span for topic 1, 3"),
-    ]
-    for given_spans, error, message in wrong:
-        with pytest.raises(error, match=message):
-            rank_file(topics, given_spans, retriever, tmp_path / "new", 1, overwrite=False)
-        assert not (tmp_path / "new").exists()
+    rank_file(topics, spans, retriever, tmp_path / "given", 1, overwrite=False)
+    found = [line.split()[2].split("-")[0] for line in (tmp_path / "given").read_text().splitlines()]
+    assert found[:2] == ["garden", "bread"]
+    with pytest.raises(InvalidInputError, match="few: no span for topic 1, 3"):
+        rank_file(topics, write(tmp_path / "few", "2\trye\n"), retriever, tmp_path / "new", 1, overwrite=False)
+    assert not (tmp_path / "new").exists()
 
 
 MARKUP = """\
@@ -270,31 +238,113 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("paragraph", NUMBERS)
-def test_a_paragraphs_number_may_be_an_element_and_have_the_documents(paragraph: str, tmp_path: Path) -> None:
-    doc = f"<doc><docno>10046153</docno><title>Rye</title>{paragraph}</doc>\n"
-    path = write(tmp_path / "wiki.xml", doc + '<doc><p pno="11-3">Oats.</p></doc>')
-    passages = [passage for _, _, passage in find_corpus([path])]
-    assert passages == [Passage("10046153-0", "Rye bread.", "Rye"), Passage("11-3", "Oats.")]
+def test_a_paragraphs_number_may_be_an_element_and_have_the_documents(tmp_path: Path) -> None:
+    for paragraph in NUMBERS:
+        doc = f"<doc><docno>10046153</docno><title>Rye</title>{paragraph}</doc>\n"
+        path = write(tmp_path / "wiki.xml", doc + '<doc><p pno="11-3">Oats.</p></doc>')
+        passages = [passage for _, _, passage in find_corpus([path])]
+        assert passages == [Passage("10046153-0", "Rye bread.", "Rye"), Passage("11-3", "Oats.")], paragraph
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ("<doc><p pno='0'>Rye.</p></doc>", "wiki.xml:2: bad passage: expected <docno> before it"),
-        ("<doc><docno>12</docno><p>Rye.</p></doc>", "wiki.xml:2: bad passage: expected <docno> before it, and <p pno"),
-        ("<doc><docno>12</docno><p pno='0'> </p></doc>", "wiki.xml:2: passage '12-0' has no text"),
-        ("<doc><docno>11</docno><p pno='34'>Rye.</p></doc>", "wiki.xml:2: the id '11-34' was seen before"),
-    ],
-)
-def test_bad_paragraphs_stop_or_are_skipped(bad: str, message: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "wiki.xml", "<doc><docno>11</docno><p pno='34'>Oats.</p></doc>\n" + bad)
-    corpus = find_corpus([path])
-    with pytest.raises(InvalidInputError) as caught:
-        build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
-    assert message in str(caught.value)
-    built = build_index(corpus, tmp_path / "index", skip_problems=True, progress=lambda: None)
-    assert (built.info.passages, built.info.skipped) == (1, 1)
+BAD_PARAGRAPHS = [
+    ("<doc><p pno='0'>Rye.</p></doc>", "wiki.xml:2: bad passage: expected <docno> before it"),
+    ("<doc><docno>12</docno><p>Rye.</p></doc>", "wiki.xml:2: bad passage: expected <docno> before it, and <p pno"),
+    ("<doc><docno>12</docno><p pno='0'> </p></doc>", "wiki.xml:2: passage '12-0' has no text"),
+    ("<doc><docno>11</docno><p pno='34'>Rye.</p></doc>", "wiki.xml:2: the id '11-34' was seen before"),
+]
+
+
+def test_bad_paragraphs_stop_or_are_skipped(tmp_path: Path) -> None:
+    for bad, message in BAD_PARAGRAPHS:
+        path = write(tmp_path / "wiki.xml", "<doc><docno>11</docno><p pno='34'>Oats.</p></doc>\n" + bad)
+        corpus, index = find_corpus([path]), tmp_path / "index"
+        with pytest.raises(InvalidInputError) as caught:
+            build_index(corpus, index, skip_problems=False, progress=lambda: None, overwrite=True)
+        assert message in str(caught.value)
+        built = build_index(corpus, index, skip_problems=True, progress=lambda: None, overwrite=True)
+        assert (built.info.passages, built.info.skipped) == (1, 1)
+
+
+# The measures
+
+BLEU = [
+    # reference, span, precisions of 3-, 4- and 5-grams, brevity penalty
+    ("abcde", "abcdefg", (3 / 5, 2 / 4, 1 / 3), 1.0),
+    ("abcdefg", "abcde", (1.0, 1.0, 1.0), math.exp(1 - 7 / 5)),
+    ("aaaaa", "aaaaaaa", (3 / 5, 2 / 4, 1 / 3), 1.0),  # an n-gram counts as often as the reference has it
+    ("rye bread", "the rye bread", (7 / 11, 6 / 10, 5 / 9), 1.0),
+]
+SPANS = [
+    # reference, span, BLEU, Jaccard
+    ("Fifth Amendment.", "fifth amendment", 1.0, 1.0),  # neither case nor punctuation around words counts
+    ("pi", "Pi!", 1.0, 1.0),  # a length that neither has is left out
+    ("pi", "pie", 0.0, 0.0),
+    ("rye bread", "...", 0.0, 0.0),
+    ("rye bread", "oats", 0.0, 0.0),
+    ("rye bread", "bread, rye bread", None, 1.0),  # words count once
+    ("the rye bread", "rye", 0.0, 1 / 3),
+    ("a loaf of rye", "loaf of bread", None, 2 / 5),
+]
+
+
+def test_span_measures_by_hand_and_by_nltk() -> None:
+    """Lengths 3, 4 and 5 weigh 3/12, 4/12 and 5/12."""
+    from nltk.translate.bleu_score import sentence_bleu  # type: ignore[import-untyped]
+
+    weights = (0, 0, 3 / 12, 4 / 12, 5 / 12)
+    for reference, span, precisions, brevity in BLEU:
+        found = measure_span(reference, span)["BLEU"]
+        assert found == pytest.approx(brevity * math.prod(p**w for p, w in zip(precisions, weights[2:], strict=True)))
+        assert found == pytest.approx(sentence_bleu([list(reference)], list(span), weights=weights))
+    for reference, span, bleu, jaccard in SPANS:
+        measured = measure_span(reference, span)
+        assert measured["Jaccard"] == pytest.approx(jaccard), span
+        assert bleu is None or measured["BLEU"] == bleu, span
+
+
+def test_groups_are_judged_as_one(topics: Path, tmp_path: Path) -> None:
+    """In a group it does not matter to which topic a span was given; a missing one is missing in it."""
+    files = [
+        write(tmp_path / "swapped", "1\trye bread\n2\tMarie Curie\n3\tLindenau\n"),
+        write(tmp_path / "one", "2\trye bread\n3\tto\n"),
+    ]
+    swapped, one = evaluate_spans(files, topics)
+    assert swapped.by_turn("Jaccard") == {"1+2": 1.0, "3": 1.0}
+    assert swapped.turns["1+2"]["BLEU"] < 1
+    assert one.by_turn("Jaccard") == {"1+2": 2 / 4, "3": 0.0}
+    assert (swapped.missing, one.missing, one.mean("Jaccard")) == (0, 1, 0.25)
+    with pytest.raises(InvalidInputError, match="no reference span: topic 1"):
+        evaluate_spans([], write(tmp_path / "test.xml", TOP))
+
+
+QRELS = "1\tQ0\t10-0\t1\r\n1\tQ0\t10-1\t0\r\n2\tQ0\t11-3\t2\r\n3\tQ0\t12-0\t0\r\n"
+RUN = """\
+1 Q0 11-3 1 3.0 ours
+1 Q0 10-1 2 2.0 ours
+1 Q0 10-0 3 1.0 ours
+3 Q0 12-0 1 1.0 ours
+"""
+
+
+def test_passage_measures_by_hand(topics: Path, tmp_path: Path) -> None:
+    """Alone, topic 1 has one relevant passage, in the third place; with topic 2, of its group, the first one, too.
+
+    Topic 2 is not in the run, and topic 3 has nothing relevant.
+    """
+    run, qrels = write(tmp_path / "run.trec", RUN), write(tmp_path / "qrels", QRELS)
+    [alone] = evaluate_passages([run], qrels, None)
+    assert alone.turns == {"1": {"AP": 1 / 3, "P@5": 0.2, "RR": 1 / 3}, "2": {}}
+    assert alone.missing == 1
+    [grouped] = evaluate_passages([run], qrels, topics)
+    assert grouped.turns == {"1": {"AP": pytest.approx((1 + 2 / 3) / 2), "P@5": 0.4, "RR": 1.0}}
+    for labels, ranking, message in (
+        ("9 0 a 1\n", RUN, "qrels: holds no relevant passage of these topics"),
+        (QRELS, "7 Q0 a 1 1.0 x\n", "run.trec: has none of the turns that have labels: it has '7'"),
+    ):
+        files = write(tmp_path / "run.trec", ranking), write(tmp_path / "qrels", labels)
+        with pytest.raises(InvalidInputError) as caught:
+            evaluate_passages([files[0]], files[1], topics)
+        assert message in str(caught.value)
 
 
 def test_the_commands(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:

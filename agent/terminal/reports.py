@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from indexes.passage_index import Index
     from indexes.ranking.compressed_vectors import CompressedInfo
     from indexes.sharding.sharded_index import Verification
-    from schemas.records import ChatSummary, Hit, Passage, Problem
+    from schemas.records import ChatSummary, Hit, Passage
 
 OPENING_SECONDS = 60.0  # that a browser has to open a page
 LISTED = 10  # files of a folder that are named, of each kind
@@ -206,13 +206,6 @@ def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
             typer.echo(strip_control_characters(str(problem)))
     if verdict.problems:
         raise InvalidInputError(format_count(len(verdict.problems), "problem"), where=str(verdict.run))
-
-
-def show_lines_written(topics: int, oddities: "Sequence[Problem]", path: Path) -> None:
-    """What was odd about a topics file, and for how many topics a file was written."""
-    for problem in oddities:
-        log.warning("%s", problem)
-    log.info("%s: %d topics", path, topics)
 
 
 def report_mcp_start(url: str, token: str) -> None:

@@ -7,7 +7,7 @@ numbers. Passages are searched for by the span, and with little weight by its di
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from agent.tasks.rcd.topics import Dialogue, Group, RcdTopics, read_topics
 from indexes.ranking.hybrid import HybridRetriever
 from indexes.storage.files import check_writable, read_utf8, write_atomically
 from indexes.text.analysis import load_stop_words
-from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Hit, Problem
+from schemas.errors import InvalidInputError
+from schemas.records import Hit
 
 Numbers = npt.NDArray[np.float64]
 LONGEST = 4  # words of a candidate
@@ -51,13 +51,12 @@ class Span:
 Score = Callable[[Sequence[Span], Dialogue], Sequence[float]]  # higher is better, comparable within one dialogue only
 
 
-def write_spans(topics: Path, out: Path, *, overwrite: bool) -> tuple[int, tuple[Problem, ...]]:
-    """Write `num<TAB>span` for every topic of a file. Returns how many, and what was odd about the topics."""
+def write_spans(topics: Path, out: Path, *, overwrite: bool) -> int:
+    """Write `num<TAB>span` for every topic of a file, and return how many there are."""
     check_writable(out, overwrite)
-    known = read_topics(topics)
-    spans = find_spans(known)
+    spans = find_spans(read_topics(topics))
     write_atomically(out, (f"{id}\t{span}\n".encode() for id, span in spans.items()))
-    return len(spans), known.odd
+    return len(spans)
 
 
 def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
@@ -183,38 +182,21 @@ def is_stop_word(word: str) -> bool:
     return plain.partition("'")[0] in load_stop_words() or plain.endswith("n't")
 
 
-@dataclass(frozen=True, slots=True)
-class SpanSource:
-    """Where the spans to search with come from: a file, the topics' own references (labels), or else the rule."""
-
-    file: Path | None = None
-    reference: bool = False
-
-    def choose_spans(self, topics: RcdTopics) -> Mapping[str, str]:
-        """A span for every topic. Raises `InvalidInputError` naming the topics that have none."""
-        if self.file and self.reference:
-            raise UsageError("--spans and --reference-spans exclude each other", remedy="Give one of them.")
-        if self.file is None and not self.reference:
-            return find_spans(topics)
-        spans = read_spans(self.file, topics) if self.file else topics.references
-        missing = [dialogue.id for dialogue in topics.dialogues if dialogue.id not in spans]
-        if missing:
-            where = str(self.file or "--reference-spans")
-            raise InvalidInputError(f"no span for topic {', '.join(missing)}", where=where)
-        return spans
-
-
 def rank_file(
-    topics: Path, spans: SpanSource, retriever: HybridRetriever, out: Path, k: int, *, overwrite: bool
-) -> tuple[int, tuple[Problem, ...]]:
-    """Write a TREC run, `num Q0 id rank score tag`, scores strictly decreasing. Returns how many, and what was odd."""
+    topics: Path, spans: Path | None, retriever: HybridRetriever, out: Path, k: int, *, overwrite: bool
+) -> int:
+    """Write a TREC run, `num Q0 id rank score tag`, scores strictly decreasing, and return the number of topics.
+
+    Spans are those of a file, or else found. Raises `InvalidInputError` naming the topics that have none.
+    """
     check_writable(out, overwrite)
     known = read_topics(topics)
-    wanted = spans.choose_spans(known)
-    tag = "convagent-reference" if spans.reference else "convagent"
+    wanted = read_spans(spans, known) if spans else find_spans(known)
+    if missing := [dialogue.id for dialogue in known.dialogues if dialogue.id not in wanted]:
+        raise InvalidInputError(f"no span for topic {', '.join(missing)}", where=str(spans))
     ranked = ((topic.id, _rank_passages(topic, wanted[topic.id], retriever, k)) for topic in known.dialogues)
-    write_atomically(out, (format_trec_lines(id, hits, tag).encode() for id, hits in ranked))
-    return len(known.dialogues), known.odd
+    write_atomically(out, (format_trec_lines(id, hits, "convagent").encode() for id, hits in ranked))
+    return len(known.dialogues)
 
 
 def _rank_passages(dialogue: Dialogue, span: str, retriever: HybridRetriever, k: int) -> tuple[Hit, ...]:
