@@ -5,7 +5,6 @@ import os
 import pty
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,8 +45,6 @@ def files_below(home: dict[str, str]) -> set[str]:
 
 def test_every_file_is_listed_with_what_it_holds(home: dict[str, str], tmp_path: Path) -> None:
     """Those that this test does not know, too: what is listed has as many files as the directories have."""
-    (Path(home["CONVAGENT_DATA"]) / "serve-token").chmod(0o644)
-    tmp_path.chmod(0o755)
     done = convagent("doctor", "--privacy", "--json", cwd=tmp_path, **home)
     places = {Path(place["path"]).name: place for place in json.loads(done.stdout)["places"]}
     own = [place for name, place in places.items() if name != "topics.run.trace.jsonl"]
@@ -55,31 +52,15 @@ def test_every_file_is_listed_with_what_it_holds(home: dict[str, str], tmp_path:
     assert sum(place["files"] for place in own) == len(files)
     assert sum(place["bytes"] for place in own) == sum(path.stat().st_size for path in files)
     store = places["convagent.sqlite"]
-    assert (store["permissions"], store["open_to_others"]) == ("-rw-------", False)
     assert "statements about you" in store["holds"]
     assert "chats --forget" in store["delete"]
-    assert places["serve-token"]["permissions"] == "-rw-r--r--"
     (documents,) = [place for name, place in places.items() if "documents" in place["path"] and name != "letters"]
     assert documents["holds"] == f"what was read of your documents in {(EXAMPLES / 'documents').resolve()}"
-    assert documents["permissions"] == "-rw-------"
     assert "topics.run.trace.jsonl" in places
     shown = convagent("doctor", "--privacy", cwd=tmp_path, **home).stdout
     assert all(place["path"] in shown for place in places.values())
     assert "Not in reach" in shown
     assert "convagent forget --everything" in shown
-
-
-def test_what_others_can_read_is_said() -> None:
-    """What they cannot come to counts as closed, whatever its own permissions."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for file, mode in (("serve-token", 0o644), ("convagent.sqlite", 0o600)):
-            (folder / file).touch()
-            (folder / file).chmod(mode)
-        home = {"CONVAGENT_DATA": name, "CONVAGENT_CACHE": str(folder / "none")}
-        for mode, warnings in ((0o755, 1), (0o700, 0)):
-            folder.chmod(mode)
-            assert convagent("doctor", "--privacy", cwd=folder, **home).stdout.count("OTHERS CAN READ IT") == warnings
 
 
 def test_everything_is_forgotten(home: dict[str, str], tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ Files are looked for, not remembered: whatever a version of convagent leaves the
 
 import re
 import shutil
-import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -58,8 +57,6 @@ class Place:
     holds: str
     files: int
     bytes: int
-    permissions: str  # of the most open file in it, as `ls -l` has them
-    open_to_others: bool  # whether others can read any of it: the directories that lead there count, too
     delete: str  # how
 
     @property
@@ -69,11 +66,12 @@ class Place:
 
     def describe(self) -> str:
         """Where it is, how large, and what it holds, on one line."""
-        return to_one_line(strip_control_characters(f"{self.path}  {self.bytes / 1e6:.1f} MB: {self.holds}"))
+        count = format_count(self.files, "file")
+        return to_one_line(strip_control_characters(f"{self.path}  {count}, {self.bytes / 1e6:.1f} MB: {self.holds}"))
 
 
 def show_privacy(*, as_json: bool) -> None:
-    """Every place that keeps something of the person, with size, permissions, and how to delete it."""
+    """Every place that keeps something of the person, with its size, and how to delete it."""
     places = (*_list_own(), *_list_traces())
     if as_json:
         print_json({"places": places, "beyond_reach": BEYOND_REACH})
@@ -109,9 +107,7 @@ def forget_all(*, sure: bool) -> None:
 
 def _show_places(places: Iterable[Place]) -> None:
     for place in places:
-        warning = "  OTHERS CAN READ IT" if place.open_to_others else ""
-        typer.echo(f"{place.describe()}\n  {place.permissions}, {format_count(place.files, 'file')}{warning}")
-        typer.echo(f"  to delete: {to_one_line(strip_control_characters(place.delete))}\n")
+        typer.echo(f"{place.describe()}\n  to delete: {to_one_line(strip_control_characters(place.delete))}\n")
 
 
 def _list_traces() -> Iterator[Place]:
@@ -127,11 +123,7 @@ def _list_own() -> Iterator[Place]:
 
 
 def _list_directory(directory: Path) -> Iterator[Place]:
-    try:
-        entries = sorted(directory.iterdir())
-    except OSError:
-        return
-    for entry in entries:
+    for entry in sorted(directory.iterdir()) if directory.is_dir() else ():
         holds, delete = next((KINDS[name] for name in KINDS if fnmatchcase(entry.name, name)), (UNKNOWN, "rm"))
         if entry.name == "documents" and entry.is_dir():
             for folder in sorted(entry.iterdir()):
@@ -151,25 +143,8 @@ def _find_source(home: Path) -> str:
 
 
 def _describe(path: Path, holds: str, delete: str) -> Place:
-    files = [file for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
-    modes = [mode for file in files if (mode := _find_mode(file)) is not None]
-    sizes = [file.stat().st_size for file in files if file.exists()]
-    most_open = max(modes, key=lambda mode: mode & 0o077, default=stat.S_IFREG)
-    is_open = bool(most_open & 0o044) and _is_reachable(path)
-    return Place(str(path), holds, len(files), sum(sizes), stat.filemode(most_open), is_open, delete)
-
-
-def _is_reachable(path: Path) -> bool:
-    """Whether others may pass through all directories that lead there."""
-    directories = [path, *path.absolute().parents] if path.is_dir() else path.absolute().parents
-    return all((_find_mode(directory) or 0) & 0o011 for directory in directories)
-
-
-def _find_mode(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except OSError:
-        return None
+    sizes = [file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
+    return Place(str(path), holds, len(sizes), sum(sizes), delete)
 
 
 def _delete(path: Path) -> None:
