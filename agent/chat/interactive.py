@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from agent.chat.citations import Source, shown_sources
 from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
@@ -23,7 +23,6 @@ from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.documents.background_vectors import make_vectors_meanwhile
-from indexes.documents.current_collection import CurrentCollection
 from indexes.documents.watching import watch_documents
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError, format_count
 from schemas.records import Call, Response, TurnResult
@@ -56,22 +55,6 @@ class Terminal:
     done: bool = False
     exit_code: int = 0  # that of the worst error so far
     is_sure: Callable[[str], bool] = lambda _question: True  # asks a person, where there is one
-    _commands: ClassVar[dict[str, str]] = {
-        "/help": "_show_help",
-        "/new": "_start_chat",
-        "/only": "_change_scope",
-        "/everywhere": "_change_scope",
-        "/sources": "_show_sources",
-        "/open": "_open_source",
-        "/nearby": "_show_nearby",
-        "/about-me": "_change_statements",
-        "/remember": "_remember",
-        "/forget": "_forget_chat",
-        "/model": "_change_model",
-        "/export": "_export_chat",
-        "/quit": "_quit",
-        "/exit": "_quit",
-    }
 
     def handle(self, line: str) -> bool:
         """Handle a line: a command or a question. Whether it went well; an error is shown, and the chat goes on."""
@@ -90,12 +73,9 @@ class Terminal:
 
     def _run_command(self, line: str) -> None:
         name, _, argument = line.partition(" ")
-        if name not in self._commands:
+        if name not in COMMANDS:
             raise UsageError(f"there is no command {name}", remedy="/help lists them.")
-        if self._commands[name] == "_change_scope":
-            self._ask(line)
-        else:
-            getattr(self, self._commands[name])(argument.strip())
+        getattr(self, COMMANDS[name])(argument.strip())
 
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
@@ -141,17 +121,24 @@ class Terminal:
         self._say(
             mark_citations(self.session.turns[-1]) or choose_sentences([self.session.turns[-1].utterance]).nothing
         )
-        self._show_sources("")
+        self.do_sources("")
         self.nearby = tuple(mark_nearby(answered.response))
         if self.nearby:
             self._say(f"  (/nearby shows {len(self.nearby)} more that came near)", "dim")
 
-    def _show_nearby(self, _argument: str) -> None:
+    def show_earlier(self) -> None:
+        """Show what was said before, where a conversation goes on."""
+        for turn in self.session.turns:
+            self._say(f"> {turn.utterance}", "dim")
+            self._say(f"{defuse_citations(turn.answered.response.direct)} {mark_citations(turn)}".strip())
+            self.sources = shown_sources(turn.answered) or self.sources
+
+    def do_nearby(self, _argument: str) -> None:
         for marked in self.nearby or ("(nothing came near the last answer)",):
             self._say(f"  {marked}", "dim")
         self._list_sources(cited=False)
 
-    def _show_sources(self, _argument: str) -> None:
+    def do_sources(self, _argument: str) -> None:
         self._list_sources(cited=True)
         if not any(source.cited for source in self.sources):
             self._say("(no sources)", "dim")
@@ -167,7 +154,7 @@ class Terminal:
         named = (f"[{source.number}] {to_one_line(source.name)}", to_one_line(source.title), change and f"({change})")
         return "  ".join(filter(None, named))
 
-    def _open_source(self, argument: str) -> None:
+    def do_open(self, argument: str) -> None:
         found = {str(source.number): source for source in self.sources}
         if argument.strip("[]") not in found:
             numbers = ", ".join(f"{number}{'' if each.cited else ' (near)'}" for number, each in found.items())
@@ -183,7 +170,7 @@ class Terminal:
         if source.passage.url:
             self._say(source.passage.url, "dim")
 
-    def _change_statements(self, argument: str) -> None:
+    def do_about_me(self, argument: str) -> None:
         store = self.session.store
         verb, _, rest = argument.partition(" ")
         if verb == "add":
@@ -209,7 +196,7 @@ class Terminal:
             self.offers = found
             self._say(f"(/remember keeps this about you: {' '.join(found)})", "dim")
 
-    def _remember(self, _argument: str) -> None:
+    def do_remember(self, _argument: str) -> None:
         """Keep what was offered last."""
         if not self.offers:
             raise UsageError("there is nothing to remember", remedy="/about-me add I am vegetarian.")
@@ -217,14 +204,14 @@ class Terminal:
             self._say(f"I shall remember: {self.session.store.add_statement(statement).text}", "cyan")
         self.offers = ()
 
-    def _start_chat(self, _argument: str) -> None:
+    def do_new(self, _argument: str) -> None:
         scope = self.session.current_scope
         self.session = Session(self.session.assistant, self.session.store, scope=scope)
         self.sources, self.nearby, self.offers = (), (), ()
         kept = f" I still search only in “{scope}”; /everywhere ends that." if scope else ""
         self._say(f"A new conversation.{kept}", "dim")
 
-    def _forget_chat(self, argument: str) -> None:
+    def do_forget(self, argument: str) -> None:
         """Delete this conversation, if the person is sure."""
         chat, turns = self.session.chat, len(self.session.turns)
         if argument:
@@ -234,16 +221,16 @@ class Terminal:
             return
         if chat is not None:
             self.session.store.delete_chat(chat)
-        self._start_chat("")
+        self.do_new("")
 
-    def _change_model(self, argument: str) -> None:
+    def do_model(self, argument: str) -> None:
         if argument:
             before, self.session.assistant = self.session.assistant, self.opener(argument)
             before.tools.llm.close()
         model = self.session.assistant.model
         self._say(f"answering with {model}. {describe_destination(model, None)}", "dim")
 
-    def _export_chat(self, argument: str) -> None:
+    def do_export(self, argument: str) -> None:
         if self.session.chat is None:
             raise UsageError("there is nothing to export yet")
         path = Path(os.path.expanduser(argument))  # noqa: PTH111 - leaves an unknown user's name as it is
@@ -252,14 +239,23 @@ class Terminal:
         export_conversation(self.session.store, self.session.chat, path, overwrite=False)
         self._say(f"written to {path}", "dim")
 
-    def _show_help(self, _argument: str) -> None:
+    def do_help(self, _argument: str) -> None:
         self._say(HELP)
 
-    def _quit(self, _argument: str) -> None:
+    def do_quit(self, _argument: str) -> None:
         self.done = True
+
+    def do_only(self, where: str) -> None:
+        self._ask(f"/only {where}")
+
+    def do_everywhere(self, _argument: str) -> None:
+        self._ask("/everywhere")
 
     def _say(self, text: str, style: str = "") -> None:
         self.console.print(to_plain_text(text, style))
+
+
+COMMANDS = {f"/{name[3:].replace('_', '-')}": name for name in dir(Terminal) if name.startswith("do_")}
 
 
 def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
@@ -279,19 +275,17 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
         return terminal.exit_code
     prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
     terminal.is_sure = lambda question: input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-    session.assistant.current.tell = terminal.news.append
-    _show_progress_below(prompt, session.assistant.current)
+    current = session.assistant.current
+
+    def show_progress(progress: str) -> None:  # of what is made meanwhile, in a line below the prompt
+        prompt.bottom_toolbar = progress or None
+        prompt.app.invalidate()
+
+    current.tell, current.on_progress = terminal.news.append, show_progress
+    show_progress(current.progress)
     header = f" /help for help, Ctrl-D to leave. {describe_destination(session.assistant.model, None)}"
     console.print(to_plain_text(session.assistant.source, "bold"), to_plain_text(header, "dim"))
-    for turn in session.turns:
-        console.print(
-            to_plain_text(f"> {turn.utterance}", "dim"),
-            to_plain_text(
-                " ".join(filter(None, [defuse_citations(turn.answered.response.direct), mark_citations(turn)]))
-            ),
-            sep="\n",
-        )
-        terminal.sources = shown_sources(turn.answered) or terminal.sources
+    terminal.show_earlier()
     while not terminal.done:
         try:
             terminal.handle(prompt.prompt("> "))
@@ -300,17 +294,6 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
         except EOFError:
             break
     return 0
-
-
-def _show_progress_below(prompt: Any, current: CurrentCollection) -> None:
-    """Show what is made meanwhile in a line below the prompt."""
-
-    def show(progress: str) -> None:
-        prompt.bottom_toolbar = progress or None
-        prompt.app.invalidate()
-
-    current.on_progress = show
-    show(current.progress)
 
 
 def _make_prompt(before: Sequence[str]) -> Any:
@@ -328,7 +311,7 @@ def _make_prompt(before: Sequence[str]) -> Any:
 
     return PromptSession(
         history=InMemoryHistory(list(before)),
-        completer=WordCompleter(sorted(Terminal._commands), sentence=True),
+        completer=WordCompleter(list(COMMANDS), sentence=True),
         complete_while_typing=False,
         key_bindings=keys,
     )
