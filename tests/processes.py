@@ -49,11 +49,7 @@ def signalled(
     at: int, sent: str, directory: Path, *arguments: str | Path, events: str = ""
 ) -> "subprocess.CompletedProcess[str]":
     """The command, sent a signal just before its `at`-th change in a directory."""
-    fault: dict[str, Any] = {
-        "FAULT_IN": str(directory),
-        "FAULT_AT": str(at),
-        "FAULT_SIGNAL": sent,
-    }
+    fault: dict[str, Any] = {"FAULT_IN": str(directory), "FAULT_AT": str(at), "FAULT_SIGNAL": sent}
     fault |= {"FAULT_EVENTS": events} if events else {}
     return run(*arguments, **fault)
 

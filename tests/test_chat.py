@@ -245,10 +245,7 @@ def test_a_question_through_a_pipe(person: dict[str, str], example_index: Passag
 @needs_embedder
 @pytest.mark.parametrize(
     "setting",
-    [
-        {"PYTHONIOENCODING": "ascii", "COLUMNS": "-5"},
-        {"CONVAGENT_CACHE": "{}/file/cache", "COLUMNS": "1"},
-    ],
+    [{"PYTHONIOENCODING": "ascii", "COLUMNS": "-5"}, {"CONVAGENT_CACHE": "{}/file/cache", "COLUMNS": "1"}],
     ids=str,
 )
 def test_the_answer_is_there_whatever_the_environment(

@@ -252,10 +252,7 @@ def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
 
 def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp_path: Path) -> None:
     arguments = ("--model", "none", "--embedder", "none")
-    with (
-        serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
-        server.open_client() as client,
-    ):
+    with serving_source("--docs", folder, tmp_path / "data", *arguments) as server, server.open_client() as client:
         page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
         while "data-working" in page.text:
             page = client.get(page.url)

@@ -135,10 +135,7 @@ def hostile_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
 @pytest.fixture
 def client(hostile_index: PassageIndex, tmp_path: Path) -> Iterator[httpx.Client]:
     arguments = ("--model", "none", "--embedder", "none", "--incognito")
-    with (
-        serving(hostile_index.directory, tmp_path, *arguments) as server,
-        server.open_client() as opened,
-    ):
+    with serving(hostile_index.directory, tmp_path, *arguments) as server, server.open_client() as opened:
         yield opened
 
 

@@ -238,10 +238,7 @@ def test_chat_only_from_its_first_question_and_of_nothing(folder: Path, tmp_path
 
 def test_the_page_has_a_list_of_folders(folder: Path, tmp_path: Path) -> None:
     arguments = ("--model", "none", "--embedder", "none", "--only", "work")
-    with (
-        serving_source("--docs", folder, tmp_path / "data", *arguments) as server,
-        server.open_client() as client,
-    ):
+    with serving_source("--docs", folder, tmp_path / "data", *arguments) as server, server.open_client() as client:
 
         def ask(question: str, **fields: str) -> httpx.Response:
             page = client.post("/ask", data={"question": question, **fields})

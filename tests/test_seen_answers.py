@@ -132,14 +132,7 @@ def test_what_can_be_concluded_is(ask: Ask, asked: str, direct: str) -> None:
     assert ask(asked).direct == direct
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "How big is the bathtub?",
-        "Wie teuer war das Dach?",
-        "Wann kommt der Gärtner?",
-    ],
-)
+@pytest.mark.parametrize("asked", ["How big is the bathtub?", "Wie teuer war das Dach?", "Wann kommt der Gärtner?"])
 def test_what_is_said_of_another_thing_is_no_answer(ask: Ask, asked: str) -> None:
     assert says_not_found(ask(asked))
 
