@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.conftest import PATIENCE, ROOT, own_settings_left_out
 
@@ -22,7 +22,11 @@ def heed_ctrl_c() -> None:
 
 
 def start(
-    *arguments: str | Path, before: Callable[[], None] | None = None, script: str = "cli.py", **more: str
+    *arguments: str | Path,
+    before: Callable[[], None] | None = None,
+    script: str = "cli.py",
+    stdin: IO[str] | None = None,
+    **more: str,
 ) -> subprocess.Popen[str]:
     """The command, begun. `before` runs in the new process; `script` begins the command line in another way."""
 
@@ -32,8 +36,8 @@ def start(
             before()
 
     command = [sys.executable, str(ROOT / script), *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment(**more), stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
+    env, pipe = environment(**more), subprocess.PIPE
+    return subprocess.Popen(command, env=env, stdin=stdin, stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
 
 
 def run(
@@ -46,12 +50,11 @@ def run(
 
 
 def signalled(
-    at: int, sent: str, directory: Path, *arguments: str | Path, events: str = ""
+    at: int, sent: str, directory: Path, *arguments: str | Path, events: str = "", **more: Any
 ) -> "subprocess.CompletedProcess[str]":
     """The command, sent a signal just before its `at`-th change in a directory."""
-    fault: dict[str, Any] = {"FAULT_IN": str(directory), "FAULT_AT": str(at), "FAULT_SIGNAL": sent}
-    fault |= {"FAULT_EVENTS": events} if events else {}
-    return run(*arguments, **fault)
+    fault = {"FAULT_IN": str(directory), "FAULT_AT": str(at), "FAULT_SIGNAL": sent}
+    return run(*arguments, **fault, **({"FAULT_EVENTS": events} if events else {}), **more)
 
 
 def killed_after(seconds: float, *arguments: str | Path, **more: Any) -> bool:

@@ -5,24 +5,34 @@
 
 import shutil
 import signal
+import sqlite3
+import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
+from agent.chat.store import ChatTurn, Store
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.reading import ParsedDocument
+from indexes.index_vectors import PART_FILE, PART_INFO_FILE
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES, PATIENCE
+from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
+from indexes.storage.atomic_files import write_file_atomically
+from tests.conftest import EXAMPLES, PATIENCE, needs_embedder
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
 FEW_OR_MANY = [1, pytest.param(20, marks=pytest.mark.soak)]
 MADE = {"run.json", "run.trace.jsonl"}
+IN_SMALL_BLOCKS = "tests/small_blocks.py"
+QUESTIONS = tuple(f"Which plants number {number} are safe for cats on a balcony?" for number in range(20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class Task:
     cache: Path
 
     def call(self, *more: str, name: str = "run.json") -> Sequence[str | Path]:
-        (self.place / name).parent.mkdir(exist_ok=True)
+        (self.place / name).parent.mkdir(parents=True, exist_ok=True)
         given = (EXAMPLES / "topics.json", "-i", self.index, "-m", self.model, "--embedder", "none", "-k", "50")
         steps = ("--query", "context,hyde,previous")  # every step that a model has
         return ("answer", *given, *steps, "--no-cache", "-o", self.place / name, *more)
@@ -43,14 +53,12 @@ class Task:
     def kill(self, kills: int, shortest: float, longest: float) -> None:
         """Kill and resume until it was killed so often, then finish. What is finished before is begun anew."""
         random, run_file, killed = Random(kills), self.place / "run.json", 0  # noqa: S311
-        uninterrupted = self.place / "whole" / "run.json"
-        assert run(*self.call(name="whole/run.json"), CONVAGENT_CACHE=str(self.cache)).returncode == 0
         while killed < kills or not run_file.exists():
             seconds = random.uniform(shortest, longest) if killed < kills else 600
             if killed_after(seconds, *self.call("--resume"), CONVAGENT_CACHE=str(self.cache)):
                 killed += 1
                 continue
-            assert run_file.read_bytes() == uninterrupted.read_bytes()
+            assert run_file.read_bytes() == (self.place / "whole" / "run.json").read_bytes()
             assert names(self.place) == MADE | {"whole"}
             if killed < kills:
                 for name in MADE:
@@ -60,14 +68,11 @@ class Task:
 
 @pytest.mark.parametrize("kills", FEW_OR_MANY)
 def test_a_killed_run_goes_on_to_the_same_bytes(kills: int, example_index: PassageIndex, tmp_path: Path) -> None:
-    (tmp_path / "place").mkdir()
     script = write_script(tmp_path / "script.json")
     task = Task(f"scripted:{script}", example_index.directory, tmp_path / "place", tmp_path / "cache")
     started = time.perf_counter()
-    assert run(*task.call()).returncode == 0
+    assert run(*task.call(name="whole/run.json"), CONVAGENT_CACHE=str(task.cache)).returncode == 0
     took = time.perf_counter() - started
-    for name in MADE:
-        (task.place / name).unlink()
     task.kill(kills, 0.3 * took, took)
 
 
@@ -75,38 +80,40 @@ def whole_generation(index: Path, passages: int) -> str:
     """Which tree's passages an index holds. All of them, and no other's."""
     opened = PassageIndex(index)
     found = {tree: len(opened.search([(tree, 1.0)], passages)) for tree in TREES}
-    assert len(opened) == passages
-    assert sorted(found.values()) == [0, passages]
+    assert sorted(found.values()) == [0, passages] == [0, len(opened)]
     [tree] = (tree for tree in TREES if found[tree])
-    for number in range(0, passages, 101):
-        [passage] = opened.read([f"p{number}"])
-        assert passage.text.startswith(f"The {tree} number {number} ")
+    assert opened.read(["p0"])[0].text.startswith(f"The {tree} number 0 ")
     return tree
 
 
-@pytest.mark.parametrize("kills", FEW_OR_MANY)
-def test_a_killed_build_leaves_the_old_index_or_the_new(kills: int, tmp_path: Path) -> None:
-    passages = 20_000 if kills > 3 else 2_000
-    files = {tree: write_passages(tmp_path / f"{tree}.jsonl", tree, passages) for tree in TREES}
-    place = tmp_path / "place"
-    random, killed, there = Random(kills), 0, TREES[0]  # noqa: S311
-
-    def build(tree: str) -> Sequence[str | Path]:
-        return ("index", "build", files[tree], "-o", place / "index", "--embedder", "none", "--overwrite")
-
-    started = time.perf_counter()
-    assert run(*build(there)).returncode == 0
-    took = time.perf_counter() - started
-    while killed < kills:
+@pytest.mark.parametrize("events", ["os.rename", pytest.param("", marks=pytest.mark.soak)])
+def test_an_index_is_whole_at_every_step_of_its_replacement(events: str, tmp_path: Path) -> None:
+    """Killed just before every change of a name, of any file: also where nothing is in place."""
+    files = {tree: write_passages(tmp_path / f"{tree}.jsonl", tree, 200) for tree in TREES}
+    place, there, nothing_in_place = tmp_path / "place", TREES[0], 0
+    options = ("-o", place / "index", "--embedder", "none")
+    assert run("index", "build", files[there], *options).returncode == 0
+    for at in count(1):
         [wanted] = set(TREES) - {there}
-        ended = killed_after(random.uniform(0.4, 1.1) * took, *build(wanted))
-        killed += ended
-        now = whole_generation(place / "index", passages)
-        assert now in (there, wanted)
-        assert ended or now == wanted
-        there = now
-    assert run(*build(there)).returncode == 0
-    assert whole_generation(place / "index", passages) == there
+        build = ("index", "build", files[wanted], *options)
+        result = signalled(at, "SIGKILL", place, *build, "--overwrite", events=events)
+        now = whole_generation(place / "index", 200)
+        if result.returncode == 0:
+            break
+        assert result.returncode == -9, result.stderr
+        if not (place / "index").exists():
+            nothing_in_place += 1
+            assert run("search", place / "index", there, "--embedder", "none", "--json").stdout.count("\n") == 10
+            refused = run(*build)
+            assert (refused.returncode, "exists already" in refused.stderr) == (2, True)
+            assert run(*build, "--overwrite").returncode == 0
+            assert names(place) == {"index"}
+        elif not events:  # all changes are counted from the same state, else the moment without an index may be missed
+            assert run(*build, "--overwrite").returncode == 0
+        there = whole_generation(place / "index", 200)
+    assert now == wanted
+    assert nothing_in_place
+    assert at > 3
     assert names(place) == {"index"}
 
 
@@ -114,28 +121,24 @@ def write_documents(folder: Path, count: int) -> Path:
     """Notes of some paragraphs, among them some that cannot be read."""
     folder.mkdir()
     for number in range(count):
-        paragraphs = [
-            f"Plot {number}, row {row}: the birch stands well. It was planted in May. " * 9 for row in range(20)
-        ]
-        (folder / f"plot{number}.txt").write_text("\n\n".join(paragraphs))
+        rows = (f"Plot {number}, row {row}: the birch stands well. It was planted in May. " * 9 for row in range(20))
+        (folder / f"plot{number}.txt").write_text("\n\n".join(rows))
         (folder / f"broken{number}.json").write_text("{")
     return folder
 
 
 def load_documents(cache: Path) -> dict[str, ParsedDocument]:
     """What a cache knows of each file; opening it checks that it is undamaged."""
-    homes = list(cache.glob("documents/*/files.sqlite"))
-    if not homes:
-        return {}
-    with ParseCache(homes[0]) as opened:
-        return {name: opened.load_file(name) for name in opened.list_files()}
+    for home in cache.glob("documents/*/files.sqlite"):
+        with ParseCache(home) as opened:
+            return {name: opened.load_file(name) for name in opened.list_files()}
+    return {}
 
 
 @pytest.mark.parametrize("kills", FEW_OR_MANY)
 def test_killed_reading_of_documents_goes_on_and_loses_nothing(kills: int, tmp_path: Path) -> None:
-    folder = write_documents(tmp_path / "notes", 150)
+    folder, temporary = write_documents(tmp_path / "notes", 150), tmp_path / "temporary"
     random, killed, kept = Random(kills), 0, dict[str, ParsedDocument]()  # noqa: S311
-    temporary = tmp_path / "temporary"
     temporary.mkdir()
     call = ("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito")
 
@@ -170,62 +173,15 @@ def test_who_is_killed_while_it_ends_its_reader_leaves_no_temporary_file(tmp_pat
     """Killed just before it clears away for the second time, when the reader cannot do so any more."""
     folder, temporary = write_documents(tmp_path / "notes", 3), tmp_path / "temporary"
     temporary.mkdir()
-    fault = {"FAULT_IN": str(temporary), "FAULT_AT": "2", "FAULT_SIGNAL": "SIGKILL", "FAULT_EVENTS": "shutil.rmtree"}
     call = ("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito")
-    killed = run(*call, TMPDIR=str(temporary), CONVAGENT_CACHE=str(tmp_path / "cache"), before=None, **fault)
+    set_up = {"TMPDIR": str(temporary), "CONVAGENT_CACHE": str(tmp_path / "cache")}
+    killed = signalled(2, "SIGKILL", temporary, *call, events="shutil.rmtree", **set_up)
     assert killed.returncode == -9, killed.stderr
     assert names(temporary) == set()
 
 
-@pytest.mark.parametrize("events", ["os.rename", pytest.param("", marks=pytest.mark.soak)])
-def test_an_index_is_whole_at_every_step_of_its_replacement(events: str, tmp_path: Path) -> None:
-    """Killed just before every change of a name, of any file: also where nothing is in place."""
-    files = {tree: write_passages(tmp_path / f"{tree}.jsonl", tree, 200) for tree in TREES}
-    place, there, nothing_in_place = tmp_path / "place", TREES[0], 0
-    options = ("-o", place / "index", "--embedder", "none")
-    assert run("index", "build", files[there], *options).returncode == 0
-    for at in count(1):
-        [wanted] = set(TREES) - {there}
-        build = ("index", "build", files[wanted], *options)
-        result = signalled(at, "SIGKILL", place, *build, "--overwrite", events=events)
-        now = whole_generation(place / "index", 200)
-        if result.returncode == 0:
-            break
-        assert result.returncode == -9, result.stderr
-        if not (place / "index").exists():
-            nothing_in_place += 1
-            assert run("search", place / "index", there, "--embedder", "none", "--json").stdout.count("\n") == 10
-            refused = run(*build)
-            assert (refused.returncode, "exists already" in refused.stderr) == (2, True)
-            assert run(*build, "--overwrite").returncode == 0
-            assert names(place) == {"index"}
-        elif not events:  # all changes are counted from the same state, else the moment without an index may be missed
-            assert run(*build, "--overwrite").returncode == 0
-        there = whole_generation(place / "index", 200)
-    assert now == wanted
-    assert nothing_in_place
-    assert at > 3
-    assert names(place) == {"index"}
-
-
-@pytest.mark.soak
-def test_a_run_survives_a_kill_before_every_change_that_it_makes(example_index: PassageIndex, tmp_path: Path) -> None:
-    (tmp_path / "place").mkdir()
-    task = Task("none", example_index.directory, tmp_path / "place", tmp_path / "cache")
-    assert run(*task.call(name="whole/run.json")).returncode == 0
-    for at in count(1):
-        result = signalled(at, "SIGKILL", task.place, *task.call("--resume"))
-        if result.returncode == 0:
-            break
-        assert result.returncode == -9, result.stderr
-    assert at > 5
-    assert (task.place / "run.json").read_bytes() == (task.place / "whole" / "run.json").read_bytes()
-    assert names(task.place) == MADE | {"whole"}
-
-
 def test_two_processes_on_one_trace_are_one_too_many(example_index: PassageIndex, tmp_path: Path) -> None:
     """The second is told so; the first goes on as if nothing were."""
-    (tmp_path / "place").mkdir()
     task = Task("none", example_index.directory, tmp_path / "place", tmp_path / "cache")
     trace = task.place / "run.trace.jsonl"
     with start(*task.call()) as first:
@@ -244,12 +200,9 @@ def test_two_processes_on_one_trace_are_one_too_many(example_index: PassageIndex
 
 def test_what_another_process_is_making_is_left_alone(tmp_path: Path) -> None:
     """Leftovers are told from work in hand by who holds them, and other names are nobody's."""
-    from indexes.storage.atomic_files import write_file_atomically
-
     theirs = tmp_path / ".run.json.tmp"
     theirs.write_text("a person's own")
-    left = tmp_path / ".run.json.0123abcd.tmp"
-    left.write_text("half")
+    (tmp_path / ".run.json.0123abcd.tmp").write_text("half")
 
     def write(temporary: Path) -> None:
         temporary.write_text("first")
@@ -259,3 +212,89 @@ def test_what_another_process_is_making_is_left_alone(tmp_path: Path) -> None:
     write_file_atomically(tmp_path / "run.json", write)
     assert (tmp_path / "run.json").read_text() == "first"
     assert names(tmp_path) == {"run.json", theirs.name}
+
+
+def contents(index: Path) -> Sequence[bytes]:
+    """An index's vectors, as they are on the disk."""
+    return [(index / name).read_bytes() for name in (VECTORS_FILE, VECTOR_INFO_FILE)]
+
+
+def wait_for_blocks(part: Path, blocks: int, process: "subprocess.Popen[str]") -> None:
+    while not part.exists() or len(msgspec.json.decode(part.read_bytes())["blocks"]) < blocks:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.001)
+
+
+@needs_embedder
+@pytest.mark.parametrize("kills", FEW_OR_MANY)
+def test_a_killed_embedding_goes_on_to_the_same_bytes(kills: int, tmp_path: Path) -> None:
+    """Meanwhile the index has the vectors that it had, whole. Another process is told to wait, Ctrl-C how to go on."""
+    index, passages = tmp_path / "place" / "index", 96 if kills < 20 else 480
+    corpus = write_passages(tmp_path / "passages.jsonl", "alder", passages)
+    assert run("index", "build", corpus, "-o", index, "--embedder", "minilm").returncode == 0
+    embed = ("index", "embed", index, "--embedder", "minilm", "--overwrite")
+    assert run(*embed, script=IN_SMALL_BLOCKS).returncode == 0
+    whole, before = contents(index), names(index)
+    random, part = Random(kills), index / PART_INFO_FILE  # noqa: S311
+    for number in range(1, kills + 1):
+        with start(*embed, script=IN_SMALL_BLOCKS) as process:
+            wait_for_blocks(part, max(1, number * (passages // 8 - 2) // kills), process)
+            time.sleep(random.uniform(0, 0.05))
+            process.kill()
+        assert contents(index) == whole, "the old vectors are not what they were"
+        with (index / PART_FILE).open("ab") as half:
+            half.write(b"half a block")
+    with start(*embed, script=IN_SMALL_BLOCKS) as process:
+        wait_for_blocks(part, passages // 8 - 1, process)
+        process.send_signal(signal.SIGSTOP)  # it holds the index for as long as is needed
+        other = run(*embed)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert (other.returncode, "another process is embedding this index\n  Wait" in other.stderr) == (2, True)
+    if process.returncode:  # else it was quicker than Ctrl-C
+        assert process.returncode == 130
+        assert "passages are embedded and kept; `convagent index embed` goes on after them" in told
+        done = run(*embed, script=IN_SMALL_BLOCKS)
+        assert (done.returncode, f"of {passages} passages" in done.stderr) == (0, True)
+    assert contents(index) == whole
+    assert names(index) == before
+
+
+def kept_turns(data: Path) -> Sequence[ChatTurn]:
+    store = Store(data / "convagent.sqlite")
+    with closing(sqlite3.connect(data / "convagent.sqlite")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    chats = store.list_chats()
+    return store.read_turns(chats[0].id) if chats else ()
+
+
+@pytest.mark.parametrize("kills", FEW_OR_MANY)
+def test_every_answer_that_was_shown_is_kept(kills: int, example_index: PassageIndex, tmp_path: Path) -> None:
+    def talk(data: Path) -> "subprocess.Popen[str]":
+        """A chat that is asked all questions at once."""
+        options = ("--index", example_index.directory, "--model", "none", "--embedder", "none")
+        asked = tmp_path / "questions.txt"
+        asked.write_text("\n".join(QUESTIONS) + "\n")
+        with asked.open() as questions:
+            return start("chat", *options, stdin=questions, CONVAGENT_DATA=str(data))
+
+    with talk(tmp_path / "whole") as process:
+        process.communicate(timeout=PATIENCE)
+    whole = kept_turns(tmp_path / "whole")
+    assert [turn.utterance for turn in whole] == list(QUESTIONS)
+    random = Random(kills)  # noqa: S311
+    for number in range(kills):
+        data = tmp_path / f"killed{number}"
+        with talk(data) as process:
+            assert process.stdout
+            shown = [process.stdout.readline()]  # the first answer has begun
+            time.sleep(random.uniform(0, 0.4))
+            process.kill()
+            shown += process.stdout.readlines()
+        kept = kept_turns(data)
+        assert [msgspec.json.encode(turn) for turn in kept] == [
+            msgspec.json.encode(each) for each in whole[: len(kept)]
+        ]
+        assert sum(line.startswith("searched for") for line in shown) <= len(kept) + 1  # the last was in the making
+        assert names(data) <= {"convagent.sqlite"}

@@ -15,12 +15,11 @@ from typer.core import TyperGroup
 
 from agent.terminal.settings import prepare_output, shows_tracebacks
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import ConvagentError, RunError
+from schemas.errors import ConvagentError
 from schemas.secrets import hide_secrets
 
 _COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
 NO_MEMORY = "there is not enough memory\n  Close other programs, or take a smaller model (--model none needs none)."
-LEAST_ADDRESS_SPACE = 2 << 30  # bytes; with less, a library in Rust or C++ may end the process without a word
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
@@ -36,7 +35,6 @@ class ErrorReportingGroup(TyperGroup):
         signal.signal(signal.SIGTERM, _raise_terminated)
         prepare_output()
         try:
-            _require_address_space()
             result = super().invoke(ctx)
             sys.stdout.flush()  # at exit it would be too late to say that it failed
         except ConvagentError as error:
@@ -62,20 +60,6 @@ class ErrorReportingGroup(TyperGroup):
             typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
             raise typer.Exit(ConvagentError.exit_code) from error
         return result
-
-
-def _require_address_space() -> None:
-    """Raise `RunError` where `ulimit -v` leaves less than libraries in Rust and C++ need to report what they lack."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
-        needed = f"{LEAST_ADDRESS_SPACE // 1024:,} kB"
-        raise RunError(
-            f"there is not enough memory: `ulimit -v` allows {limit // 1024:,} kB", remedy=f"Allow at least {needed}."
-        )
 
 
 def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str]]:

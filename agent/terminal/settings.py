@@ -14,7 +14,6 @@ from schemas.errors import InvalidInputError
 from schemas.secrets import hide_keys
 
 SETTINGS_FILE = "convagent.toml"
-MIN_COLUMNS = 20
 log = logging.getLogger("convagent")
 _verbosity = {"quiet": False, "verbose": 0}
 
@@ -53,13 +52,10 @@ def configure_logging(*, quiet: bool, verbose: int) -> None:
 
 
 def prepare_output() -> None:
-    """Lose nothing on the way out: what a stream cannot encode is escaped, and lines have room for a word."""
+    """Lose nothing on the way out: what a stream cannot encode is escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    columns = os.environ.get("COLUMNS", "")
-    if not columns.isdecimal() or int(columns) < MIN_COLUMNS:  # rich shows nothing at all in a width of 0
-        os.environ.pop("COLUMNS", None)
 
 
 def is_quiet() -> bool:
