@@ -26,7 +26,7 @@ def start(
     before: Callable[[], None] | None = None,
     script: str = "cli.py",
     stdin: IO[str] | None = None,
-    **more: str,
+    **more: Any,
 ) -> subprocess.Popen[str]:
     """The command, begun. `before` runs in the new process; `script` begins the command line in another way."""
 
@@ -40,11 +40,9 @@ def start(
     return subprocess.Popen(command, env=env, stdin=stdin, stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
 
 
-def run(
-    *arguments: str | Path, before: Callable[[], None] | None = None, **more: str
-) -> "subprocess.CompletedProcess[str]":
-    """The command, finished."""
-    with start(*arguments, before=before, **more) as process:
+def run(*arguments: str | Path, **more: Any) -> "subprocess.CompletedProcess[str]":
+    """The command, finished; `more` is as for `start`."""
+    with start(*arguments, **more) as process:
         out, error = process.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(process.args, process.returncode, out, error)
 

@@ -219,7 +219,7 @@ def contents(index: Path) -> Sequence[bytes]:
     return [(index / name).read_bytes() for name in (VECTORS_FILE, VECTOR_INFO_FILE)]
 
 
-def wait_for_blocks(part: Path, blocks: int, process: "subprocess.Popen[str]") -> None:
+def wait_for_blocks(part: Path, blocks: int, process: subprocess.Popen[str]) -> None:
     while not part.exists() or len(msgspec.json.decode(part.read_bytes())["blocks"]) < blocks:
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.001)
@@ -271,7 +271,7 @@ def kept_turns(data: Path) -> Sequence[ChatTurn]:
 
 @pytest.mark.parametrize("kills", FEW_OR_MANY)
 def test_every_answer_that_was_shown_is_kept(kills: int, example_index: PassageIndex, tmp_path: Path) -> None:
-    def talk(data: Path) -> "subprocess.Popen[str]":
+    def talk(data: Path) -> subprocess.Popen[str]:
         """A chat that is asked all questions at once."""
         options = ("--index", example_index.directory, "--model", "none", "--embedder", "none")
         asked = tmp_path / "questions.txt"
