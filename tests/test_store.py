@@ -1,7 +1,6 @@
 """What is kept of a person: nothing is lost, nothing is half there, and nothing at all in incognito."""
 
 import sqlite3
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,7 +11,7 @@ import pytest
 from agent.chat.export import to_markdown, to_topics
 from agent.chat.store import VERSION, ChatTurn, Store
 from agent.tracks.topic_files import read_topics
-from schemas.errors import ConvagentError, MissingError, RunError, UsageError
+from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Hit, Passage, Query, Response, ScoredStatement, Sentence, Statement, TurnResult
 from tests.test_topics import write
 
@@ -49,16 +48,9 @@ def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
     for gone in (lambda: store.read_turns(other), lambda: store.delete_chat(other), lambda: store.read_source(other)):
         with pytest.raises(MissingError, match=f"there is no conversation {other}"):
             gone()
-
-
-def test_what_was_asked_comes_back_until_it_is_forgotten(store: Store) -> None:
-    chat = store.start_chat("notes")
-    store.add_turn(chat, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
-    assert store.read_utterances() == ("Which bread?",)
-    store.delete_chat(chat)
-    assert store.read_utterances() == ()
-    with pytest.raises(MissingError, match="there is no conversation 1 any more"):
-        store.add_turn(chat, ChatTurn("How long?", answered("How long?", "Two days.")))
+    assert store.read_utterances() == ("Which bread?", "How long?")
+    with pytest.raises(MissingError, match=f"there is no conversation {other} any more"):
+        store.add_turn(other, ChatTurn("How long?", second))
     with pytest.raises(MissingError, match="there is no such number"):
         store.read_turns(10**20)
 
@@ -80,57 +72,34 @@ def test_statements_are_added_changed_and_deleted(store: Store) -> None:
         store.change_statement("99", "I sing.")
 
 
-def test_a_file_is_found_again_and_is_nobody_elses(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "kept.sqlite"
-    Store(path).add_statement("I bake.")
-    assert [statement.text for statement in Store(path).list_statements()] == ["I bake."]
-    assert path.parent.stat().st_mode & 0o077 == 0
-
-
-def read_version(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as database:
-        return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
-def test_stores_that_make_one_file_at_once_make_it_once(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    with ThreadPoolExecutor(4) as pool:
-        stores = list(pool.map(Store, [path] * 4))
-    chat = stores[0].start_chat("notes")
-    assert [store.read_source(chat) for store in stores] == ["notes"] * 4
-
-
 @pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
 def test_a_store_of_another_version_is_refused(version: int, tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     with closing(sqlite3.connect(path)) as database:
         database.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
     with pytest.raises(RunError, match=rf"was made by another version \({version}\)"):
         Store(path)
-    assert read_version(path) == version
-
-
-def list_attempts(store: Store, chat: int, statement: str) -> list[Callable[[], object]]:
-    """Ways to get at a conversation and a statement."""
-    return [
-        lambda: store.read_turns(chat),
-        lambda: store.read_source(chat),
-        lambda: store.add_turn(chat, ChatTurn("And?", answered("And?", "No."))),
-        lambda: store.delete_chat(chat),
-        lambda: store.change_statement(statement, "I have none."),
-        lambda: store.delete_statements([statement]),
-    ]
+    assert path.read_bytes() == before
 
 
 def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store) -> None:
     ana, ben = store.for_user("ana"), store.for_user("ben")
     chat, cats = ana.start_chat("notes"), ana.add_statement("I have two cats.")
     ana.add_turn(chat, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
+    attempts: list[Callable[[Store], object]] = [
+        lambda own: own.read_turns(chat),
+        lambda own: own.read_source(chat),
+        lambda own: own.add_turn(chat, ChatTurn("And?", answered("And?", "No."))),
+        lambda own: own.delete_chat(chat),
+        lambda own: own.change_statement(cats.id, "I have none."),
+        lambda own: own.delete_statements([cats.id]),
+    ]
     for other in (ben, store):
         assert (other.list_chats(), other.list_statements(), other.read_utterances()) == ((), (), ())
-        for attempt in list_attempts(other, chat, cats.id):
+        for attempt in attempts:
             with pytest.raises(MissingError):
-                attempt()
+                attempt(other)
     assert len(ana.read_turns(chat)) == 1
     assert ana.list_statements() == (cats,)
     assert ben.add_statement("I have two cats.").id != cats.id
@@ -145,30 +114,20 @@ def test_a_long_list_is_read_in_parts(store: Store) -> None:
     assert store.list_chats(first=7, most=5) == ()
 
 
-def test_incognito_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    store = Store(None)
-    store.add_turn(store.start_chat("notes"), ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
-    assert list(tmp_path.iterdir()) == []
+def test_stores_that_make_and_fill_one_file_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "kept.sqlite"
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(Store, [path] * 4))
+        chat = stores[0].start_chat("notes")
 
+        def say(name: int) -> None:
+            for n in range(10):
+                stores[name].add_turn(chat, ChatTurn(f"{name} {n}", answered("?", "Bread.")))
+                stores[name].add_statement(f"I said {name} {n}.")
 
-def test_threads_and_stores_on_one_file_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    chat = Store(path).start_chat("notes")
-
-    def say(name: int) -> None:
-        store = Store(path)
-        for n in range(10):
-            store.add_turn(chat, ChatTurn(f"{name} {n}", answered("?", "Bread.")))
-            store.add_statement(f"I said {name} {n}.")
-
-    threads = [threading.Thread(target=say, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(Store(path).read_turns(chat)) == 40
-    assert len(Store(path).list_statements()) == 40
+        list(pool.map(say, range(4)))
+    assert len(Store(path).read_turns(chat)) == len(Store(path).list_statements()) == 40
+    assert path.parent.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("content", [b"not a database at all, and long enough to be looked at" * 20, None])
@@ -178,10 +137,8 @@ def test_what_is_no_store_is_told_and_left_alone(tmp_path: Path, content: bytes 
         path.mkdir()
     else:
         path.write_bytes(content)
-    with pytest.raises(RunError, match=r"kept\.sqlite: cannot be used") as error:
+    with pytest.raises(RunError, match=r"kept\.sqlite: cannot be used(.|\n)*--incognito"):
         Store(path)
-    assert isinstance(error.value, ConvagentError)
-    assert "--incognito" in str(error.value)
     assert content is None or path.read_bytes() == content
 
 
