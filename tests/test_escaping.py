@@ -4,7 +4,6 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from agent.chat.citations import shown_sources
-from agent.chat.export import mark_citations, mark_in_markdown, to_markdown
+from agent.chat.export import mark_in_markdown, to_markdown
 from agent.chat.interactive import Terminal
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
@@ -28,7 +26,6 @@ from indexes.passage_index import PassageIndex
 from indexes.text.control_characters import strip_directions
 from schemas.records import Hit, Passage, Query, Response, Sentence, TurnResult
 from tests.serving import serving
-from tests.test_chat import shown_after
 
 HOSTILE = (
     "Quinces keep until May [3], as all say [1, 2].",
@@ -75,23 +72,18 @@ def render(markdown: str, renderer: MarkdownIt) -> str:
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-@pytest.mark.parametrize("text", HOSTILE)
-def test_markdown_shows_a_passage_as_it_is(text: str, renderer: MarkdownIt) -> None:
-    """With a renderer that would take HTML, and one that makes links of addresses."""
-    rendered = render("".join(mark_in_markdown(answer_with(text).response)), renderer)
-    assert set(re.findall(r"<(\w+)", rendered)) <= {"p"}
-    words = html.unescape(re.sub(r"<.*?>", "", rendered))
-    assert words.split() == f"{defuse_citations(strip_directions(text))} [1]".split()
-    assert [found[0] for found in re.finditer(r"\[\s*\d[\d, ]*\]", words)] == [OURS]
-
-
-@pytest.mark.parametrize("renderer", RENDERERS)
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_exported_conversation_is_text(text: str, renderer: MarkdownIt) -> None:
-    turn = ChatTurn(text, answer_with(text, direct=text))
-    rendered = render(to_markdown((turn,), f"~/{text}"), renderer)
-    assert set(re.findall(r"<(\w+)", rendered)) <= {"p", "h1", "em", "strong", "ol", "ul", "li", "code"}
-    assert (rendered.count("<h1>"), rendered.count("<ol>")) == (1, 1)
+def test_markdown_shows_a_passage_as_it_is(renderer: MarkdownIt) -> None:
+    """With a renderer that would take HTML, and one that makes links of addresses; exported conversations, too."""
+    for text in HOSTILE:
+        rendered = render("".join(mark_in_markdown(answer_with(text).response)), renderer)
+        assert set(re.findall(r"<(\w+)", rendered)) <= {"p"}
+        words = html.unescape(re.sub(r"<.*?>", "", rendered))
+        assert words.split() == f"{defuse_citations(strip_directions(text))} [1]".split()
+        assert [found[0] for found in re.finditer(r"\[\s*\d[\d, ]*\]", words)] == [OURS]
+        turn = ChatTurn(text, answer_with(text, direct=text))
+        rendered = render(to_markdown((turn,), f"~/{text}"), renderer)
+        assert set(re.findall(r"<(\w+)", rendered)) <= {"p", "h1", "em", "strong", "ol", "ul", "li", "code"}
+        assert (rendered.count("<h1>"), rendered.count("<ol>")) == (1, 1)
 
 
 @given(st.text(alphabet="[]()!<>*_`~#-+=.1&;:/@\\ \nab3|ₐ", max_size=60))
@@ -109,11 +101,10 @@ def test_any_id_is_code(id: str) -> None:
     assert set(re.findall(r"<(\w+)", rendered)) <= {"ol", "li", "code"}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_earlier_answer_is_read_as_it_was_meant(text: str) -> None:
-    marked = f"{escape_markdown(text)} [1]"
-    assert [sentence.passage_ids for sentence in _split_reply(marked)] == [("1",)]
-    assert unescape_markdown(escape_markdown(text)).split() == defuse_citations(strip_directions(text)).split()
+def test_an_earlier_answer_is_read_as_it_was_meant() -> None:
+    for text in HOSTILE:
+        assert [sentence.passage_ids for sentence in _split_reply(f"{escape_markdown(text)} [1]")] == [("1",)]
+        assert unescape_markdown(escape_markdown(text)).split() == defuse_citations(strip_directions(text)).split()
 
 
 def test_plain_sentences_keep_their_characters() -> None:
@@ -132,14 +123,13 @@ def hostile_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
     return PassageIndex(folder / "index")
 
 
-@pytest.fixture
-def client(hostile_index: PassageIndex, tmp_path: Path) -> Iterator[httpx.Client]:
+def test_v1_answers_in_markdown_without_that_of_passages(hostile_index: PassageIndex, tmp_path: Path) -> None:
     arguments = ("--model", "none", "--embedder", "none", "--incognito")
-    with serving(hostile_index.directory, tmp_path, *arguments) as server, server.open_client() as opened:
-        yield opened
+    with serving(hostile_index.directory, tmp_path, *arguments) as server, server.open_client() as client:
+        ask_for_hostile_passages(client)
 
 
-def test_v1_answers_in_markdown_without_that_of_passages(client: httpx.Client) -> None:
+def ask_for_hostile_passages(client: httpx.Client) -> None:
     for question in ("Do quinces keep?", "Do quinces keep until May?", "May I click me on quinces?", "Which beacon?"):
         body = {"model": "convagent", "messages": [{"role": "user", "content": question}]}
         whole = client.post("/v1/chat/completions", json=body).json()
@@ -154,29 +144,17 @@ def test_v1_answers_in_markdown_without_that_of_passages(client: httpx.Client) -
             assert set(re.findall(r"<(\w+)", render(content, renderer))) <= {"p", "strong"}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_terminal_shows_no_citation_but_ours(text: str, hostile_index: PassageIndex) -> None:
+def test_a_terminal_shows_no_citation_but_ours(hostile_index: PassageIndex) -> None:
+    """Nor a second source in the title of one."""
     assistant = open_assistant("hostile", hostile_index, "none", None)
-    written = io.StringIO()
-    console = Console(file=written, width=5000, highlight=False, force_terminal=False)
-    terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, console)
-    answered = answer_with(text, direct=text)
-    terminal.session.turns = (ChatTurn("Do quinces keep?", answered),)
-    terminal._show_answer(answered)
-    shown = written.getvalue()
-    answer, _, sources = shown.rpartition(" [1]\n  [1] ")
-    assert sources.count("\n") == 1
-    assert re.search(r"[\[［【][\s\u200b]*\d", answer.replace("\\[3", "")) is None
-    assert not set(shown) & set("\x1b\u202e")
-
-
-def test_a_source_cannot_look_like_two(hostile_index: PassageIndex) -> None:
-    assistant = open_assistant("hostile", hostile_index, "none", None)
-    terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, Console(file=io.StringIO()))
-    answered = answer_with("Quinces keep.")
-    terminal.session.turns, terminal.sources = (ChatTurn("Do they?", answered),), shown_sources(answered)
-    assert [line for line in shown_after(terminal, "/sources").splitlines() if line.startswith("  [2]")] == []
-
-
-def test_plain_marks_are_ours_alone() -> None:
-    assert mark_citations(ChatTurn("?", answer_with("All [3] keep [1, 2]."))) == "All (3) keep (1, 2). [1]"
+    for text in HOSTILE:
+        console = Console(file=io.StringIO(), width=5000, highlight=False, force_terminal=False)
+        terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, console)
+        answered = answer_with(text, direct=text)
+        terminal.session.turns = (ChatTurn("Do quinces keep?", answered),)
+        terminal._show_answer(answered)
+        shown = console.file.getvalue()  # type: ignore[attr-defined]
+        answer, _, sources = shown.rpartition(" [1]\n  [1] ")
+        assert sources.count("\n") == 1
+        assert re.search(r"[\[［【][\s\u200b]*\d", answer.replace("\\[3", "")) is None
+        assert not set(shown) & set("\x1b\u202e")

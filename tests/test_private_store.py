@@ -20,7 +20,6 @@ from agent.chat.store import ChatTurn, Store, explain_failure
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.storage.cache import Cache
-from schemas.errors import RunError
 from tests.conftest import EXAMPLES
 from tests.serving import serving
 from tests.test_chat import QUESTION, shown_after
@@ -65,14 +64,9 @@ def test_the_store_is_nobody_elses_from_its_first_byte(tmp_path: Path, monkeypat
         assert rights_for_others(tmp_path) == []
     store.add_turn(chat, ChatTurn(QUESTION, answered(QUESTION, "Rice bread.")))
     assert (len(seen) > 2, [rights for rights in seen if rights]) == (True, [])
-
-
-def test_a_store_that_others_could_read_is_taken_from_them(tmp_path: Path) -> None:
-    path = tmp_path / "convagent.sqlite"
-    Store(path)
-    path.chmod(0o644)
-    Store(path)
-    assert stat.filemode(path.stat().st_mode) == "-rw-------"
+    (tmp_path / "convagent.sqlite").chmod(0o644)
+    Store(tmp_path / "convagent.sqlite")
+    assert rights_for_others(tmp_path) == []
 
 
 @pytest.mark.usefixtures("open_umask")
@@ -134,54 +128,28 @@ def test_what_is_deleted_is_gone_however_sqlite_was_built(wal: bool, tmp_path: P
     assert [statement.text for statement in store.list_statements()] == ["I sing."]
 
 
-def limit_pages(database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA max_page_count = 1")
-
-
-def forbid_writing(database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA query_only = ON")
-
-
-@pytest.fixture
-def break_sqlite(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[sqlite3.Connection], None]], None]:
-    """From now on each new connection meets this fault, which is SQLite's own."""
-    connect: Connect = sqlite3.connect
-
-    def break_all(fault: Callable[[sqlite3.Connection], None]) -> None:
-        def connect_broken(*arguments: Any, **more: Any) -> sqlite3.Connection:
-            database = connect(*arguments, **more)
-            fault(database)
-            return database
-
-        monkeypatch.setattr(sqlite3, "connect", connect_broken)
-
-    return break_all
-
-
-@pytest.mark.parametrize(
-    ("fault", "told", "advice"),
-    [(limit_pages, "the disk is full", "Make room"), (forbid_writing, "permissions", "Change them")],
-)
 def test_an_answer_that_cannot_be_kept_is_shown(
-    fault: Any, told: str, advice: str, assistant: Assistant, break_sqlite: Any, tmp_path: Path
+    assistant: Assistant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the reason, and advice that fits; once there is room, it is kept with the next."""
     session = Session(assistant, Store(tmp_path / "convagent.sqlite"))
     terminal = Terminal(session, lambda _model: assistant, Console(file=io.StringIO(), width=5000, highlight=False))
-    with pytest.MonkeyPatch.context() as patch:
-        connect: Connect = sqlite3.connect
-        break_sqlite(fault)
+    connect: Connect = sqlite3.connect
+
+    def connect_to_a_full_disk(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        database = connect(*arguments, **more)
+        database.execute("PRAGMA max_page_count = 1")
+        return database
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect_to_a_full_disk)
         shown = shown_after(terminal, QUESTION)
-        patch.setattr(sqlite3, "connect", connect)
-        assert "non-toxic to cats" in shown
-        assert "[1] garden-" in shown
-        assert "the answer is not kept" in shown
+    for told in ("non-toxic to cats", "[1] garden-", "the answer is not kept", "the disk is full", "Make room"):
         assert told in shown
-        assert advice in shown
-        assert "Move it away" not in shown
-        assert terminal.handle("And which of them survive frost?")
-        assert session.chat is not None
-        assert len(session.store.read_turns(session.chat)) == 2
+    assert "Move it away" not in shown
+    assert terminal.handle("And which of them survive frost?")
+    assert session.chat is not None
+    assert len(session.store.read_turns(session.chat)) == 2
 
 
 def test_a_locked_store_costs_no_answer(assistant: Assistant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +166,8 @@ def test_a_locked_store_costs_no_answer(assistant: Assistant, tmp_path: Path, mo
     assert "survive frost" in to_markdown(Store(path).read_turns(session.chat or 0), "examples")
 
 
-@pytest.mark.parametrize(
-    ("code", "told", "advice"),
-    [
+def test_the_advice_fits_the_error() -> None:
+    for code, told, advice in (
         (sqlite3.SQLITE_FULL, "the disk is full", "Make room"),
         (sqlite3.SQLITE_IOERR | 3 << 8, "the disk is full, or fails", "Make room"),
         (sqlite3.SQLITE_BUSY, "is locked", "Wait for that process"),
@@ -208,16 +175,11 @@ def test_a_locked_store_costs_no_answer(assistant: Assistant, tmp_path: Path, mo
         (sqlite3.SQLITE_CANTOPEN, "permissions", "Change them"),
         (sqlite3.SQLITE_CORRUPT, "is damaged", "Move it away"),
         (sqlite3.SQLITE_NOTADB, "damaged", "Move it away"),
-    ],
-)
-def test_the_advice_fits_the_error(code: int, told: str, advice: str) -> None:
-    error = sqlite3.DatabaseError("no")
-    error.sqlite_errorcode = code
-    explained = explain_failure(error, "here")
-    assert isinstance(explained, RunError)
-    assert told in explained.what
-    assert explained.remedy.startswith(advice) or advice in explained.remedy
-    assert ("Move it away" in explained.remedy) == (advice == "Move it away")
+    ):
+        error = sqlite3.DatabaseError("no")
+        error.sqlite_errorcode = code
+        explained = explain_failure(error, "here")
+        assert (told in explained.what, explained.remedy.startswith(advice)) == (True, True), explained
 
 
 def test_a_page_shows_an_answer_that_cannot_be_kept(example_index: PassageIndex, tmp_path: Path) -> None:
