@@ -47,7 +47,7 @@ class AnswerSettings:
     documents: str
     model: str
     embedder: str
-    sources: Mapping[str, str]
+    sources: str
 
 
 @dataclass(frozen=True, slots=True)

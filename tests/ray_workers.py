@@ -55,4 +55,4 @@ class OldWorker(RayWorker):
 
     def open(self) -> tuple[str, WorkerDescription]:
         _, made_of = super().open()
-        return "node-of-old", replace(made_of, sources={**made_of.sources, "agent": "0123"})
+        return "node-of-old", replace(made_of, source_code="0123")

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from agent.evaluation.scores import read_run_file
 from agent.runs.given_ranking import read_ranking
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_files import detect_run, read_detected_run
@@ -78,15 +77,19 @@ def write_changed(place: Path, edition: str, path: str = "run_name", value: Any 
     return topics, place / "run"
 
 
-@pytest.mark.parametrize(
-    ("edition", "path", "value", "said"), [(row[0], *row[2:]) for row in ODD], ids=[f"{row[0]} {row[1]}" for row in ODD]
-)
-def test_an_odd_run_is_read_said_and_judged(edition: str, path: str, value: Any, said: str, tmp_path: Path) -> None:
-    topics, run = write_changed(tmp_path, edition, path, value)
-    converted = outcome("convert", run, "-o", tmp_path / "run.trec")
+@pytest.mark.parametrize("edition", TABLES)
+def test_an_odd_run_is_read_said_and_judged(edition: str, tmp_path: Path) -> None:
+    for of, _, path, value, said in ODD:
+        if of == edition:
+            check_odd_run(edition, path, value, said, tmp_path)
+
+
+def check_odd_run(edition: str, path: str, value: Any, said: str, place: Path) -> None:
+    topics, run = write_changed(place, edition, path, value)
+    converted = outcome("convert", run, "-o", place / "run.trec", "--overwrite")
     assert converted.code == 0, converted.err
     without_place = re.sub(r"^\S.*?: (?=`|the )", "", said)
-    assert len([line for line in converted.err.splitlines() if without_place in line]) == 1
+    assert len([line for line in converted.err.splitlines() if without_place in line]) == 1, path
     if path not in ("0/references", "0/Model_passages"):
         ranked = next(iter(read_ranking(run).hits.values()))
         assert [hit.id for hit in ranked] == ["bread:1", "bread:2", "music:1"]
@@ -113,44 +116,12 @@ def test_each_oddity_is_counted_and_placed(tmp_path: Path) -> None:
     assert [passage.score for passage in second.responses[0].passages or ()] == [9.5, 4.25, 0.125]
 
 
-# As guidelines print it
-
-
-def printed(run: Any) -> str:
-    """A run with the words of Python and commas after last items."""
-    text = json.dumps(run, indent=1).replace("true", "True").replace("false", "False")
-    return re.sub(r"(?<=[\"\d}\]e])\n(\s*[}\]])", r",\n\1", text)
-
-
-def test_a_printed_run_is_read(tmp_path: Path) -> None:
-    topics = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
-    good = run_of(read_topics(topics), "ikat-2024")
-    good = good.replace(b"holds no gluten", b'is True, false, or None, ]} \\" [x, ]')
-    text = printed(json.loads(good)).replace("is True, False,", "is True, false,")
-    assert text.count("True") > 2
-    run = write(tmp_path / "run.json", text)
-    ended = outcome("validate", run, "-t", topics, "--collection", "any")
-    assert ended.code == 5
-    assert "True, False and None are read as true, false and null (7 times)" in ended.out
-    assert "a comma after the last item is left out" in ended.out
-    lines = [line for line in outcome("convert", run, "-o", tmp_path / "trec").err.splitlines() if "True" in line]
-    assert len(lines) == 1
-
-
-def test_lines_are_printed_too(tmp_path: Path) -> None:
-    topics = write(tmp_path / "topics.json", EDITIONS["ikat-2025"])
-    lines = run_of(read_topics(topics), "ikat-2025").splitlines()
-    odd = [line.replace(b'"turn_id"', b'"final":True,"turn_id"').replace(b"]}]}", b"]},]}") for line in lines]
-    (tmp_path / "run.jsonl").write_bytes(b"\n".join(odd))
-    edition, turns = read_run_file(tmp_path / "run.jsonl")
-    assert (edition, len(turns)) == ("ikat-2025", 2)
-
-
-@pytest.mark.parametrize("text", ["{'a': 1}", '{"run_name": __import__("os")}', '{"turns": [true, False', "True"])
-def test_what_is_no_json_for_all_that_is_refused(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text", ["{'a': 1}", '{"run_name": __import__("os")}', '{"turns": [true, False', "True", '{"turns": [1,]}']
+)
+def test_what_is_no_json_is_refused(text: str, tmp_path: Path) -> None:
     ended = outcome("convert", write(tmp_path / "run.json", text), "-o", tmp_path / "run.trec")
-    assert ended.code == 5
-    assert "is no run" in ended.err
+    assert (ended.code, "is no run" in ended.err) == (5, True)
 
 
 def test_odd_topics_are_read_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -159,11 +130,10 @@ def test_odd_topics_are_read_and_said(tmp_path: Path, caplog: pytest.LogCaptureF
         "persona": "x",
         "turns": [{**turn, "turn_id": str(turn["turn_id"]), "note": 1} for turn in IKAT_2023[0]["turns"]],
     }
-    topics = read_topics(write(tmp_path / "topics.json", printed([topic])))
+    topics = read_topics(write(tmp_path / "topics.json", [topic]))
     assert topics.turn_ids() == ["9-1_1", "9-1_2"]
     said = [record.getMessage().removeprefix(f"{tmp_path / 'topics.json'}: ") for record in caplog.records]
-    assert said[0].startswith("a comma after the last item is left out")
-    assert said[1:] == [
+    assert said == [
         "the unknown field `persona` is left out (once, at $[0])",
         "the unknown field `note` is left out (2 times, first at $[0].turns[0])",
         "`turn_id` is a text, read as a number (2 times, first at $[0].turns[0].turn_id)",
@@ -219,17 +189,10 @@ def test_guideline_topics_are_topics_and_a_ranking(tmp_path: Path) -> None:
         assert (ended.code, f"{said} given ranking" in ended.out) == (5, True)
 
 
-def test_the_guidelines_own_files(tmp_path: Path) -> None:
+def test_the_guidelines_own_topics() -> None:
     topics = shared_file("guidelines_2024", "example_topics.json")
     assert (read_topics(topics).edition, len(read_topics(topics).rankings)) == ("ikat-2024", 6)
     assert read_ranking(topics).hits["1-2_3"][0].id == "clueweb22-en0030-30-30030:0"
-    for kind in ("automatic", "manual", "only_response"):
-        run = shared_file("guidelines_2024", f"sample_{kind}.as_printed.txt")
-        assert outcome("convert", run, "-o", tmp_path / f"{kind}.trec").code == 0
-        assert outcome("eval", "ptkb", run, "-t", topics).code == 0
-        assert read_run_file(run)[0] == "ikat-2024"
-        missing = [f"turn {id}: is missing from the run" for id in read_topics(topics).turn_ids()[:5]]
-        assert set(missing) <= set(outcome("validate", run, "-t", topics).out.splitlines())
 
 
 # What validate checks beside
@@ -268,13 +231,3 @@ def test_scores_differ_as_32_bit_floats(scores: list[float]) -> None:
     hits = separate_32_bit_scores((str(n), score) for n, score in enumerate(scores))
     seen = [as_32_bits(hit.score) for hit in hits]
     assert all(after < before for before, after in pairwise(seen))
-
-
-def test_what_a_run_cannot_be_is_refused_before_any_work(tmp_path: Path) -> None:
-    topics, _ = write_changed(tmp_path, "ikat-2024")
-    for more, said in (
-        (("--run-name", "our run"), "a run's name has no spaces"),
-        (("--mode", "only-response"), "needs a ranking"),
-    ):
-        ended = outcome("answer", topics, "-m", "none", *more, "-o", tmp_path / "new.json")
-        assert (ended.code, said in ended.err) == (2, True)

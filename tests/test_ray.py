@@ -210,7 +210,7 @@ def test_what_a_node_cannot_read_is_told_with_its_name(
 @pytest.mark.parametrize(
     ("worker", "error", "message"),
     [
-        (ray_workers.OldWorker, UsageError, r"(?s)node-of-old: a worker would answer .*sources: \{.*'agent': '0123'"),
+        (ray_workers.OldWorker, UsageError, r"(?s)node-of-old: a worker would answer .*source_code: 0123 there"),
         (ray_workers.DyingWorker, RunError, "no worker can be started"),
     ],
 )

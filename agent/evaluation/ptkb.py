@@ -1,6 +1,5 @@
 """How well a run chooses personal statements, against relevance labels or the topics' own choice."""
 
-import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Topics
 
-log = logging.getLogger("convagent")
 RANKING = ("AP", "nDCG", "nDCG@3", "P@3", "RR")
 MEASURES = ("P", "R", "F1", *RANKING, "none")
 LABEL_OF_2025 = re.compile(r"ptkb-(?P<topic>.+)-(?P<place>\d+)", re.ASCII)  # the place in the topic's list, from 0
@@ -32,7 +30,7 @@ def evaluate_ptkb(runs: Sequence[Path], qrels: Path | None, topics: Path | None)
 
     A run of iKAT 2025 gives its statements as texts, so that it takes the topics to know which they are; labels come
     from `qrels` if those are given, else from the topics. Raises `InvalidInputError` for labels of which none is of a
-    turn and statement that the topics (without them, the runs) have; where some are not, a warning says how many.
+    turn of the runs, or of a statement of the topics.
     """
     known = read_topics(topics) if topics else None
     judged = read_statement_labels(qrels) if qrels else labels_of_topics(known)
@@ -41,8 +39,8 @@ def evaluate_ptkb(runs: Sequence[Path], qrels: Path | None, topics: Path | None)
     chosen = {run: _chosen_ids(run, known) for run in runs}
     for run, found in chosen.items():
         check_turns_shared(run, found, judged)
-    if qrels:
-        _check_labels_known(qrels, judged, known, chosen.values())
+    if qrels and known:
+        _check_labels_known(qrels, judged, known)
     return [measure_ptkb(run.name, chosen[run], judged) for run in runs]
 
 
@@ -60,33 +58,13 @@ def _to_statement_id(label: str, turn_id: str) -> str:
     return str(int(found["place"]) + 1) if found and ours else label
 
 
-def _check_labels_known(qrels: Path, judged: Qrels, topics: Topics | None, runs: Iterable[RankedScores]) -> None:
-    """Labels are compared with the topics' statements; without topics, with the runs' turns and whole numbers."""
-    known = {turn.id: [s.id for s in topic.ptkb] for topic in topics.topics for turn in topic.turns} if topics else {}
-    known = known or {turn_id: list(found) for run in runs for turn_id, found in run.items()}
+def _check_labels_known(qrels: Path, judged: Qrels, topics: Topics) -> None:
+    """Raises `InvalidInputError` where no label is of a statement that a topic has."""
+    known = {turn.id: {s.id for s in topic.ptkb} for topic in topics.topics for turn in topic.turns}
     labels = [(turn_id, id) for turn_id, found in judged.items() for id in found]
-    unknown = [
-        (turn_id, id)
-        for turn_id, id in labels
-        if turn_id not in known or (id not in known[turn_id] if topics else not id.isdecimal())
-    ]
-    of = "topics" if topics else "runs"
-    if len(unknown) == len(labels):
-        same_first = sorted(known, key=lambda turn_id: turn_id != unknown[0][0])
-        theirs = next(((turn_id, known[turn_id][0]) for turn_id in same_first if known[turn_id]), ("-", "-"))
-        what = (
-            f"no label is of a statement of the {of}: the labels have {_name(*unknown[0])}, the {of} {_name(*theirs)}"
-        )
+    if not any(id in known.get(turn_id, ()) for turn_id, id in labels):
+        what = "no label is of a statement of the topics: the labels have turn {}, statement {}".format(*labels[0])
         raise InvalidInputError(what, where=str(qrels), remedy="Are these the labels of another year?")
-    if unknown:
-        log.warning(
-            "%s: %d of %d labels match no statement of the %s: %s",
-            *(qrels, len(unknown), len(labels), of, _name(*unknown[0])),
-        )
-
-
-def _name(turn_id: str, id: str) -> str:
-    return f"turn {turn_id}, statement {id}"
 
 
 def measure_ptkb(name: str, chosen: RankedScores, judged: Qrels) -> Scores:

@@ -71,7 +71,7 @@ def turns_with_relevant(judged: Qrels, rel_level: int = 1) -> Qrels:
     return {id: found for id, found in judged.items() if any(level >= rel_level for level in found.values())}
 
 
-def check_turns_shared(run: Path, found: Mapping[str, object], judged: Qrels) -> None:
+def check_turns_shared(run: Path, found: Mapping[str, object], judged: Mapping[str, object]) -> None:
     """Raise `InvalidInputError` with a turn of each where the run and the labels have no turn in common."""
     if found and not found.keys() & judged.keys():
         mine, theirs = next(iter(found)), next(iter(judged))

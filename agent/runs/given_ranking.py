@@ -7,12 +7,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from agent.exchange.trec import decode_rankings, holds_json, sort_by_score
-from agent.tracks.lenient_reading import decode_spelling, list_problems
+from agent.tracks.lenient_reading import list_problems
 from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
 from agent.tracks.run_files import read_detected_run
 from agent.tracks.run_records import separate_32_bit_scores
@@ -20,6 +19,7 @@ from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
+from schemas.wire import decode
 
 Ranked = dict[str, list[tuple[str, float]]]  # by turn id: passage ids with their scores, best first
 
@@ -48,7 +48,7 @@ def read_ranking(path: Path) -> GivenRanking:
     with report_oddities(path) as oddities:
         if not holds_json(data):
             found = decode_rankings(data)
-        elif data.lstrip().startswith(b"[") and detect_edition(_decode_list(data)):
+        elif data.lstrip().startswith(b"[") and _holds_topics(data):
             topics = parse_topics(data, oddities)
             found, labels = _list_topic_passages(topics), not topics.rankings
         else:
@@ -61,9 +61,9 @@ def read_ranking(path: Path) -> GivenRanking:
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels, scores, name)
 
 
-def _decode_list(data: bytes) -> Any:
+def _holds_topics(data: bytes) -> bool:
     try:
-        return decode_spelling(data, Any, "$", Oddities())
+        return detect_edition(decode(data)) is not None
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})") from error
 

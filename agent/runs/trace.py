@@ -7,9 +7,9 @@ costs at most the turn in hand: a torn last line is cut off on resuming.
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
 import msgspec
 
@@ -17,12 +17,11 @@ from indexes.storage import files
 from indexes.storage.atomic_files import sync_to_disk
 from indexes.storage.files import open_to_append
 from schemas.errors import InvalidInputError, MissingError, UsageError
-from schemas.records import Call, Mode, Plan, Response, TurnResult
+from schemas.records import Call, Mode, Plan, TurnResult
 from schemas.wire import decode
 
 FIRST_BYTES = 1 << 16  # the settings, which are the first line, are shorter
-VERSION = 8  # raised whenever a field of a trace changes
-T = TypeVar("T")
+VERSION = 9  # raised whenever a field of a trace changes
 log = logging.getLogger("convagent")
 
 
@@ -39,7 +38,7 @@ class WorkerDescription:
     encoder_digest: str = ""  # of what the embedding model was taught; empty where nothing was
     prompts: str = ""  # SHA-256
     convagent: str = ""
-    sources: Mapping[str, str] = field(default_factory=dict)  # a digest of the code's files, by package
+    source_code: str = ""  # a digest of its files
     processor: str = ""  # what computed: llama.cpp's build and processor features; empty where it computed nothing
 
 
@@ -88,23 +87,11 @@ class Trace:
             for turn_id in self.places if turn_ids is None else turn_ids:
                 start, number = self.places[turn_id]
                 file.seek(start)
-                yield _decode_line(file.readline(), TraceLine, f"{self.path}:{number}")
+                yield _decode_line(file.readline(), f"{self.path}:{number}")
 
 
 class _Version(msgspec.Struct):
     trace_version: int
-
-
-class _ReplyOfTurn(msgspec.Struct):
-    turn_id: str
-    responses: list[Response]
-    without_model: str = ""
-
-
-class _ReplyOfLine(msgspec.Struct):
-    """As much of a line as is needed to go on after it."""
-
-    answered: _ReplyOfTurn
 
 
 def read_trace(path: Path) -> Trace:
@@ -119,11 +106,11 @@ def read_trace(path: Path) -> Trace:
             for number, line in enumerate(file, start=2):
                 if not line.endswith(b"\n"):
                     break
-                said = _decode_line(line, _ReplyOfLine, f"{path}:{number}").answered
-                replies[said.turn_id] = said.responses[0].text if said.responses else ""
-                places[said.turn_id] = size, number
-                failed.pop(said.turn_id, None)
-                failed |= {said.turn_id: said.without_model} if said.without_model else {}
+                turn = _decode_line(line, f"{path}:{number}").answered
+                replies[turn.turn_id] = turn.response.text
+                places[turn.turn_id] = size, number
+                failed.pop(turn.turn_id, None)
+                failed |= {turn.turn_id: turn.without_model} if turn.without_model else {}
                 size += len(line)
     except FileNotFoundError as error:
         raise MissingError("no such file", where=str(path)) from error
@@ -151,9 +138,9 @@ def _decode_settings(line: bytes, path: Path) -> RunSettings:
         raise InvalidInputError(f"is no trace ({error})", where=f"{path}:1", remedy=remedy) from error
 
 
-def _decode_line(line: bytes, shape: type[T], where: str) -> T:
+def _decode_line(line: bytes, where: str) -> TraceLine:
     try:
-        return decode(line, shape)
+        return decode(line, TraceLine)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"damaged line ({error})", where=where) from error
 
@@ -174,10 +161,7 @@ def resume_trace(path: Path, settings: RunSettings) -> Trace:
     found = read_trace(path)
     old, new = _flatten(found.settings), _flatten(settings)
     if old.pop("processor") != new["processor"]:
-        what = (
-            "%s was begun on another kind of processor: what is answered from here on may differ (docs/reliability.md)"
-        )
-        log.warning(what, path)
+        log.warning("%s was begun on another processor: what is answered now may differ (docs/reliability.md)", path)
     different = [f"  {name}: {old[name]!r} then, {new[name]!r} now" for name in old if old[name] != new[name]]
     if different:
         what = "\n".join(["was made under other settings, so it cannot be resumed:", *different])
@@ -204,13 +188,9 @@ def _is_empty_or_torn(path: Path) -> bool:
 
 
 def _flatten(settings: RunSettings) -> dict[str, object]:
-    """Every setting by its name, those of the plan too: `k`, `parts.answer`, `tuning.query.hyde_tokens`.
-
-    Of the packages' sources: `source code of indexes`.
-    """
+    """Every setting by its name, those of the plan too: `k`, `parts.answer`, `tuning.query.hyde_tokens`."""
     fields: dict[str, object] = asdict(settings)
-    plan, sources = fields.pop("plan"), fields.pop("sources")
-    return fields | dict(_leaves(plan)) | {f"source code of {name}": value for name, value in _leaves(sources)}
+    return fields | dict(_leaves(fields.pop("plan")))
 
 
 def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:

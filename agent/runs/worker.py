@@ -97,7 +97,7 @@ def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
         encoder_digest=_hash_taught(embedder) if embedder else "",
         prompts=prompts.digest(),
         convagent=version("convagent"),
-        sources=hash_sources(),
+        source_code=hash_sources(),
         processor=_describe_processor(worker),
     )
 
@@ -120,19 +120,14 @@ def _describe_processor(worker: Worker) -> str:
 PACKAGES = ("agent", "indexes", "prompts", "schemas")
 SUFFIXES = (".py", ".toml", ".txt", ".safetensors", ".gguf")  # code, words, prompts, and what was taught
 HOME = Path(__file__).parents[2]
-SHOWN_DIGITS = 16
 
 
 @cache
-def hash_sources(home: Path = HOME) -> dict[str, str]:
-    """For each package the first digits of a BLAKE2 of its files, their names included."""
-    return {package: _hash_folder(home / package) for package in PACKAGES}
-
-
-def _hash_folder(folder: Path) -> str:
-    hashed = hashlib.blake2b(digest_size=SHOWN_DIGITS // 2)
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES):
+def hash_sources() -> str:
+    """The first digits of a BLAKE2 of all files of the packages, their names included."""
+    hashed = hashlib.blake2b(digest_size=8)
+    for path in sorted(path for name in PACKAGES for path in (HOME / name).rglob("*") if path.suffix in SUFFIXES):
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "blake2b").hexdigest()
-        hashed.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+        hashed.update(f"{path.relative_to(HOME).as_posix()}\0{content}\n".encode())
     return hashed.hexdigest()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent.tracks.lenient_reading import decode_spelling, fit_to_shape
+from agent.tracks.lenient_reading import fit_to_shape
 from agent.tracks.oddities import Oddities
 from schemas.records import RunInfo
 from schemas.wire import Data, decode
@@ -51,7 +51,7 @@ class JsonObject:
         try:
             return decode(data, self.shape)
         except msgspec.DecodeError:
-            fields = decode_spelling(data, dict[str, msgspec.Raw], "$", oddities)
+            fields = decode(data, dict[str, msgspec.Raw])
             raw = {name: decode(value) for name, value in fields.items() if name != "turns"}
             raw |= {"turns": decode(fields["turns"], list[msgspec.Raw])} if "turns" in fields else {}
             return msgspec.convert(fit_to_shape(raw, self.shape, "$", oddities), self.shape)
@@ -84,7 +84,7 @@ class JsonRows:
         if self._on_lines:
             rows: list[Any] = bytes(data).splitlines()
         else:
-            rows = decode_spelling(data, list[msgspec.Raw], "$", oddities)
+            rows = decode(data, list[msgspec.Raw])
         return RunInfo(""), (Entry(self.json_path(n), row) for n, row in enumerate(rows) if bytes(row).strip())
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
@@ -101,7 +101,7 @@ RunLayout = JsonObject | JsonRows
 def decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:
     """The fields of an object, or of the first object of a list; none where `data` is not of the shape."""
     try:
-        decoded = decode_spelling(data, shape, "$", Oddities())
+        decoded = decode(data, shape)
     except msgspec.DecodeError:
         return {}
     return decoded if isinstance(decoded, dict) else next(iter(decoded), {})

@@ -137,7 +137,7 @@ def open_ray(name: str, workforce: Workforce) -> Iterator[Backend]:
         specification = replace(plain, model=model, files=files, threads=cluster.threads)
         with closing(Crew(cluster, RayWorker, specification, workforce.topics.absolute(), shards)) as crew:
             node, made_of = crew.open()
-            code = {"prompts": prompts.digest(), "convagent": version("convagent"), "sources": hash_sources()}
+            code = {"prompts": prompts.digest(), "convagent": version("convagent"), "source_code": hash_sources()}
             _check_same(node, made_of, code | {"passages": evidence.digest})
             yield Backend(made_of, lambda tasks, _before: _answer_topics(tasks, crew, made_of))
 
