@@ -482,20 +482,16 @@ def eval_answers(
     topics: Path = Option(..., "--topics", "-t", help="Topics with their canonical replies."),
     passages: list[Path] | None = Option(None, help="Texts of cited passages; can be repeated."),
     index: Path | None = Option(None, "--index", "-i", help="An index that has them."),
-    judge: str | None = Option(None, metavar="MODEL", help="A model that is asked whether the passages say so."),
     per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How good the answers of a run are: ROUGE with the canonical replies, words, and what stands in the passages.
 
     [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
-    [bold]convagent eval answers topics.run.json -t topics.json -i index --judge judge.gguf[/] asks a model, too.
     """
     from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
-    from agent.evaluation.judges import open_judge
 
-    model = open_judge(judge) if judge else None
-    scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index), model)
+    scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index))
     measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
 
 

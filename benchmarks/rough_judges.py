@@ -48,7 +48,7 @@ def make_nugget_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
 def judge_cases(name: str, cases: Sequence[Case]) -> list[Any]:
     """The verdicts on all nuggets."""
     judge = open_nugget_judge(name).judge
-    answers = [JudgedAnswer("", c.query, "", c.answer, tuple(map(Nugget, c.texts))) for c in cases]
+    answers = [JudgedAnswer("", tuple(map(Nugget, c.texts)), c.query, c.answer) for c in cases]
     return [nugget.verdict for answer in answers for nugget in judge(answer).nuggets]
 
 

@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation.answers import PassageSource, evaluate_answers, measure_turn, rouge_f1, supported_share
-from agent.evaluation.judges import judge_support, open_judge
-from agent.evaluation.scores import Scores
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
-from agent.models.scripted import Script, ScriptedModel
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles, PassageTexts
 from agent.terminal.progress import turn_progress
@@ -21,10 +18,10 @@ from agent.turn.interface_sentences import NOT_FOUND
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.sentences import split_sentences
-from schemas.errors import InvalidInputError, MissingError, UsageError
+from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Message, Passage, Plan, Query
 from schemas.tuning import Tuning
-from tests.conftest import EXAMPLES, needs_embedder, needs_model
+from tests.conftest import EXAMPLES, needs_embedder
 
 BREAD = Passage(
     "bread:1",
@@ -152,26 +149,3 @@ def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Pa
     other.write_text('{"id": "x:1", "text": "Nothing of it."}\n')
     with pytest.raises(InvalidInputError, match="cites passages without a text"):
         evaluate_answers([run], topics, PassageSource((other,)))
-
-
-def test_a_judge_is_asked_of_answers_alone() -> None:
-    texts = PassageTexts({MUSIC.id: MUSIC})
-    judge = ScriptedModel(Script(ask={"judge": [{"verdict": "partly"}]}), lambda _call: None)
-    assert measure_turn(turn("It has three valves.", MUSIC.id), "", texts, judge)["judged"] == 0.5
-    assert "judged" not in measure_turn(
-        turn(f"{NOT_FOUND} It has.", MUSIC.id), "", texts, judge
-    )  # would ask once too often
-    assert "judged" not in measure_turn(turn("It has three valves."), "", texts, judge)  # cites nothing
-
-
-@needs_model
-def test_a_verdict_that_is_missing_is_none_and_no_bad_one() -> None:
-    judge = open_judge("smollm2")
-    assert judge_support(judge, "It has three valves.", [MUSIC]) in (0.0, 0.5, 1.0)
-    endless = Passage("endless:1", "Brass keeps its tune. " * 3000)
-    assert judge_support(judge, "It has three valves.", [endless]) is None
-    scores = Scores("run", {"1_1": {"judged": 1.0}, "1_2": {}}, 0)
-    assert scores.mean("judged") == 1.0
-    assert len(scores.by_turn("judged")) == 1
-    with pytest.raises(UsageError, match="a judge has to be a model"):
-        open_judge("none")

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.evaluation.judges import judge_support
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
-from agent.models.protocol import LanguageModel
 from agent.runs.evidence import PassageTexts, find_texts
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
@@ -24,7 +22,7 @@ from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.records import Passage
 
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
-MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered", "judged")
+MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +36,14 @@ class PassageSource:
 NO_SOURCE = PassageSource()
 
 
-def evaluate_answers(
-    runs: Sequence[Path], topics: Path, given: PassageSource, judge: LanguageModel | None = None
-) -> list[Scores]:
+def evaluate_answers(runs: Sequence[Path], topics: Path, given: PassageSource) -> list[Scores]:
     """The measures of each run's first responses. Raises `InvalidInputError` listing cited passages without a text."""
     labels = read_topics(topics).labels
     replies = {turn_id: known.reply for turn_id, known in labels.items()}
-    return [_measure_run(run, replies, given, judge) for run in runs]
+    return [_measure_run(run, replies, given) for run in runs]
 
 
-def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, judge: LanguageModel | None) -> Scores:
+def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource) -> Scores:
     edition, found = read_run_file(path)
     turns = {turn.turn_id: turn for turn in found}
     texts = None
@@ -58,21 +54,16 @@ def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource, j
             remedy = "Give the passages with --passages FILE, or an index with --index DIR."
             kind = InvalidInputError if given.passages or given.index else MissingError
             raise kind(what, where=str(path), remedy=remedy)
-    measured = {id: measure_turn(turns.get(id), reply, texts, judge) for id, reply in replies.items()}
+    measured = {id: measure_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
     return Scores(path.name, measured, sum(id not in turns for id in replies))
 
 
 def measure_turn(
-    turn: RunTurn | None,
-    reply: str,
-    texts: PassageTexts | None,
-    judge: LanguageModel | None = None,
-    rouge: Sequence[str] = tuple(ROUGE),
+    turn: RunTurn | None, reply: str, texts: PassageTexts | None, rouge: Sequence[str] = tuple(ROUGE)
 ) -> dict[str, float]:
     """The measures of one turn's first response. A turn that the run lacks has ROUGE 0 and is not answered.
 
-    `texts` is None for a run of an edition that cannot cite: support is not measured then. What says that there is no
-    answer is not judged, and where the judge gives no verdict nothing is counted.
+    `texts` is None for a run of an edition that cannot cite: support is not measured then.
     """
     response = turn.responses[0] if turn and turn.responses else None
     text = (response.text or "") if response else ""
@@ -82,9 +73,7 @@ def measure_turn(
         return {**close, "answered": answered}
     cited = texts.read(response.used) if response and texts else ()
     support = supported_share(text, cited) if texts else {}
-    verdict = judge_support(judge, text, cited) if judge and answered and cited else None
-    extra = {} if verdict is None else {"judged": verdict}
-    return {**close, "words": float(count_whitespace_words(text)), **support, "answered": answered, **extra}
+    return {**close, "words": float(count_whitespace_words(text)), **support, "answered": answered}
 
 
 def rouge_f1(reply: str, text: str, measures: Sequence[str] = tuple(ROUGE)) -> dict[str, float]:

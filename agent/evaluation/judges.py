@@ -7,15 +7,16 @@ ClapNQ's questions (`python -m benchmarks.rough_judges`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
+from msgspec.structs import replace
 
 import prompts
-from agent.evaluation.nuggets import Assignment, JudgedAnswer, Verdict
+from agent.evaluation.nuggets import JudgedAnswer, Verdict
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import MODEL_CHOICES, open_model
 from indexes.ranking.vectors import Embed
@@ -30,44 +31,9 @@ ROUGH = "its verdicts are a rough proxy: they go by what a text is about, and mi
 SMALL = "its verdicts are a rough proxy: a model of less than a billion parameters guesses more than it judges"
 BATCH = 10  # nuggets a prompt
 REPLY_TOKENS, VERDICT_TOKENS = 16, 12  # around the verdicts, and of each
-WORTH = {"yes": 1.0, "partly": 0.5, "no": 0.0}
-SUPPORT_TOKENS = 24
 
 
-class SupportVerdict(Struct):
-    """What a judge of support replies."""
-
-    verdict: Literal["yes", "partly", "no"]
-
-
-def open_judge(name: str, cache: Cache | None = None) -> LanguageModel:
-    """The model of that name. Raises what `open_model` does, and `UsageError` for none at all."""
-    judge = open_model(name, cache=cache)
-    if not judge.generates_text:
-        raise UsageError("a judge has to be a model", remedy=f"Models: {MODEL_CHOICES}.")
-    return judge
-
-
-def judge_support(llm: LanguageModel, text: str, cited: Sequence[Passage]) -> float | None:
-    """Whether the passages that an answer cites say what it says: 1 for yes, 0.5 for partly, 0 for no.
-
-    None where there is no verdict: too much to read, or no such reply.
-    """
-    prompt = prompts.render("judge", passages=cited, answer=text)
-    reply = _ask(llm, "You check answers against passages.", "judge", prompt, SUPPORT_TOKENS, SupportVerdict)
-    return None if reply is None else WORTH[reply.verdict]
-
-
-def _ask(llm: LanguageModel, system: str, step: str, prompt: Any, tokens: int, reply: Any) -> Any:
-    conversation = Conversation(system, (Message("user", ""),))
-    task = Task(step, prompt.instruction, prompt.opening, max_tokens=tokens)
-    try:
-        return llm.ask(conversation, task, reply) if llm.fits(conversation, task) else None
-    except ModelReplyError:
-        return None
-
-
-VERDICTS: tuple[Assignment, ...] = ("support", "partial_support", "not_support")  # the last is that of saying nothing
+VERDICTS: tuple[Verdict, ...] = ("support", "partial_support", "not_support")  # the last is that of saying nothing
 CUT_OFFS = 0.75, 0.65  # the cosines from which on a verdict is given; below both it is the last
 
 
@@ -90,30 +56,38 @@ class Judge:
 
 
 def open_nugget_judge(name: str) -> Judge:
-    """A judge by its name; what it replies is cached. Raises what `open_judge` does."""
+    """A judge by its name; what it replies is cached. Raises what `open_model` does, and `UsageError` for none."""
     if name == SIMILARITY:
         return _open_similarity()
-    llm = open_judge(name, Cache(find_cache_directory() / "replies.sqlite"))
+    llm = open_model(name, cache=Cache(find_cache_directory() / "replies.sqlite"))
+    if not llm.generates_text:
+        raise UsageError("a judge has to be a model", remedy=f"Models: {MODEL_CHOICES}.")
     rough = SMALL if llm.runs_here and not llm.writes_answers else ""
     return Judge(lambda query, answer, texts: _ask_all(llm, query, answer, texts), rough)
 
 
 def _ask_all(llm: LanguageModel, query: str, answer: str, texts: Sequence[str]) -> list[Verdict]:
-    """A verdict on each text, None where there is none."""
+    """A verdict on each text, None where there is none: too much to read, or no such reply."""
     verdicts: list[Verdict] = []
+    conversation = Conversation("You check answers.", (Message("user", ""),))
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         prompt = prompts.render("assign", query=query, answer=answer, nuggets=batch)
         tokens = REPLY_TOKENS + VERDICT_TOKENS * len(batch)
-        reply = _ask(llm, "You check answers.", "assign", prompt, tokens, _reply_type(len(batch)))
-        verdicts += reply.labels if reply else [None] * len(batch)
+        task = Task("assign", prompt.instruction, prompt.opening, max_tokens=tokens)
+        try:
+            fits = llm.fits(conversation, task)
+            verdicts += llm.ask(conversation, task, _reply_type(len(batch))).labels if fits else [None] * len(batch)
+        except ModelReplyError:
+            verdicts += [None] * len(batch)
     return verdicts
 
 
 @cache
 def _reply_type(count: int) -> Any:
     """What a model replies: as many labels as there are nuggets."""
-    labels: Any = Annotated[list[Assignment], Meta(min_length=count, max_length=count)]
+    label = Literal["support", "partial_support", "not_support"]
+    labels: Any = Annotated[list[label], Meta(min_length=count, max_length=count)]
     return msgspec.defstruct("Labels", [("labels", labels)])
 
 

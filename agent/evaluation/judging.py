@@ -5,11 +5,14 @@ Whoever is killed and begins again goes on: what a model replied is in the cache
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agent.evaluation.judges import open_nugget_judge
 from agent.evaluation.nuggets import (
+    NO_VERDICT,
     JudgedAnswer,
     cohen_kappa,
     decode_nuggets,
@@ -90,7 +93,7 @@ def judge_runs(request: JudgingRequest, progress: StageProgress) -> JudgedRuns:
                 judged.append(judge.judge(answer))
                 tick(len(judged))
         write_atomically(output, map(encode_nuggets, judged))
-    if missing := sum(verdict is None for answer in judged for verdict in answer.verdicts.values()):
+    if missing := sum(verdict in NO_VERDICT for answer in judged for verdict in answer.verdicts.values()):
         count = format_count(missing, "verdict")
         log.warning("%s: without %s, which count as not in the answer", request.judge or request.nuggets, count)
     scores = [_score(run.name, judged) for run in request.runs]
@@ -136,7 +139,7 @@ def _take_verdicts(answers: Sequence[JudgedAnswer], path: Path) -> list[JudgedAn
         lone = len(runs) == len({answer.run for answer in answers}) == 1  # then its name there does not matter
         found = {(not lone and verdict.run, verdict.turn_id): verdict for verdict in given}
         taken = [_take(found.get((not lone and answer.run, answer.turn_id)), answer) for answer in answers]
-        if not any(verdict is not None for answer in taken for verdict in answer.verdicts.values()):
+        if all(verdict in NO_VERDICT for answer in taken for verdict in answer.verdicts.values()):
             others = ", ".join(list_with_limit(sorted(filter(None, runs)), 5)) or "none that it names"
             remedy = f"It is about these runs: {others}. --judge MODEL makes verdicts."
             raise InvalidInputError("has no verdicts on these runs", remedy=remedy)
@@ -167,13 +170,13 @@ def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer]) -> A
     both = [
         (ours, theirs)
         for ours, theirs in zip(judged, human, strict=True)
-        if any(verdict is not None for verdict in theirs.verdicts.values())
+        if not all(verdict in NO_VERDICT for verdict in theirs.verdicts.values())
     ]
     pairs = [
         (verdict, other)
         for ours, theirs in both
         for text, verdict in ours.verdicts.items()
-        if verdict is not None and (other := theirs.verdicts.get(text)) is not None
+        if verdict not in NO_VERDICT and (other := theirs.verdicts.get(text)) not in NO_VERDICT
     ]
     equal = sum(one == other for one, other in pairs) / max(1, len(pairs))
     runs = dict.fromkeys(answer.run for answer, _ in both)

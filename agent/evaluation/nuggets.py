@@ -17,12 +17,12 @@ made is "failed".
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from agent.tracks.lenient_reading import IS_ID, decode_leniently
 from agent.tracks.oddities import Oddities, report_oddities
@@ -31,36 +31,33 @@ from indexes.text.response_length import count_whitespace_words
 from schemas.errors import InvalidInputError
 from schemas.wire import Data, decode
 
-Id = Annotated[str, Meta(extra=IS_ID)]
-FAILED = "failed"
 REMEDY = 'Nuggets are lines of {"query": ..., "qid": ..., "nuggets": [{"text": ..., "importance": ...}]}.'
-Importance = Literal["vital", "okay"]
-Assignment = Literal["support", "partial_support", "not_support"]
-Verdict = Assignment | None  # how far an answer holds a nugget; None where nobody judged
+Importance = Literal["vital", "okay", "failed"] | None  # None where nobody said: iKAT has no importance
+Verdict = Literal["support", "partial_support", "not_support", "failed"] | None  # None where nobody judged
+NO_VERDICT = (None, "failed")
 MEASURES = ("vital", "strict vital", "weighted", "strict weighted", "all", "strict all")
 STRICT: Mapping[Verdict, float] = {"support": 1.0}
 LENIENT: Mapping[Verdict, float] = {"support": 1.0, "partial_support": 0.5}
-WEIGHTS: Mapping[Importance | None, float] = {"vital": 1.0, "okay": 0.5}
+WEIGHTS: Mapping[Importance, float] = {"vital": 1.0, "okay": 0.5}
 
 
-@dataclass(frozen=True, slots=True)
-class Nugget:
+class Nugget(Struct, frozen=True):
     """What an answer should hold, and the verdict of a judge on one answer."""
 
     text: str
-    verdict: Verdict = None
-    importance: Importance | None = None  # None where nobody said: iKAT has no importance
+    importance: Importance = None
+    verdict: Verdict = msgspec.field(name="assignment", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedAnswer:
-    """One answer of a run with what it is judged by; without run and text, the nuggets of a turn."""
+class JudgedAnswer(Struct, frozen=True):
+    """One answer of a run with what it is judged by; without run and text, the nuggets of a turn. A line of a file."""
 
-    turn_id: str
-    query: str
-    run: str
-    text: str
+    turn_id: Annotated[str, Meta(extra=IS_ID)] = msgspec.field(name="qid")
     nuggets: tuple[Nugget, ...]
+    query: str = ""
+    text: str = msgspec.field(name="answer_text", default="")
+    response_length: int = 0  # words of the text, where it is written
+    run: str = msgspec.field(name="run_id", default="")
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -113,25 +110,6 @@ def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float | None:
     return float(kendalltau(one, other).statistic)
 
 
-class WireNugget(Struct):
-    """A nugget; `assignment` is in files of assignments only."""
-
-    text: str
-    importance: str | None = None
-    assignment: str | None = None
-
-
-class NuggetLine(Struct):
-    """One query, and in a file of assignments one answer to it."""
-
-    qid: Id
-    nuggets: list[WireNugget]
-    query: str = ""
-    answer_text: str = ""
-    response_length: int = 0
-    run_id: str = ""
-
-
 def read_nuggets(path: Path) -> tuple[JudgedAnswer, ...]:
     """The nuggets of each turn: of the Nuggetizer (JSON lines), or of iKAT (one JSON object).
 
@@ -141,7 +119,7 @@ def read_nuggets(path: Path) -> tuple[JudgedAnswer, ...]:
     with report_oddities(path) as oddities:
         ikat = _decode_object(data)
         if ikat and "nuggets" not in ikat:
-            found = tuple(JudgedAnswer(id, "", "", "", tuple(_read_ikat_turn(id, each))) for id, each in ikat.items())
+            found = tuple(JudgedAnswer(id, tuple(_read_ikat_turn(id, each))) for id, each in ikat.items())
         else:
             found = decode_nuggets(data, oddities)
         if not found:
@@ -173,38 +151,20 @@ def _read_ikat_turn(turn_id: str, given: Any) -> Iterator[Nugget]:
 
 def decode_nuggets(data: Data, oddities: Oddities) -> tuple[JudgedAnswer, ...]:
     """The nuggets of each line with their assignments. Raises `InvalidInputError` for a line that is none."""
-
-    def read(nugget: WireNugget, where: str) -> Nugget:
-        verdict = _read_label(nugget.assignment or None, Assignment, where)
-        return Nugget(nugget.text, verdict, _read_label(nugget.importance, Importance, where))
-
     found = []
-    for number, data_of_line in enumerate(bytes(data).splitlines(), start=1):
-        if data_of_line.strip():
-            where = f"line {number}"
+    for number, line in enumerate(bytes(data).splitlines(), start=1):
+        if line.strip():
             try:
-                line: NuggetLine = decode_leniently(data_of_line, NuggetLine, f"{where} $", oddities)
+                found.append(decode_leniently(line, JudgedAnswer, f"line {number} $", oddities))
             except msgspec.DecodeError as error:
-                raise InvalidInputError(f"is no line of nuggets ({error})", where=where, remedy=REMEDY) from error
-            nuggets = tuple(read(nugget, where) for nugget in line.nuggets)
-            found.append(JudgedAnswer(line.qid, line.query, line.run_id, line.answer_text, nuggets))
+                what = f"is no line of nuggets ({error})"
+                raise InvalidInputError(what, where=f"line {number}", remedy=REMEDY) from error
     return tuple(found)
-
-
-def _read_label(label: str | None, known: Any, where: str) -> Any:
-    if label is None or (label := label.strip().lower()) == FAILED:
-        return None
-    if label not in get_args(known):
-        raise InvalidInputError(f"no such label: {label!r} (known: {', '.join(get_args(known))})", where=where)
-    return label
 
 
 def encode_nuggets(answer: JudgedAnswer) -> bytes:
     """One line of a file of assignments; no label is null."""
-    nuggets = [WireNugget(n.text, n.importance, n.verdict) for n in answer.nuggets]
-    words = count_whitespace_words(answer.text)
-    line = NuggetLine(answer.turn_id, nuggets, answer.query, answer.text, words, answer.run)
-    return msgspec.json.encode(line) + b"\n"
+    return msgspec.json.encode(replace(answer, response_length=count_whitespace_words(answer.text))) + b"\n"
 
 
 def _decode_object(data: Data) -> dict[str, Any] | None:
