@@ -30,7 +30,7 @@ index_app = typer.Typer(help="Build and inspect passage indexes.", no_args_is_he
 app.add_typer(index_app, name="index", rich_help_panel=RUNS_PANEL)
 eval_app = typer.Typer(help="The measures of each track.", no_args_is_help=True)
 app.add_typer(eval_app, name="eval", rich_help_panel=RUNS_PANEL)
-model_app = typer.Typer(help="Fetch models and find their files.", no_args_is_help=True)
+model_app = typer.Typer(help="Fetch models and list them.", no_args_is_help=True)
 app.add_typer(model_app, name="model", rich_help_panel=MACHINE_PANEL)
 users_app = typer.Typer(help="Who may ask a server that several people share.", no_args_is_help=True)
 app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
@@ -61,17 +61,13 @@ else:  # the choices, for the command line
     Edition = Literal[EDITION_NAMES]
     ExportForm = Literal[(*EDITION_NAMES, "autojudge", "nuggetizer", "ragnarok", "trec")]
 EDITION = Option(None, "--format", help="Of the run. Default: that of the topics.")
-ON = Option(
-    "local", metavar="local|ray|ray://HOST:PORT", help="Where the --jobs are: here, or on the nodes of a Ray cluster."
-)
+ON = Option("local", metavar="local|ray|ray://HOST:PORT", help="Where the --jobs are: here, or on a Ray cluster.")
 RUN_NAME = Option("convagent", help="The run's name.")
 TEAM = Option("convagent", help="The team's name (iKAT 2025).")
 RUNS = Argument(help="One run file, or two to compare; a ranking may be a TREC run.")
 QRELS = Option(None, help="Relevance labels: turn 0 id level.")
 USER_NAME = Argument(help="Small letters, digits, '.', '_' and '-'.")
-USER_FILE = Option(
-    None, "--file", metavar="FILE", help="The file of users.", show_default="users.json in CONVAGENT_DATA"
-)
+USER_FILE = Option(None, "--file", metavar="FILE", help="Of users.", show_default="users.json in CONVAGENT_DATA")
 PER_TURN = Option(False, "--per-turn", help="Every turn, not the mean alone.")
 MEASURES_AS_JSON = Option(False, "--json", help="Every turn and the means as JSON.")
 
@@ -92,11 +88,7 @@ def apply_settings(
     quiet: bool = Option(False, "--quiet", "-q", help="Only errors on stderr."),
     verbose: int = Option(0, "--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks."),
     gpu_layers: str | None = Option(
-        None,
-        metavar="auto|N",
-        envvar="CONVAGENT_GPU_LAYERS",
-        help="Layers that an accelerator computes, where llama.cpp was built for one.",
-        show_default="auto: all",
+        None, metavar="auto|N", envvar="CONVAGENT_GPU_LAYERS", help="Layers for an accelerator.", show_default="auto"
     ),
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
@@ -159,9 +151,7 @@ class Serve(Source):
     open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
     users: Path | None = Option(None, metavar="FILE", help="Users with tokens, as `convagent users` makes it.")
     new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
-    no_token: bool = Option(
-        False, "--no-token", help="Let whoever reaches the port, any user of this machine, ask, read and delete."
-    )
+    no_token: bool = Option(False, "--no-token", help="Let whoever reaches the port ask, read and delete.")
     allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
     public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
     allow_upload: bool = Option(False, "--allow-upload", help="Let files be added to the folder through the page.")
@@ -238,17 +228,11 @@ class Answer:
     responses: int = Option(1, min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")
     query: str = Option("context,previous", help="What is added to the utterance: context, hyde, previous, rewrite.")
     answers: Literal["auto", "extract", "write"] = Option(
-        "auto",
-        "--answer",
-        help="Sentences of the passages, or written; auto: written by models of a billion parameters.",
+        "auto", "--answer", help="Sentences of the passages, or written; auto: written by larger models."
     )
     words: int = Option(90, min=10, max=250, help="Of an answer, at most.")
     statement_threshold: float | None = Option(
-        None,
-        min=0,
-        max=1,
-        help="How likely the best personal statement must matter for any to be chosen.",
-        show_default="0 for iKAT 2023, else 0.3",
+        None, min=0, max=1, help="How likely a statement must matter.", show_default="0 for iKAT 2023, else 0.3"
     )
     clarify: bool = Option(False, "--clarify", help="Ask back where an utterance is unclear.")
     hyde_samples: int = Option(1, min=0, max=20, help="Hypothetical answers a turn, to search with.")
@@ -257,16 +241,10 @@ class Answer:
     no_passages: bool = Option(False, "--no-passages", help="Leave the ranking out (qrecc).")
     no_answer: bool = Option(False, "--no-answer", help="Leave the answers out (qrecc, ikat-2024).")
     jobs: int | None = Option(
-        None,
-        "--jobs",
-        "-j",
-        min=1,
-        max=64,
-        help="Topics at a time, each with a model of its own.",
-        show_default="--concurrency, else 1",
+        None, "--jobs", "-j", min=1, max=64, help="Topics at a time, a model each.", show_default="--concurrency, or 1"
     )
     concurrency: int | None = Option(
-        None, min=1, max=64, help="Requests to a server's model at a time, of all jobs together.", show_default="--jobs"
+        None, min=1, max=64, help="Requests to a server's model at a time, of all jobs.", show_default="--jobs"
     )
     on: str = ON
     no_cache: bool = Option(False, "--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
@@ -304,9 +282,7 @@ class IndexBuild:
     passages: list[Path] = Argument(help="Files or directories: .jsonl .tsv .xml, plain or .gz .bz2 .zst")
     output: Path = Option(Path("index"), "--output", "-o", metavar="DIR", help="The index directory.")
     on_error: OnError = Option("stop", help="What to do with a bad passage.")
-    segment: bool = Option(
-        False, "--segment", help="Documents: cut their first 10,000 characters into windows of ten sentences."
-    )
+    segment: bool = Option(False, "--segment", help="Cut documents into windows of ten sentences.")
     shards: int | None = Option(None, min=1, max=1000, help="In so many parts, which are searched as one.")
     shard: str | None = Option(None, metavar="I/N", help="Only this part of N; other machines build the others.")
     embedder: str | None = EMBEDDER
@@ -363,14 +339,14 @@ def index_embed(
 
 
 @index_app.command("info")
-def index_info(index: Path = Argument(metavar="DIR"), as_json: bool = Option(False, "--json", help="As JSON.")) -> None:
+def index_info(index: Path = Argument(metavar="DIR")) -> None:
     """What an index holds and how it was made.
 
     [bold]convagent index info index[/]
     """
     from indexes.sharding.sharded_index import open_index
 
-    reports.show_index(open_index(index), index, as_json=as_json)
+    reports.show_index(open_index(index), index)
 
 
 @index_app.command("verify")
@@ -419,9 +395,7 @@ class Validate:
     topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
     edition: Edition | None = EDITION
     collection: Literal["any", "clueweb22"] | None = Option(
-        None,
-        help="The collection whose ids the passages must have; any switches that off.",
-        show_default="clueweb22 for iKAT, else any",
+        None, help="Whose ids the passages must have; any: of none.", show_default="clueweb22 for iKAT, else any"
     )
     index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that the passages must be in.")
     ranking: Path | None = Option(None, help="The ranking that the answers must be built from, and keep the order of.")
@@ -872,17 +846,6 @@ def model_list(as_json: bool = Option(False, "--json", help="As JSON.")) -> None
     from agent.models.catalogue import list_models
 
     reports.show_models(tuple(list_models()), as_json=as_json)
-
-
-@model_app.command("path")
-def model_path(name: str = Argument(help="smollm2, minilm, hf:user/repo[:quant].")) -> None:
-    """The GGUF file of a model that is here.
-
-    [bold]convagent model path hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF[/]
-    """
-    from agent.models.catalogue import find_model_file
-
-    typer.echo(find_model_file(name))
 
 
 @app.command(rich_help_panel=MACHINE_PANEL)

@@ -159,15 +159,10 @@ def test_prompts_of_ones_own(place: Path) -> None:
     assert "mine/context.txt: does not render ('nothing_such' is undefined)" in result.stderr
 
 
-COMMANDS = ["", "answer", "chat", "chats", "doctor", "index", "index build", "index info", "model pull", "prompts"]
-COMMANDS += ["search", "serve", "show", "validate"]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_is_there_for_every_command(command: str, tmp_path: Path) -> None:
-    result = within.convagent(*command.split(), "--help", cwd=tmp_path)
-    assert result.returncode == 0
-    assert "Usage: convagent" in result.stdout
+def test_help_is_there_for_every_command(tmp_path: Path) -> None:
+    for command in ("", "answer", "chat", "index build", "model pull", "search", "serve", "validate"):
+        shown = quick(*command.split(), "--help", cwd=tmp_path)
+        assert (shown.returncode, "Usage: convagent" in shown.stdout) == (0, True)
 
 
 def test_help_loads_nothing_heavy() -> None:

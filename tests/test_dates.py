@@ -15,7 +15,7 @@ from rich.console import Console
 from agent.chat.answers_by_date import find_restriction
 from agent.chat.dated_documents import find_listing, find_period, list_items
 from agent.chat.interactive import Terminal
-from agent.chat.scope import select_documents, select_rows
+from agent.chat.scope import list_paths, select_rows, select_scope
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from indexes.documents.collection import Collection
@@ -23,7 +23,6 @@ from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
 from schemas.errors import InvalidInputError
-from tests.serving import serving_source
 from tests.test_chat import shown_after
 
 TODAY = date(2026, 11, 22)  # a Sunday
@@ -217,7 +216,7 @@ def find_ids(scope: str, collection: Collection) -> list[str]:
 
 def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collection) -> None:
     assert find_ids("the mails of 2025", collection) == ["mails/boat.eml:message", "mails/club.mbox:message1"]
-    assert {document.path for document in select_documents("2025", collection)} == {
+    assert set(list_paths(select_scope("2025", collection))) == {
         "mails/boat.eml",
         "mails/club.mbox",
         "meeting-2025-03-11.md",
@@ -248,17 +247,6 @@ def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
     assert "gate red" in shown("What is the newest note about?")
     shown("/only club.mbox")
     assert "town hall" in shown("Where do we play chess, according to the latest mail?")
-
-
-def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp_path: Path) -> None:
-    arguments = ("--model", "none", "--embedder", "none")
-    with serving_source("--docs", folder, tmp_path / "data", *arguments) as server, server.open_client() as client:
-        page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
-        while "data-working" in page.text:
-            page = client.get(page.url)
-        assert "<dt>Only</dt><dd>latest meeting: meeting-2026-02-02.md (2 February 2026)</dd>" in page.text
-        assert "meeting-2026-02-02.md:1-3 · rank 1 of " in page.text
-        assert client.get(page.url).text.count("<dt>Only</dt>") == 1  # it is kept with the turn
 
 
 def test_damaged_dates_are_made_again(folder: Path, tmp_path: Path) -> None:

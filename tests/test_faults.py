@@ -232,7 +232,7 @@ READ = [
     "search {here}/index bread --embedder none",
     "search {here}/index bread --embedder none -k 50 --json",
     "show {here}/run.trace.jsonl",
-    "index info {here}/index --json",
+    "index info {here}/index",
     "prompts",
     "validate {here}/run.json -t {here}/topics.json",
     "eval search {here}/run.json -t {here}/topics.json",

@@ -16,39 +16,39 @@ BREAD = Passage(
 )
 
 
-@pytest.mark.parametrize(
-    ("utterance", "leans", "of_another"),
-    [
-        ("How long does it keep?", True, False),
-        ("And the timing belt?", True, True),
-        ("What about Switzerland?", True, True),
-        ("Und der Keller?", True, True),
-        ("And in 2023?", True, True),
-        ("And if it happens again?", True, False),
-        ("And why?", True, False),
-        ("Since when?", True, False),
-        ("At what time?", True, False),
-        ("Why?", True, False),
-        ("Which of the two is cheaper?", True, False),
-        ("Which survive frost?", True, False),
-        ("Is it allowed there?", True, False),
-        ("Who is the class teacher?", False, False),
-        ("When does the car need new oil?", False, False),
-        ("Why did the synchronisation break down in March?", False, False),
-        ("Another thing: how long are our belongings covered?", False, False),
-        ("By the way, who has the key to it?", False, False),
-        ("Was kostet der zweite Ersatztermin?", False, False),
-        ("Et à quelle température ?", True, False),
-        ("Y cuánto cuesta eso?", True, False),
-        ("E quanto dura la visita?", True, False),
-        ("En hoe lang duurt het?", True, False),
-        ("Quando comincia il corso di nuoto dei bambini?", False, False),
-        ("¿En qué calle está la escuela de música?", False, False),
-    ],
+OF_ANOTHER = ("And the timing belt?", "What about Switzerland?", "Und der Keller?", "And in 2023?")
+LEANING = (
+    "How long does it keep?",
+    "And if it happens again?",
+    "And why?",
+    "Since when?",
+    "At what time?",
+    "Why?",
+    "Which of the two is cheaper?",
+    "Which survive frost?",
+    "Is it allowed there?",
+    "Et à quelle température ?",
+    "Y cuánto cuesta eso?",
+    "E quanto dura la visita?",
+    "En hoe lang duurt het?",
 )
-def test_what_leans_on_the_conversation(utterance: str, leans: bool, of_another: bool) -> None:
-    assert leans_on_conversation(utterance) == leans
-    assert asks_of_another(utterance) == of_another
+ALONE = (
+    "Who is the class teacher?",
+    "When does the car need new oil?",
+    "Why did the synchronisation break down in March?",
+    "Another thing: how long are our belongings covered?",
+    "By the way, who has the key to it?",
+    "Was kostet der zweite Ersatztermin?",
+    "Quando comincia il corso di nuoto dei bambini?",
+    "¿En qué calle está la escuela de música?",
+)
+
+
+def test_what_leans_on_the_conversation() -> None:
+    for utterances, leans, of_another in ((OF_ANOTHER, True, True), (LEANING, True, False), (ALONE, False, False)):
+        for utterance in utterances:
+            assert leans_on_conversation(utterance) == leans, utterance
+            assert asks_of_another(utterance) == of_another, utterance
 
 
 def conversation(*texts: str) -> Conversation:

@@ -14,9 +14,10 @@ from agent.chat.scope import (
     find_scope,
     find_scope_request,
     list_folders,
+    list_paths,
     require_scope,
-    select_documents,
     select_rows,
+    select_scope,
 )
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
@@ -93,7 +94,7 @@ def test_what_a_scope_names(collection: Collection) -> None:
         ("[", []),
         ("..", []),
     ):
-        assert [document.path for document in select_documents(scope, collection)] == expected, scope
+        assert list_paths(select_scope(scope, collection)) == expected, scope
 
 
 def test_what_asks_for_a_scope(collection: Collection) -> None:
@@ -128,20 +129,12 @@ def test_what_asks_for_a_scope(collection: Collection) -> None:
         assert find_scope_request(utterance, collection) == where, utterance
 
 
-def test_nothing_of_that_name_keeps_the_scope_and_names_what_there_is(terminal: Terminal) -> None:
-    shown_after(terminal, "only in travel/")
-    said = shown_after(terminal, "only in the folder travl")
-    assert "Nothing that I have is called “the folder travl”: I go on searching where I did." in said
-    assert "There are the folders Travel/, " in said
-    assert "(only in Travel/)" in shown_after(terminal, QUESTION)
-
-
 def test_a_scope_is_the_path_of_its_folder_and_may_not_be_empty(collection: Collection) -> None:
     found = [
         find_scope(where, collection) for where in ("the folder maps", "TRAVEL", "work/*", "the mails", "winter", "")
     ]
     assert found == ["Travel/maps/", "Travel/", "work/", "the mails", None, ""]
-    assert list_folders(collection.list_documents()) == ["Travel/", "Travel/maps/", "work/", "work/travel/"]
+    assert list_folders(FILES) == ["Travel/", "Travel/maps/", "work/", "work/travel/"]
     assert "go on searching where I did" in describe_scope("winter", collection)[0]
     with pytest.raises(UsageError, match=r"none of the documents is in 'winter'\n  There are the folders Travel/, "):
         require_scope("winter", collection)
@@ -196,7 +189,9 @@ def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -
     assert "(only in Travel/)" in shown
     assert "] Travel/" in shown
     assert "] bread.md" not in shown
-    assert "Nothing that I have is called “nowhere”" in shown_after(terminal, "/only nowhere")
+    said = shown_after(terminal, "/only nowhere")
+    assert "Nothing that I have is called “nowhere”: I go on searching where I did." in said
+    assert "There are the folders Travel/, " in said
     assert "I have 2 documents: Travel/" in shown_after(terminal, "Which documents do you have?")
     session = terminal.session
     assert session.chat is not None
@@ -216,13 +211,9 @@ def test_a_conversation_is_kept_to_its_scope_until_it_ends(terminal: Terminal) -
 
 
 def test_a_client_of_v1_that_said_so_is_kept_to_it(collection: Collection) -> None:
-    history = [Message("user", "only in travel/"), Message("assistant", "..."), Message("user", "bread?")]
-    assert [turn.scope for turn in to_turns([*history, Message("assistant", "...")], collection, "work/")] == [
-        "Travel/"
-    ] * 2
-    assert [
-        turn.scope for turn in to_turns([Message("user", "a"), Message("assistant", "b")], collection, "work/")
-    ] == ["work/"]
+    for said, scopes in ((["only in travel/", "bread?"], ["Travel/", "Travel/"]), (["bread?"], ["work/"])):
+        history = [message for text in said for message in (Message("user", text), Message("assistant", "..."))]
+        assert [turn.scope for turn in to_turns(history, collection, "work/")] == scopes
 
 
 def test_chat_only_from_its_first_question_and_of_nothing(folder: Path, tmp_path: Path) -> None:
@@ -254,4 +245,5 @@ def test_the_page_has_a_list_of_folders(folder: Path, tmp_path: Path) -> None:
         chat = page.url.path.removeprefix("/chats/")
         assert ask(QUESTION, chat=chat).text.count("<dt>Only in</dt><dd>Travel/</dd>") == 2
         assert "bread.md:1" in ask("How long does the bread keep?", chat=chat, scope="").text
+        assert "<dt>Only</dt><dd>of 2025: 1 January 2025 to " in ask("What do the mails of 2025 say of bread?").text
         assert '<option value="Travel/maps/" selected>' in ask("only in the folder maps", chat=chat, scope="").text

@@ -88,20 +88,35 @@ def test_what_is_dangerous_is_no_dinner_and_its_warning_is_not_cut_out_of_it(ask
     assert "dangerous for people" in ask("How do I make the satay noodles?", about="I am allergic to peanuts.").text
 
 
-@pytest.mark.parametrize(
-    ("asked", "first", "never"),
-    [
-        ("I live with two dogs, does my contract allow that?", "only with written permission", "not agreed"),
-        ("Does the lentil soup contain celery?", "Contains celery.", "peanut"),
-        ("How long does the rye bread keep?", "nine days", "jam"),
-        ("What should I do when it shows F.22?", "F.22", "Influenza"),
-        ("When does Heron get released, and why so late?", "14 October", "I found no answer"),
-    ],
+FIRST = (  # what is asked, what is said first, or directly
+    ("I live with two dogs, does my contract allow that?", "only with written permission"),
+    ("Does the lentil soup contain celery?", "Contains celery."),
+    ("How long does the rye bread keep?", "nine days"),
+    ("What should I do when it shows F.22?", "F.22"),
+    ("When does Heron get released, and why so late?", "14 October"),
+    ("How many bottles of rhubarb juice were sold in June 2024?", "3 + 5 = 8 bottles."),
+    ("How many rows of sales are there for elder syrup?", "1 of 3 rows."),
+    ("What does a lost key cost?", "A lost key costs 40 pounds."),
+    ("How big is the water tank?", "The water tank holds 1,200 litres and stands behind the shed."),
+    ("What is the plumber's number?", "name: Rosa Tamm; role: plumber; phone: 0555 238 41."),
+    ("Who is Dev?", "Dev, the caretaker, opens the shed on Saturdays."),
+    ("who is dev", "Dev, the caretaker, opens the shed on Saturdays."),
+    ("When is the gate locked?", "The gate is locked at nine in the evening."),
+    ("Wie hoch ist die Jahrespacht?", "Die Jahrespacht beträgt 180 Euro und ist am 1. November fällig."),
+    ("Wer macht die Heizungswartung?", "Die Wartung der Heizung macht Firma Brandl jedes Jahr im September."),
+    ("Wo ist der Kellerschlüssel?", "Der Schlüssel zum Keller hängt im Flur."),
+    ("Wo ist der Keller für die Fahrräder?", "Der Fahrradkeller ist im Hof."),
+    ("Wann werden die Tonnen geleert?", "Die Mülltonnen werden am Dienstag geleert."),
+    ("Wen rufe ich bei einem Rohrbruch an?", "Bei einem Wasserrohrbruch ist Herr Petersen anzurufen."),
 )
-def test_the_sentence_that_answers_stands_first(ask: Ask, asked: str, first: str, never: str) -> None:
-    response = ask(asked)
-    assert first in f"{response.direct} {response.sentences[0].text}"
-    assert never not in response.text
+NEVER = ("not agreed", "peanut", "jam", "Influenza", "I found no answer")  # in the answers to the first five
+
+
+def test_the_sentence_that_answers_stands_first(ask: Ask) -> None:
+    for number, (asked, first) in enumerate(FIRST):
+        response = ask(asked)
+        assert first in f"{response.direct} {response.sentences[0].text}", asked
+        assert number >= len(NEVER) or NEVER[number] not in response.text, asked
 
 
 def test_noise_of_an_earlier_answer_does_not_come_back(ask: Ask) -> None:
@@ -112,53 +127,10 @@ def test_noise_of_an_earlier_answer_does_not_come_back(ask: Ask) -> None:
 
 def test_both_halves_of_a_question_are_answered(ask: Ask) -> None:
     assert "certified first" in ask("When does Heron get released, and why so late?").text
+    response = ask("Was kostet die Heizungswartung?")  # stands in the sentence after what it is
+    assert (says_not_found(response), "140 Euro" in response.text) == (False, True)
 
 
-@pytest.mark.parametrize("said", ["hi", "thanks!"])
-def test_small_talk_cites_nothing(ask: Ask, said: str) -> None:
-    response = ask("How long does the rye bread keep?", said)
-    assert response.sentences
-    assert not response.used
-
-
-@pytest.mark.parametrize(
-    ("asked", "direct"),
-    [
-        ("How many bottles of rhubarb juice were sold in June 2024?", "3 + 5 = 8 bottles."),
-        ("How many rows of sales are there for elder syrup?", "1 of 3 rows."),
-    ],
-)
-def test_what_can_be_concluded_is(ask: Ask, asked: str, direct: str) -> None:
-    assert ask(asked).direct == direct
-
-
-@pytest.mark.parametrize("asked", ["How big is the bathtub?", "Wie teuer war das Dach?", "Wann kommt der Gärtner?"])
-def test_what_is_said_of_another_thing_is_no_answer(ask: Ask, asked: str) -> None:
-    assert says_not_found(ask(asked))
-
-
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
-        ("What does a lost key cost?", "A lost key costs 40 pounds."),
-        ("How big is the water tank?", "The water tank holds 1,200 litres and stands behind the shed."),
-        ("What is the plumber's number?", "name: Rosa Tamm; role: plumber; phone: 0555 238 41."),
-        ("Who is Dev?", "Dev, the caretaker, opens the shed on Saturdays."),
-        ("who is dev", "Dev, the caretaker, opens the shed on Saturdays."),
-        ("When is the gate locked?", "The gate is locked at nine in the evening."),
-        ("Wie hoch ist die Jahrespacht?", "Die Jahrespacht beträgt 180 Euro und ist am 1. November fällig."),
-        ("Wer macht die Heizungswartung?", "Die Wartung der Heizung macht Firma Brandl jedes Jahr im September."),
-        ("Wo ist der Kellerschlüssel?", "Der Schlüssel zum Keller hängt im Flur."),
-        ("Wo ist der Keller für die Fahrräder?", "Der Fahrradkeller ist im Hof."),
-        ("Wann werden die Tonnen geleert?", "Die Mülltonnen werden am Dienstag geleert."),
-        ("Wen rufe ich bei einem Rohrbruch an?", "Bei einem Wasserrohrbruch ist Herr Petersen anzurufen."),
-    ],
-)
-def test_what_is_there_is_said_first(ask: Ask, asked: str, sentence: str) -> None:
-    assert ask(asked).sentences[0].text == sentence
-
-
-def test_what_a_service_costs_stands_in_the_sentence_after_it(ask: Ask) -> None:
-    response = ask("Was kostet die Heizungswartung?")
-    assert not says_not_found(response)
-    assert "140 Euro" in response.text
+def test_what_is_said_of_another_thing_is_no_answer(ask: Ask) -> None:
+    for asked in ("How big is the bathtub?", "Wie teuer war das Dach?", "Wann kommt der Gärtner?"):
+        assert says_not_found(ask(asked)), asked

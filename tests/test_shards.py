@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -207,7 +206,7 @@ def test_the_command_line_takes_shards(tmp_path: Path) -> None:
     both = run("index", "build", passages, "--shards", "2", "--shard", "1/2", "-o", index)
     assert both.returncode == 2
     assert run("index", "build", passages, "--shards", "2", "-o", index, "--embedder", "none").returncode == 0
-    assert msgspec.json.decode(run("index", "info", index, "--json").stdout)["passages"] == 72
+    assert "passages  72" in run("index", "info", index).stdout
     found = run("search", index, "rye bread", "--json", "--embedder", "none")
     assert found.returncode == 0, found.stderr
     (index / "shard-2-of-2" / "ids.txt").write_bytes(b"")

@@ -1,6 +1,5 @@
 """Asking at once: documents are searched by words while their vectors are made."""
 
-import io
 import os
 import re
 import sys
@@ -12,12 +11,8 @@ import numpy as np
 import pexpect
 import pytest
 
-from agent.chat import interactive
-from agent.chat.opening import OpenedSource, open_source
 from agent.chat.session import Session, open_assistant_over, open_collection
 from agent.chat.store import Store
-from agent.models.protocol import LanguageModel, Listener
-from agent.models.registry import open_model
 from agent.terminal.progress import stage_progress
 from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.current_collection import CurrentCollection
@@ -27,7 +22,6 @@ from indexes.index_vectors import cache_vectors
 from indexes.ranking.hybrid import CosineStage
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
-from schemas.errors import UsageError
 from tests.conftest import PATIENCE, ROOT, needs_embedder, own_settings_left_out
 from tests.test_watching import KEEPS, wait_until
 from tests.within import convagent
@@ -167,27 +161,6 @@ def test_the_terminal_shows_progress_below_the_prompt_and_ends_at_once(tmp_path:
         assert child.exitstatus == 0
     finally:
         child.close(force=True)
-
-
-def test_models_are_opened_while_documents_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, is_open = write_notes(tmp_path / "notes", 3), threading.Event()
-
-    def open_and_tell(model: str, listen: Listener) -> LanguageModel:
-        opened = open_model(model, listen)
-        is_open.set()
-        return opened
-
-    def read_when_open(source: Path, embedder: Embedder | None, seconds: float, *, follow_links: bool) -> OpenedSource:
-        assert is_open.wait(PATIENCE)
-        return open_source(source, embedder, seconds, follow_links=follow_links)
-
-    monkeypatch.setattr("agent.chat.opening.open_model", open_and_tell)
-    monkeypatch.setattr("agent.chat.interactive.open_source", read_when_open)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{KEEPS}\n"))
-    monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
-    assert interactive.start_chat(interactive.ChatRequest(folder, model="none", embedder="none")) == 0
-    with pytest.raises(UsageError, match="unknown model"):
-        interactive.start_chat(interactive.ChatRequest(folder, model="no-such-model", embedder="none"))
 
 
 def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanwhile(

@@ -216,7 +216,7 @@ class Wanted:
 
 def list_items(collection: Collection) -> list[DatedItem]:
     """The documents of a folder, and of mailboxes the messages, in the order of the index."""
-    if not collection.is_folder or collection.is_empty:
+    if collection.is_empty:
         return []
     numbers: dict[str, list[int]] = {}
     for number, id in enumerate(collection.index.get_ids(range(len(collection.index)))):
@@ -233,8 +233,8 @@ def list_items(collection: Collection) -> list[DatedItem]:
 
 def select_items(wanted: Wanted, collection: Collection) -> list[DatedItem]:
     """The items that are asked for. Only of those that a search finds is the text read for a subject."""
-    items = list_items(collection)
-    if wanted.subject:
+    items = list_items(collection) if collection.is_folder else []
+    if items and wanted.subject:
         index, words = collection.index, stem_path(wanted.subject)
         found = {number for number, _ in index.rank(index.weigh([(wanted.subject, 1.0)]), len(index))}
         items = [item for item in items if not found.isdisjoint(item.numbers) or words & stem_path(item.path)]

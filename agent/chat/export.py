@@ -25,12 +25,10 @@ def export_conversation(store: Store, chat: int, path: Path | None, *, overwrite
         raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
     check_writable(path, overwrite)
     turns = store.read_turns(chat)
-    topics = path.suffix == ".json"
-    data = (
-        to_topics(turns, store.list_statements(), chat)
-        if topics
-        else to_markdown(turns, store.read_source(chat)).encode()
-    )
+    if path.suffix == ".json":
+        data = to_topics(turns, store.list_statements(), chat)
+    else:
+        data = to_markdown(turns, store.read_source(chat)).encode()
     write_atomically(path, [data], private=True)
 
 
@@ -46,20 +44,10 @@ def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
             "",
             f"**{' '.join(escape_markdown(turn.utterance).split())}**",
             "",
-            "".join(to_markdown_pieces(turn)) or "*Nothing was found.*",
+            " ".join(mark_in_markdown(turn.answered.response)) or "*Nothing was found.*",
         )
         sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(turn.answered.response.used, start=1)]
         yield from (["", *sources] if sources else [])
-
-
-def mark_citations(turn: ChatTurn) -> str:
-    """The answer with the numbers of its sources, counted in the order of their first citation."""
-    return "".join(separate_pieces(mark_sentences(turn.answered.response)))
-
-
-def to_markdown_pieces(turn: ChatTurn) -> list[str]:
-    """The answer in Markdown, in pieces to be joined."""
-    return separate_pieces(mark_in_markdown(turn.answered.response))
 
 
 def mark_in_markdown(response: Response) -> list[str]:
@@ -72,7 +60,7 @@ def mark_in_markdown(response: Response) -> list[str]:
 
 
 def mark_sentences(response: Response) -> list[str]:
-    """The sentences of an answer, each with the numbers of its sources, as plain text."""
+    """The sentences of an answer as plain text, each with the numbers of its sources in the order of their citation."""
     return _number_sources(response, response.sentences, defuse_citations)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.chat.citations import Source, shown_sources
-from agent.chat.export import export_conversation, mark_citations, mark_nearby, mark_sentences, separate_pieces
+from agent.chat.export import export_conversation, mark_nearby, mark_sentences
 from agent.chat.observer import Observer, describe_call
 from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source, resolve_source
 from agent.chat.scope import EVERYWHERE, require_scope
@@ -84,7 +84,7 @@ class Terminal:
             self._show_answer(answered)
             self._offer_to_remember(utterance)
         else:  # small talk, which leaves the sources of the answer before open
-            self._say(mark_citations(self.session.turns[-1]))
+            self._say(" ".join(mark_sentences(answered.response)))
         if self.session.problem:
             raise RunError(f"the answer is not kept: {self.session.problem}")
 
@@ -103,7 +103,7 @@ class Terminal:
                 status.update(describe_call(call))
 
         def show_response(response: Response) -> None:
-            status.update(to_plain_text("".join(separate_pieces(mark_sentences(response)))))
+            status.update(to_plain_text(" ".join(mark_sentences(response))))
 
         with status:
             yield Observer(show_step, show_response)
@@ -118,9 +118,8 @@ class Terminal:
             self._say(f"(only {within})", "dim")
         if answered.response.direct:
             self._say(defuse_citations(answered.response.direct), "bold")
-        self._say(
-            mark_citations(self.session.turns[-1]) or choose_sentences([self.session.turns[-1].utterance]).nothing
-        )
+        said = " ".join(mark_sentences(answered.response))
+        self._say(said or choose_sentences([self.session.turns[-1].utterance]).nothing)
         self.do_sources("")
         self.nearby = tuple(mark_nearby(answered.response))
         if self.nearby:
@@ -130,7 +129,8 @@ class Terminal:
         """Show what was said before, where a conversation goes on."""
         for turn in self.session.turns:
             self._say(f"> {turn.utterance}", "dim")
-            self._say(f"{defuse_citations(turn.answered.response.direct)} {mark_citations(turn)}".strip())
+            response = turn.answered.response
+            self._say(" ".join(filter(None, (defuse_citations(response.direct), *mark_sentences(response)))))
             self.sources = shown_sources(turn.answered) or self.sources
 
     def do_nearby(self, _argument: str) -> None:

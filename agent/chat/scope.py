@@ -6,14 +6,12 @@ file of a folder is in it, too.
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from agent.chat.dated_documents import DatedItem, mark_rows, read_wanted, select_items
-from indexes.documents.collection import Collection, Document
+from agent.chat.dated_documents import DatedItem, list_items, mark_rows, read_wanted, select_items
+from indexes.documents.collection import Collection
 from indexes.documents.readers import has_reader
 from indexes.ranking.rankings import Rows
 from indexes.words import match_any
@@ -47,43 +45,42 @@ def find_scope_request(utterance: str, collection: Collection) -> str | None:
     where = _strip_quotes(found["where"]) if found else ""
     is_path = " " not in where and (bool(re.search(r"[/*]", where)) or has_reader(Path(where)))
     is_sure = is_path or _HOLDER.fullmatch(_strip_article(where))
-    return where if where and (is_sure or select_documents(where, collection)) else None
+    return where if where and (is_sure or select_scope(where, collection)) else None
 
 
 def find_scope(where: str, collection: Collection) -> str | None:
     """The scope that a request names: a folder by its path, else what was said; None where it has no document."""
-    named = _select_named(where, collection)
+    named = list_paths(_select_named(where, collection))
     for folder in list_folders(named):
-        inside = [document for document in collection.list_documents() if document.path.startswith(folder)]
+        inside = [each.path for each in collection.list_documents() if each.path.startswith(folder)]
         if inside == named and folder.split("/")[-2].casefold() in where.casefold():
             return folder
-    return where if where == EVERYWHERE or named or _select_items(where, collection) else None
+    return where if where == EVERYWHERE or select_scope(where, collection) else None
 
 
-def select_documents(scope: str, collection: Collection) -> list[Document]:
-    """The documents that a scope names: by path or name, else by kind, date or subject."""
+def select_scope(scope: str, collection: Collection) -> list[DatedItem]:
+    """What a scope names: documents by path or name, else documents and messages by kind, date or subject."""
     if named := _select_named(scope, collection):
         return named
-    paths = {item.path for item in _select_items(scope, collection)}
-    return [document for document in collection.list_documents() if document.path in paths]
-
-
-def _select_items(scope: str, collection: Collection) -> list[DatedItem]:
-    """Documents and messages of a kind, of some days, or about something ("the mails of 2025", "last week")."""
     wanted = read_wanted(_strip_article(scope), collection)
     return select_items(wanted, collection) if wanted else []
 
 
-def _select_named(scope: str, collection: Collection) -> list[Document]:
+def list_paths(items: Iterable[DatedItem]) -> list[str]:
+    """The documents that these items are of, by their paths."""
+    return list(dict.fromkeys(item.path for item in items))
+
+
+def _select_named(scope: str, collection: Collection) -> list[DatedItem]:
     """By a path or a glob, in which * stands for folders, too; else by the name of a folder or file anywhere."""
     plain = _strip_article(scope)
     inner = _HOLDER.fullmatch(plain)
-    documents = collection.list_documents()
+    items = list_items(collection)
     for name in (plain, *([_strip_quotes(inner["after"] or inner["before"])] if inner else [])):
         wanted = name.casefold().removeprefix("./").rstrip("/")
         globs = [re.compile(fnmatch.translate(glob)) for glob in (wanted, wanted.replace("**/", ""))]
         for is_named in (_has_path, _has_name):
-            if found := [each for each in documents if is_named(each.path.casefold(), wanted, globs)]:
+            if found := [item for item in items if is_named(item.path.casefold(), wanted, globs)]:
                 return found
     return []
 
@@ -111,20 +108,14 @@ def _strip_quotes(text: str) -> str:
 
 def select_rows(scope: str, collection: Collection) -> Rows | None:
     """Which passages, by their numbers, are in a scope; None for all."""
-    if scope == EVERYWHERE:
-        return None
-    paths = {document.path for document in _select_named(scope, collection)}
-    if not paths:
-        return mark_rows(_select_items(scope, collection), collection)
-    ids = collection.index.get_ids(range(len(collection.index)))
-    return np.fromiter(((id.rpartition(":")[0] or id) in paths for id in ids), bool, len(ids))
+    return None if scope == EVERYWHERE else mark_rows(select_scope(scope, collection), collection)
 
 
 def keep_to_scope(scope: str, collection: Collection) -> Collection:
     """The collection with the documents of a scope alone, for what is said about them."""
     if scope == EVERYWHERE:
         return collection
-    return replace(collection, kept_to=frozenset(document.path for document in select_documents(scope, collection)))
+    return replace(collection, kept_to=frozenset(list_paths(select_scope(scope, collection))))
 
 
 def require_scope(where: str, collection: Collection) -> str:
@@ -144,18 +135,20 @@ def describe_scope(where: str, collection: Collection) -> tuple[str, ...]:
     if scope is None:
         nothing = f"Nothing that I have is called “{where}”: I go on searching where I did."
         return tuple(filter(None, (nothing, _name_folders(collection))))
-    documents = select_documents(scope, collection)
-    listed = ", ".join(list_with_limit([document.path for document in documents], MAX_LISTED, "and {} more"))
-    count = f"{len(documents)} of my documents ({listed})"
-    return (f"From now on I search only in “{scope}”: {count}.", "“/everywhere” ends that.")
+    paths = list_paths(select_scope(scope, collection))
+    listed = ", ".join(list_with_limit(paths, MAX_LISTED, "and {} more"))
+    return (
+        f"From now on I search only in “{scope}”: {len(paths)} of my documents ({listed}).",
+        "“/everywhere” ends that.",
+    )
 
 
 def _name_folders(collection: Collection) -> str:
-    folders = ", ".join(list_with_limit(list_folders(collection.list_documents()), MAX_LISTED, "and {} more"))
+    paths = [document.path for document in collection.list_documents()]
+    folders = ", ".join(list_with_limit(list_folders(paths), MAX_LISTED, "and {} more"))
     return f"There are the folders {folders}." if folders else ""
 
 
-def list_folders(documents: Sequence[Document]) -> list[str]:
+def list_folders(paths: Iterable[str]) -> list[str]:
     """The folders of documents and those above them, as scopes: `travel/`, `travel/maps/`."""
-    parents = {parent.as_posix() + "/" for document in documents for parent in Path(document.path).parents}
-    return sorted(parents - {"./"})
+    return sorted({f"{parent.as_posix()}/" for path in paths for parent in Path(path).parents} - {"./"})

@@ -8,34 +8,25 @@ import re
 from collections.abc import Iterable, Iterator
 
 from indexes.text.sentences import split_sentences
+from indexes.words import match_any
 from schemas.records import Statement
 
 MAX_CHARACTERS = 200  # characters of a statement
 _PARTS = re.compile(r"\s*[,;:–—]\s+(?:and\s+|but\s+|so\s+)?")
 _OPENING = re.compile(r"^(?:(?:and|but|so|well|hi|hello|as|since|because|also)\s+)+", re.IGNORECASE)
-_FAMILY = "mother|father|parents|wife|husband|partner|sister|brother|son|daughter|child|children|kids?|cats?|dogs?"
-_AM = (
-    r"allergic|vegan|vegetarian|pregnant|diabetic|deaf|blind|married|retired|left-handed|from|afraid of|colou?r-blind"
-    r"|\w+[- ]intolerant|an? (?!bit|little)|\d+ years"
+_FAMILY, _BEING, _DOING, _HAVING, _BELONGINGS, _TIMES = (
+    match_any(f"about_oneself.{name}") for name in ("family", "being", "doing", "having", "belongings", "times")
 )
-_DO = (
-    "live|work|study|speak|bake|drive|keep|own|wear|avoid|eat|drink|take|travel|like|love|hate|prefer"
-    "|(?:can't|cannot|can not|do not|don't) (?:eat|drink|swim|drive|walk|climb|own|like|tolerate)"
-)
-_HAVE = (
-    rf"asthma|diabetes|coeliac|celiac|(?:an?|one|two|three|four|five|\d+) (?:\w+ )?(?:{_FAMILY}|sons|daughters|garden"
-    "|balcony|allergy|greenhouse|car|flat|house|kitchen|oven|stove)"
-)
+_SOME = rf"(?:an?|one|two|three|four|five|\d+) (?:\w+ )?(?:{_FAMILY}|sons|daughters|{_BELONGINGS})"
 _LASTING = re.compile(
-    rf"(?:i|we)(?: am|'m| are|'re) (?:also |both )?(?:{_AM})\b.*|(?:i|we)(?: have|'ve got) (?:{_HAVE})\b.*"
-    rf"|(?:i|we) (?:also |always |never |only )?(?:{_DO})\b(?! (?:it|that|this|them|your|getting|the)\b).*"
-    rf"|(?:my|our) (?:name|budget|home|house|flat|garden|balcony|kitchen|oven|car|{_FAMILY})(?: \w+)?"
+    rf"(?:i|we)(?: am|'m| are|'re) (?:also |both )?(?:{_BEING})\b.*"
+    rf"|(?:i|we)(?: have|'ve got) (?:{_HAVING}|{_SOME})\b.*"
+    rf"|(?:i|we) (?:also |always |never |only )?(?:{_DOING})\b(?! (?:it|that|this|them|your|getting|the)\b).*"
+    rf"|(?:my|our) (?:name|budget|home|house|{_BELONGINGS}|{_FAMILY})(?: \w+)?"
     r" (?:is|are|has|have|lives?|needs?|faces|plays?)\b.*",
     re.IGNORECASE,
 )
-_PASSING = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|now|this|next|last|at the moment|on \w+day|ago)\b", re.IGNORECASE
-)
+_PASSING = re.compile(rf"\b(?:{_TIMES})\b", re.IGNORECASE)
 
 
 def find_self_disclosures(utterance: str, known: Iterable[Statement] = ()) -> tuple[str, ...]:

@@ -72,12 +72,6 @@ class OpenedModel:
     calls: CallForwarder
 
 
-def open_and_forward(model: str) -> OpenedModel:
-    """The model of that name, with its calls forwarded to whoever waits. Raises what `open_model` raises."""
-    calls = CallForwarder()
-    return OpenedModel(open_model(model, calls), calls)
-
-
 @dataclass(frozen=True, slots=True)
 class Assistant:
     """What answers, for any number of conversations, one at a time."""
@@ -169,7 +163,8 @@ def open_assistant_over(
 
     The model of that name may have been opened before.
     """
-    opened = opened or open_and_forward(model)
+    calls = CallForwarder()
+    opened = opened or OpenedModel(open_model(model, calls), calls)
     searcher = Searcher.over(current.searchable.retriever, PLAN, opened.calls)
     tools = Tools(opened.llm, searcher.search, searcher.read, PLAN, embedder)
     return Assistant(current, model, scope, tools, opened.calls)

@@ -333,7 +333,7 @@ def to_passage_text(passage: "Passage") -> PassageText:
 def to_ask_result(turn: "ChatTurn", conversation: str, note: str) -> AskResult:
     """An answer with its sources, as `/v1` has them."""
     from agent.chat.citations import cited_sources
-    from agent.chat.export import to_markdown_pieces
+    from agent.chat.export import mark_in_markdown
 
     answered = turn.answered
     citations = [
@@ -349,7 +349,7 @@ def to_ask_result(turn: "ChatTurn", conversation: str, note: str) -> AskResult:
         for source in (cited_sources(answered) if answered.passages else ())
     ]
     return AskResult(
-        answer="".join(to_markdown_pieces(turn)),
+        answer=" ".join(mark_in_markdown(turn.answered.response)),
         conversation_id=conversation,
         searched_for=answered.query.standalone,
         only=turn.scope,

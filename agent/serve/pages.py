@@ -36,6 +36,7 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from indexes.documents.collection import Document
 from indexes.documents.readers import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Statement
@@ -307,7 +308,7 @@ class Pages:
             "left_out": self.assistant.current.left_out,
             "info": collection.index.info,
             "scope": turns[-1].scope if turns else self.assistant.initial_scope,
-            "folders": list_folders(collection.list_documents())[:MAX_FOLDERS] if collection.is_folder else [],
+            "folders": _list_folders(collection.list_documents()) if collection.is_folder else [],
             "incognito": self.incognito,
             "destination": self.models.destination,
             "suffixes": ",".join(READER_BY_SUFFIX) if self.uploads else "",
@@ -338,6 +339,10 @@ def _find_offers(turns: Sequence[ChatTurn], known: Sequence[Statement]) -> tuple
     """Statements about the person in the latest question that are not kept yet."""
     said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
     return find_self_disclosures(said[0], known) if said else ()
+
+
+def _list_folders(documents: Sequence[Document]) -> list[str]:
+    return list_folders(document.path for document in documents)[:MAX_FOLDERS]
 
 
 def _read(read: Callable[[], tuple[T, ...]], *, required: bool) -> tuple[T, ...]:

@@ -57,17 +57,9 @@ def show_compressed_vectors(compressed: "CompressedInfo", path: Path) -> None:
     log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, each, compressed.bytes / 1e6)
 
 
-def show_index(index: "Index", path: Path, *, as_json: bool) -> None:
+def show_index(index: "Index", path: Path) -> None:
     """What an index holds and how it was made."""
     info, vectors, compressed = index.info, index.vector_info, index.compressed_info
-    if as_json:
-        import msgspec
-
-        shown = {"model": vectors.model, "digest": vectors.digest, "size": vectors.size} if vectors else None
-        if shown and compressed:
-            shown["compressed"] = {"recipe": compressed.recipe, "bytes": compressed.bytes}
-        print_json(msgspec.to_builtins(info) | {"vectors": shown})
-        return
     rows = {
         "index": f"{path}, {sum(file.stat().st_size for file in path.rglob('*') if file.is_file()) / 1e6:.1f} MB",
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from agent.chat.citations import cited_sources
-from agent.chat.export import mark_in_markdown, separate_pieces, to_markdown_pieces
+from agent.chat.export import mark_in_markdown, separate_pieces
 from agent.chat.session import Assistant
 from agent.chat.small_talk import choose_scope, recognise_small_talk
 from agent.chat.store import ChatTurn, Store
@@ -98,7 +98,7 @@ async def follow(job: Job) -> AsyncIterator[str]:
             for piece in pieces[taken:]:
                 yield piece
             taken = len(pieces)
-        for piece in to_markdown_pieces(answer.result())[taken:]:
+        for piece in separate_pieces(mark_in_markdown(answer.result().answered.response))[taken:]:
             yield piece
     finally:
         answer.cancel()  # nobody hears what it raises from now on

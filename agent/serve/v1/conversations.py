@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.chat.export import to_markdown_pieces
+from agent.chat.export import mark_in_markdown, separate_pieces
 from agent.serve.v1.answering import Answering, Job, SentText, count_usage, follow, list_citations, wait_for_result
 from agent.serve.v1.requests import (
     MODEL,
@@ -273,7 +273,8 @@ class Conversations:
                 ping=KEEPALIVE_SECONDS,
                 ping_message_factory=lambda: ServerSentEvent(comment=f"{queue.count_before(job)} before you", sep="\n"),
             )
-        for piece in to_markdown_pieces(await wait_for_result(request, job)):
+        answered = (await wait_for_result(request, job)).answered
+        for piece in separate_pieces(mark_in_markdown(answered.response)):
             sent.add(piece)
         return JSONResponse(reply.write_whole(job, sent), 200, headers)
 
