@@ -22,7 +22,6 @@ from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
-from schemas.errors import InvalidInputError
 from tests.test_chat import shown_after
 
 TODAY = date(2026, 11, 22)  # a Sunday
@@ -247,14 +246,3 @@ def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
     assert "gate red" in shown("What is the newest note about?")
     shown("/only club.mbox")
     assert "town hall" in shown("Where do we play chess, according to the latest mail?")
-
-
-def test_damaged_dates_are_made_again(folder: Path, tmp_path: Path) -> None:
-    def open_index() -> PassageIndex:
-        return open_documents(folder, tmp_path, None, lambda _doing, _of: nullcontext(lambda _done: None)).index
-
-    index = open_index()
-    (index.directory / "dates.json").write_text("{")
-    with pytest.raises(InvalidInputError, match="is a damaged index"):
-        PassageIndex(index.directory)
-    assert open_index().dates == index.dates != {}

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,9 @@ from agent.models.registry import open_model
 from agent.terminal import doctor
 from agent.terminal.doctor import CHOSEN, EMBEDDING, INSTALLED, LANGUAGE, Facts, examine_machine
 from indexes.storage.files import hash_file
-from tests.conftest import PATIENCE, ROOT, needs_embedder, needs_model, own_settings_left_out
+from tests.conftest import ROOT, needs_embedder, needs_model
+from tests.processes import run
+from tests.within import convagent
 
 
 @pytest.fixture
@@ -40,16 +40,6 @@ def told(found: Facts) -> list[tuple[str, bool]]:
 
 def values(found: Facts, section: str) -> dict[str, int | str | bool]:
     return {fact.name: fact.value for fact in found.sections[section]}
-
-
-def call(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, in another directory."""
-    env = own_settings_left_out()
-    del env["CONVAGENT_CACHE"]
-    path = os.pathsep.join((*filter(None, [environment.pop("FIRST", "")]), str(ROOT)))
-    command = [sys.executable, str(ROOT / "cli.py"), "doctor", *arguments]
-    env |= {"PYTHONPATH": path, "COLUMNS": "400", "NO_COLOR": "1"} | environment
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @needs_model
@@ -121,7 +111,8 @@ def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pyt
 
 def test_the_machine_and_all_sections_are_shown(tmp_path: Path) -> None:
     (tmp_path / "convagent.toml").write_text('[answer]\nrun_name = "mine"\n')
-    shown = call("-m", "none", "--embedder", "none", cwd=tmp_path, CONVAGENT_CACHE=str(tmp_path / "[cache]"))
+    settings = {"CONVAGENT_CACHE": str(tmp_path / "[cache]"), "COLUMNS": "400"}
+    shown = convagent("doctor", "-m", "none", "--embedder", "none", cwd=tmp_path, **settings)
     assert (shown.returncode, shown.stderr) == (0, "")
     sections = ["Machine", "Language model", "Embedding model", "Libraries", "Settings", "Problems"]
     assert [line.strip() for line in shown.stdout.splitlines() if line and line[0] != " "] == sections
@@ -130,7 +121,7 @@ def test_the_machine_and_all_sections_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there_has_its_exit_code(tmp_path: Path) -> None:
-    shown = call("--model", "nowhere.gguf", "--embedder", "none", "--json", cwd=tmp_path)
+    shown = convagent("doctor", "--model", "nowhere.gguf", "--embedder", "none", "--json", cwd=tmp_path)
     told = json.loads(shown.stdout)
     assert (shown.returncode, told["usable"]) == (4, False)
     assert [problem["what"] for problem in told["problems"]] == ["nowhere.gguf: no such model file"]
@@ -143,7 +134,7 @@ def test_a_llama_cpp_for_another_machine_is_told(tmp_path: Path) -> None:
     (tmp_path / "lib.so").write_text("no library")
     model = tmp_path / "model.gguf"
     model.write_bytes(b"GGUF")
-    shown = call("-m", str(model), "--embedder", "none", cwd=tmp_path, FIRST=str(tmp_path))
+    shown = run("doctor", "-m", model, "--embedder", "none", PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}", COLUMNS="400")
     assert shown.returncode == 4, shown.stderr
     assert "llama.cpp cannot be loaded" in shown.stdout
     assert "--no-binary llama-cpp-python" in shown.stdout

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent.chat import store as store_module
-from agent.chat.export import export_conversation, to_markdown
+from agent.chat.export import export_conversation
 from agent.chat.interactive import Terminal
 from agent.chat.session import Assistant, Session
 from agent.chat.store import ChatTurn, Store, explain_failure
@@ -150,20 +149,6 @@ def test_an_answer_that_cannot_be_kept_is_shown(
     assert terminal.handle("And which of them survive frost?")
     assert session.chat is not None
     assert len(session.store.read_turns(session.chat)) == 2
-
-
-def test_a_locked_store_costs_no_answer(assistant: Assistant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "WAIT_SECONDS", 0.1)
-    path = tmp_path / "convagent.sqlite"
-    session = Session(assistant, Store(path))
-    with closing(sqlite3.connect(path)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        assert session.ask(QUESTION).response.sentences
-        assert "is locked: another process is writing in it" in str(session.problem)
-        assert "Wait for that process" in str(session.problem)
-    session.ask("And which of them survive frost?")
-    assert (session.problem, session.unkept) == (None, ())
-    assert "survive frost" in to_markdown(Store(path).read_turns(session.chat or 0), "examples")
 
 
 def test_the_advice_fits_the_error() -> None:
