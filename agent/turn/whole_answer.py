@@ -15,7 +15,7 @@ from agent.turn.clarification import ask_which
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
-from agent.turn.tables.rows import find_tables
+from agent.turn.tables.table import find_tables
 from indexes.documents.whole_documents import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
@@ -118,7 +118,7 @@ def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | Non
     tables = find_tables(name, passages)
     if len(tables) != 1 or tables[0].is_doubtful or len({row.passage.id for row in tables[0].rows}) < len(passages) - 1:
         return None
-    rows, columns = tables[0].rows, ", ".join(tables[0].columns)
+    rows, columns = tables[0].rows, ", ".join(column.name for column in tables[0].columns)
     opening = Sentence(f"{name} is a table of {len(rows)} rows: {columns}.", ())
     shown = rows[:SHOWN_ROWS]
     sentences = (opening, *(Sentence(row.text, (row.passage.id,)) for row in shown))

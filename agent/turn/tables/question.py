@@ -1,144 +1,224 @@
-"""What a question asks of a table: a count, a sum, a list, or which row has the most of something.
+"""What a question asks of a table (a count, a sum, a list, which row has the most), and what its words are to a table.
 
-Only the form is recognised here; whether a table can answer is told by its words (`matching.py`).
+Every word must be something: a value, a column, a period, the table's name. A question with one word that the table
+does not account for is not about it. That is strict, and meant to be: "not", "more than" and "each" are no such words.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
 
-import msgspec
-
+from agent.turn.tables.cells import (
+    UNIT_WORDS,
+    WORD,
+    Date,
+    drop_generic,
+    mean_the_same,
+    name_the_same,
+    read_period,
+    split_words,
+)
+from agent.turn.tables.table import Column, Table
 from indexes.text.analysis import ENGLISH
-from indexes.words import read_file
+from indexes.words import list_tables, read_file
 
-Aim = Literal["count", "money", "amount", "sum", "list", "most", "least", "newest", "oldest"]
-
-
-@dataclass(frozen=True, slots=True)
-class TableLanguage:
-    """How a language asks of tables, and what is said of rows in it. English questions have rules of their own.
-
-    The patterns of how many, how much and which have the group "rest", or "rest2".
-    """
-
-    some_rows: str
-    all_rows: str
-    more_rows: tuple[str, str]
-    sum_of: str
-    counts: str = ""
-    spending: tuple[str, ...] = ()
-    which: str = ""  # before a superlative
-    dearest: str = ""
-    cheapest: str = ""
-    neutral: frozenset[str] = frozenset()  # words that say nothing of which rows are meant
-
-
-def _read_phrases(language: str) -> TableLanguage:
-    said = read_file(language)["table_questions"]
-    return msgspec.convert(said | {"neutral": said.get("neutral", "").split()}, TableLanguage)
-
-
-LANGUAGES = {language: _read_phrases(language) for language in (ENGLISH, "de", "fr", "es", "it", "nl")}
+# How each language asks of tables, in patterns whose one group is what a table must account for, and what is said.
+PHRASES = {language: read_file(language)["table_questions"] for language in (ENGLISH, "de", "fr", "es", "it", "nl")}
 
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
     """What is asked, and the words that a table must account for."""
 
-    aim: Aim
+    aim: str  # "count", "times", "list", "money", "amount", "sum", "mean", "most" or "least"
     rest: str
-    measure: str = ""  # of a superlative: "money", "date" or "weight"; empty where a column must be named
+    measure: str = ""  # of a superlative: "date", or a role of columns; empty where a column must be named
     language: str = ENGLISH
+    is_continued: bool = False  # whether it goes on with another value or period than before
 
-
-def _read_foreign(text: str) -> TableQuestion | None:
-    """What is asked in another language than English, given without "?"; None where none of them asks so."""
-    for language, forms in [pair for pair in LANGUAGES.items() if pair[0] != ENGLISH]:
-        if found := re.fullmatch(forms.which, text, re.IGNORECASE):
-            for aim, words in (("most", forms.dearest), ("least", forms.cheapest)):
-                rest, count = re.subn(rf"\b{words}\b", " ", found["rest"], flags=re.IGNORECASE)
-                if count:
-                    return TableQuestion(cast("Aim", aim), rest, "money", language)
-        if found := re.fullmatch("|".join(forms.spending), text, re.IGNORECASE):
-            return TableQuestion("money", found["rest"] or found["rest2"], language=language)
-        if found := re.fullmatch(forms.counts, text, re.IGNORECASE):
-            return TableQuestion("count", found["rest"], language=language)
-    return None
-
-
-_ASIDE = r"(?:(?:and|so|ok(?:ay)?|please|hi|hello|well|then|now),?\s+)*"
-_POLITE = r"(?:(?:can|could|would) you (?:please )?|please )?"
-_SHOW = rf"{_POLITE}(?:tell me|show me|give me|calculate|compute|work out|add up)\s+"
-_SPENT = r"(?:spend|spent|pay|paid|cost|costs|expenses?|expenditure|earn|earned)"
-_IN_ALL = r"(?:in total|altogether|in all|all in all|overall)"
-_FORMS: tuple[tuple[Aim, str], ...] = (
-    ("count", rf"{_ASIDE}(?:{_SHOW})?(?:for )?how many (?P<rest>.+)"),
-    (
-        "money",
-        rf"{_ASIDE}how much (?:money )?"
-        r"(?P<rest>(?:did|do|have|has|had) .*\b(?:spend|spent|pay|paid|earn|earned|cost)\b.*)",
-    ),
-    ("money", rf"{_ASIDE}what (?P<rest>(?:did|have|has) .*\b(?:spend|spent|pay|paid|cost)\b.*)"),
-    (
-        "money",
-        rf"{_ASIDE}(?:how much|what) (?:money )?"
-        rf"(?P<rest>(?:did|do|does|is|are|was|were|have|has) .*{_SPENT}.* {_IN_ALL}.*)",
-    ),
-    ("count", rf"{_ASIDE}(?:what(?:['’]s| is| was) |{_SHOW})the number of (?P<rest>.+)"),
-    ("amount", rf"{_ASIDE}how much (?P<rest>(?!money\b)\w+(?: \w+){{0,2}}? (?:did|was|were|have|has|had)\b.+)"),
-    (
-        "sum",
-        rf"{_ASIDE}(?:(?:what(?:['’]s| is| was| are| were) |{_SHOW})?(?:the )?(?:overall |grand )?(?:total|sum)"
-        r"(?: (?:number|amount|sum|value))? (?:of|for) (?P<rest>.+))",
-    ),
-    (
-        "sum",
-        rf"{_ASIDE}(?:what(?:['’]s| is| was| are| were) |{_SHOW})(?:the |our )?(?:overall |grand )?total (?P<rest>.+)",
-    ),
-    (
-        "list",
-        rf"{_ASIDE}{_POLITE}(?:list|show|show me|give me|name|tell me|find)(?: me)? (?:all|every|each)(?: of)?"
-        r"(?: (?:the|my|our))? (?P<rest>.+)",
-    ),
-    ("list", rf"{_ASIDE}{_POLITE}list (?:me )?(?:the|my|our) (?P<rest>.+)"),
-    ("list", rf"{_ASIDE}(?:which|what) (?P<rest>(?!(?:is|was|does|has|its|his|this)\b)[\w-]+s\b .+)"),
-)
-_TIMES = re.compile(r"\bhow (?:often|many times)(?= (?:did|was|were|have|has|had)\b)", re.IGNORECASE)
-_SUPERLATIVES: tuple[tuple[Aim, str, str], ...] = (
-    ("most", r"(?:most expensive|dearest|priciest|costliest)", "money"),
-    ("least", r"(?:cheapest|least expensive)", "money"),
-    ("newest", r"(?:newest|latest|most recent)", "date"),
-    ("oldest", r"(?:oldest|earliest)", "date"),
-    ("most", r"heaviest", "weight"),
-    ("least", r"lightest", "weight"),
-    ("most", r"(?:highest|largest|biggest|greatest|most)", ""),
-    ("least", r"(?:lowest|smallest|fewest|least)", ""),
-)
-_ASKS_WHICH = re.compile(
-    rf"{_ASIDE}(?:{_SHOW})?(?:(?:which|what|who)\b(?:['’]s)?|(?=the\b))(?P<rest>.*)", re.IGNORECASE
-)
+    @property
+    def stems(self) -> frozenset[str]:
+        """Those of all words of `rest`."""
+        return frozenset(split_words(self.rest))
 
 
 def read_table_question(utterance: str) -> TableQuestion | None:
     """What is asked of a table; None of a question that no table has to be read through for."""
-    text = " ".join(utterance.split()).rstrip(" ?!.")
+    text = " ".join(utterance.split()).rstrip(" ?!.").lstrip("¿¡ ")
     if re.search(r"[?!;]|\.\s", text):
         return None
-    if found := _read_superlative(text):
-        return found
-    counted = _TIMES.sub("how many entries", text)
-    for aim, pattern in _FORMS:
-        if form := re.fullmatch(pattern, counted, re.IGNORECASE):
-            return TableQuestion(aim, form["rest"])
-    return _read_foreign(text.lstrip("¿¡ "))
+    return next((found for language in PHRASES if (found := _read_in(language, text))), None)
 
 
-def _read_superlative(text: str) -> TableQuestion | None:
-    asked = _ASKS_WHICH.fullmatch(text)
-    for aim, words, measure in _SUPERLATIVES if asked else ():
-        pattern = rf"(?:the |our |my )?\b{words}\b"
-        rest, count = re.subn(pattern, " ", asked["rest"] if asked else "", flags=re.IGNORECASE)
-        if count == 1:
-            return TableQuestion(aim, rest, measure)
+def _read_in(language: str, text: str) -> TableQuestion | None:
+    phrases = PHRASES[language]
+    text = re.sub("".join(phrases.get("opening", ())), "", text, count=1, flags=re.IGNORECASE)
+    which = re.match(phrases["which"], text, re.IGNORECASE)
+    for aim, measure, words in phrases["superlatives"]:
+        rest, count = re.subn(rf"(?:\b(?:the|our|my) )?\b(?:{words})\b", " ", text, flags=re.IGNORECASE)
+        if which and count == 1:
+            return TableQuestion(aim, rest[which.end() :], measure, language)
+    for aim, form in phrases["forms"]:
+        if found := re.fullmatch(form, text, re.IGNORECASE):
+            return TableQuestion(aim, found[1], "", language)
     return None
+
+
+MAX_PHRASE = 6  # words of a value or of a column's name
+WORDS = {name: frozenset(words) for name, words in list_tables("table_words").items()}
+_NEUTRAL = WORDS["breaks"] | WORDS["neutral"] | WORDS["articles"]
+_FUNCTION_WORDS = _NEUTRAL | WORDS["has"] | WORDS["lacks"]
+_ONE_OF = {name: "|".join(WORDS[name]) for name in ("has", "lacks", "articles", "states")}
+_HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format_map(_ONE_OF))
+_IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |been )*".format_map(_ONE_OF))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One or more words of a question, and what they are to a table."""
+
+    kind: str  # "value", "column", "has", "lacks", "period", "name", "around", "row", "neutral"
+    words: tuple[str, ...]
+    columns: Sequence[Column] = ()  # that may be meant
+    period: Date | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The stems of a value."""
+        return split_words(" ".join(self.words))
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A question's words, all accounted for."""
+
+    question: TableQuestion
+    table: Table
+    items: tuple[Item, ...]
+
+    def of_kind(self, *kinds: str) -> list[Item]:
+        """The items of some kinds, in order."""
+        return [item for item in self.items if item.kind in kinds]
+
+    @property
+    def named_columns(self) -> list[Column]:
+        """Those that it names or sets a condition on."""
+        return list(dict.fromkeys(column for item in self.of_kind("column", "has") for column in item.columns))
+
+    @property
+    def is_about_speaker(self) -> bool:
+        """Whether it asks of "me" or "my": in a table of several people that is one of them."""
+        return any(word.casefold() in WORDS["speaker"] for item in self.items for word in item.words)
+
+    @property
+    def head(self) -> Item | None:
+        """What is counted or listed: the last item of the first phrase."""
+        ends = WORDS["breaks"] | WORDS["verbs"] | set(PHRASES[self.question.language].get("neutral", "").split())
+        found: Item | None = None
+        for item in self.items:
+            if found and (item.words[0].casefold() in ends or item.kind in ("has", "lacks", "period")):
+                break
+            found = item if item.kind not in ("neutral", "has", "lacks", "period") else found
+        return found
+
+
+def says_name(words: Sequence[str], table: Table) -> bool:
+    """Whether some words say the table's own name, or a part of it."""
+    stems = split_words(" ".join(word for word in words if word.casefold() not in _NEUTRAL))
+    return any(mean_the_same(stem, other) for stem in stems for other in split_words(table.name))
+
+
+def split_question(text: str) -> tuple[str, ...]:
+    """The words of a question, without "'s", and "not" for "n't" and for what is "out of stock"."""
+    plain = re.sub(r"\bout of\b", "not in", re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text)))
+    return tuple(WORD.findall(plain))
+
+
+def match_words(question: TableQuestion, table: Table) -> tuple[Matched | None, list[str]]:
+    """What the words of a question are to a table, and the words that it does not account for."""
+    words, neutral = split_question(question.rest), PHRASES[question.language].get("neutral", "").split()
+    items, unknown = list[Item](), list[str]()
+    while words:
+        item = max(_find_items(words, table), key=lambda item: len(item.words), default=None)
+        if words[0].casefold() in neutral and (item is None or len(item.words) == 1):
+            item = Item("neutral", words[:1])
+        if item:
+            items.append(item)
+        else:
+            unknown.append(words[0])
+        words = words[len(item.words) if item else 1 :]
+    first = items[0].words[0].casefold() if items and items[0].kind == "value" else ""
+    if first in table.name.casefold().split() and first not in map(
+        str.casefold, items[0].columns[0].cells
+    ):  # "members"
+        items[0] = Item("name", items[0].words)
+    return (None if unknown else Matched(question, table, tuple(items))), unknown
+
+
+def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
+    """What a question may go on with."""
+    first = words[0].casefold()
+    stem = split_words(first)[0]
+    yield from _find_conditions(words, table)
+    if first in WORDS["changing"]:
+        return
+    for phrase in _list_phrases(words):
+        columns = table.values.get(split_words(" ".join(phrase)))
+        if columns and not (len(phrase) == 1 and first in _FUNCTION_WORDS):
+            yield Item("value", phrase, columns)
+    yield from _find_columns(words, table)
+    if found := read_period(words):
+        yield Item("period", words[: found[1]], period=found[0])
+    if first in _NEUTRAL or stem in UNIT_WORDS:
+        yield Item("neutral", words[:1])
+    elif any(mean_the_same(stem, other) for other in split_words(table.name)):
+        yield Item("name", words[:1])
+    elif any(mean_the_same(stem, other) for other in split_words(f"{table.around} {table.header}")):
+        yield Item("around", words[:1])
+    elif first in WORDS["rows"]:
+        yield Item("row", words[:1])
+
+
+def _list_phrases(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """What they begin with, the longest first."""
+    return (words[:size] for size in range(min(MAX_PHRASE, len(words)), 0, -1))
+
+
+def _find_columns(words: tuple[str, ...], table: Table) -> Iterator[Item]:
+    """The columns that are named next, by the longest phrase: exactly, or else in part."""
+    first = words[0].casefold() if words else ""
+    if first in table.name.casefold().split() and first not in table.header.split():
+        return  # letter for letter in the table's name and in no column's: "paint", not "painted on"
+    for phrase in _list_phrases(words):
+        if first not in _FUNCTION_WORDS and phrase[-1].casefold() not in _NEUTRAL:
+            stems = drop_generic(split_words(" ".join(phrase)))
+            named = [column for column in table.columns if _are_in(stems, column.short_name)]
+            if columns := [column for column in named if _are_in(column.short_name, stems)] or named:
+                yield Item("column", phrase, tuple(columns))
+                return
+
+
+def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:
+    return bool(some) and all(any(name_the_same(stem, other) for other in others) for stem in some)
+
+
+def _find_conditions(words: tuple[str, ...], table: Table) -> Iterator[Item]:
+    """ "without a receipt", "have a phone number"; and what tells yes from no: "not paid yet", "unpaid"."""
+    text = f"{' '.join(words).casefold()} "
+    found = _HAS.match(text) or _IS.match(text)
+    if found is None or not found[0]:
+        return
+    kind, start = "lacks" if found["lacks"] else "has", found[0].count(" ")
+    rest = text[found.end() :]
+    for item in _find_columns(tuple(rest.split()), table) if found.re is _HAS else _find_states(rest, table):
+        yield Item(kind, words[: start + len(item.words)], item.columns)
+
+
+def _find_states(text: str, table: Table) -> Iterator[Item]:
+    words = tuple(text.split())
+    for column in table.columns:
+        if "yes or no" in column.kinds and text.startswith(f"{column.name.casefold()} "):
+            yield Item("state", words[: len(column.name.split())], (column,))
+    for item in _find_columns(words[:1], table):
+        if len(item.columns) == 1 and "yes or no" in item.columns[0].kinds:
+            yield Item("state", words[: 2 if WORDS["particles"].intersection(words[1:2]) else 1], item.columns)
