@@ -12,26 +12,25 @@ from tests.conftest import examples
 from tests.fuzz.cases import attempt, planted, read_hostile
 from tests.fuzz.mutators import LINE_WAYS, bytewise, restructured, retagged
 from tests.fuzz.reading import GuardedReader, guarded_reader
-from tests.fuzz.seeds import Seeds
 
 FEW_OR_MANY = [50, pytest.param(300, marks=pytest.mark.soak)]
 
 
 @pytest.fixture(scope="module")
-def seeds() -> Iterator[Seeds]:
+def seeds() -> Iterator[Path]:
     with planted() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def reader(seeds: Seeds) -> Iterator[GuardedReader]:
-    with guarded_reader(seeds.documents) as found:
+def reader(seeds: Path) -> Iterator[GuardedReader]:
+    with guarded_reader(sorted((seeds / "documents").iterdir())) as found:
         yield found
 
 
 @pytest.mark.parametrize("cases", FEW_OR_MANY)
 @pytest.mark.parametrize("kind", ["a broken file", "a hostile document"])
-def test_it_ends_in_an_error_or_a_whole_result(kind: str, cases: int, seeds: Seeds, reader: GuardedReader) -> None:
+def test_it_ends_in_an_error_or_a_whole_result(kind: str, cases: int, seeds: Path, reader: GuardedReader) -> None:
     """A hostile document, too, is read or left out, and reaches for nothing."""
     hostile = kind == "a hostile document"
     outcomes = {number: read_hostile(number, reader) if hostile else attempt(number, seeds) for number in range(cases)}

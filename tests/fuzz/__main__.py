@@ -22,7 +22,7 @@ def main() -> int:
     numbers = [options.seed] if options.seed is not None else range(options.first, options.first + options.cases)
     outcomes: list[Outcome] = []
     started = time.perf_counter()
-    with planted() as seeds, guarded_reader(seeds.documents) as reader:
+    with planted() as seeds, guarded_reader(sorted((seeds / "documents").iterdir())) as reader:
         for number in numbers:
             print(f"\r{number}", end="", file=sys.stderr, flush=True)
             begun = time.perf_counter()

@@ -2,7 +2,6 @@
 
 import faulthandler
 import io
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from traceback import format_exc
 from typing import Any
 
+import pytest
 import typer.main
 
 import cli
@@ -65,16 +65,10 @@ def _command() -> Any:
 @contextmanager
 def settings(cache: Path | None = None) -> Iterator[None]:
     """No model, no colours, and a cache of its own where one is named, whatever the environment says."""
-    chosen = SETTINGS | ({"CONVAGENT_CACHE": str(cache)} if cache else {})
-    saved = {name: os.environ.get(name) for name in chosen}
-    os.environ.update(chosen)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (SETTINGS | ({"CONVAGENT_CACHE": str(cache)} if cache else {})).items():
+            patch.setenv(name, value)
         yield
-    finally:
-        for name, value in saved.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
 
 
 @contextmanager

@@ -1,13 +1,13 @@
-"""A case: a seed file broken, commands given it, and what must hold of how each of them ends.
+"""A case: a seed file broken, a command given it, and what must hold of how that ends.
 
 It ends in a whole result and exit code 0, or in an error that says what and where with 2, 4 or 5; never in a traceback
 or after more than `PATIENCE`, and never with a file left behind that is none of the outputs, or half of one.
 """
 
+import re
 import shutil
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,52 +21,89 @@ from indexes.passage_index import PassageIndex
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError, InvalidInputError
 from tests.fuzz.bench import Ended, HangError, call, settings, watched
-from tests.fuzz.mutators import LINE_WAYS, PACKED, Mutator, broken, packed, restructured, retagged, rezipped
+from tests.fuzz.mutators import PACKED, broken, packed
 from tests.fuzz.reading import GuardedReader
-from tests.fuzz.seeds import EDITIONS, ENDINGS, Seeds, plant
+from tests.fuzz.seeds import EDITIONS, name_files, plant
 
 READ_EVERY = 20  # of all cases, one is a hostile document given to its reader
 CLEAN = (0, 2, 4, 5)
 MOST_SAID = 20_000  # characters of an error: more is no help
-SHORT_RUN = ("-k", "5", "--context-passages", "2")
-Argument = str | Path
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A command, the file that it may make, and how a finished one is seen to be whole (it raises where it is not)."""
-
-    arguments: tuple[Argument, ...]
-    made: tuple[Path, ...] = ()
-    check: Callable[[], object] = lambda: None
-    typed: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What is at hand: the seeds, a directory of its own, a source of randomness."""
-
-    seeds: Seeds
-    place: Path
-    rng: Random
-
-    def broken(self, seed: str | Path, *ways: Mutator, suffix: str = "") -> Path:
-        """A broken copy of a seed."""
-        source = self.seeds[str(seed)]
-        copy = self.place / f"{source.name}{suffix}"
-        copy.write_bytes(packed(self.rng, broken(self.rng, source.read_bytes(), ways), suffix))
-        return copy
-
-    def answered(self, topics: Path, *more: Argument) -> Step:
-        """Topics answered, to a run that is valid."""
-        run = self.place / "out.json"
-        made = (run, self.place / "out.trace.jsonl")
-        return Step(("answer", topics, "-o", run, *SHORT_RUN, *more), made, lambda: _valid(run, topics))
-
-    def ranked(self, *command: Argument, made: str = "out.trec", check: Callable[[Path], object] | None = None) -> Step:
-        """A command that makes a file, by default a ranking."""
-        out = self.place / made
-        return Step((*command, "-o", out), (out,), lambda: (check or _readable)(out))
+OWN = "own"  # the folder of documents that is asked
+MADE = re.compile(r"(?:run\.json|run\.trace\.jsonl|out\.\w+|index|touche-out)(?:/.*)?")
+ANSWER = "-o {out}/run.json -k 5 --context-passages 2"
+SKIP = ("--on-error stop", "--on-error skip")
+# What is broken, and the commands that it is given to, each as often as it stands here. A name in <> is a seed's file,
+# or one of an edition that is drawn; {broken} is the broken one, {out} a directory of the case's own.
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int]] = {
+    "topics": (
+        ("topics",),
+        tuple(
+            f"answer {{broken}} -i <index> {ANSWER} {mode}"
+            for mode in ("", "--mode manual", "--no-rewrite", "--query context,previous")
+        ),
+        12,
+    ),
+    "passages": (
+        ("few.jsonl", "ikat.jsonl", "few.tsv", "few.xml"),
+        (
+            *(f"index build {{broken}} -o {{out}}/index {how}" for how in (*SKIP, "--segment --on-error skip")),
+            *(
+                f"answer <ikat-2024.json> --ranking <ikat-2024.trec> --passages {{broken}} {how} {ANSWER}"
+                for how in SKIP
+            ),
+        ),
+        8,
+    ),
+    "rankings": (
+        ("trec", "trec", "run", "topics"),
+        (
+            "eval search {broken} --qrels <qrels.txt>",
+            *(f"answer <topics> --ranking {{broken}} -i <index> {how} {ANSWER}" for how in SKIP),
+        ),
+        12,
+    ),
+    "traces": (
+        ("trace",),
+        (
+            "show {broken}",
+            "export {broken} --format <edition> -o {out}/out<ending>",
+            "answer <topics> -i <index> -o {out}/run.json -k 6 --context-passages 5 --trace {broken} --resume",
+        ),
+        8,
+    ),
+    "runs": (
+        ("run",),
+        (
+            "convert {broken} -o {out}/out.trec",
+            *("validate {broken} -t <topics>", "validate {broken} -t <topics> --json"),
+            "eval ptkb {broken} -t <topics> --per-turn",
+            "eval answers {broken} -t <topics> -i <index> --json",
+            "eval qrecc {broken} --truth <truth.json>",
+        ),
+        16,
+    ),
+    "dialogues": (
+        ("rcd.xml",),
+        (
+            "spans {broken} -o {out}/out.tsv",
+            "rank {broken} -i <index> -k 5 -o {out}/out.trec",
+            "eval rcd-spans <spans.tsv> -t {broken}",
+        ),
+        9,
+    ),
+    "spans": (("spans.tsv",), ("rank <rcd.xml> -i <index> -k 5 --spans {broken} -o {out}/out.trec",), 3),
+    "touche": (
+        ("touche/topics.xml", "touche/portal.json"),
+        tuple(f"touche --input {{folder}} -k 5 {how} -o {{out}}/touche-out" for how in SKIP),
+        2,
+    ),
+    "qrels": (("qrels.txt",), ("eval search <ikat-2024.trec> --qrels {broken}",), 3),
+    "statements": (("ptkb.qrels",), ("eval ptkb <ikat-2024.run.json> --qrels {broken} --per-turn",), 3),
+    "rcd labels": (("rcd.qrels",), ("eval rcd-passages <rcd.trec> --qrels {broken} -t <rcd.xml>",), 2),
+    "touche labels": (("touche.qrels",), ("eval touche <touche-out>/run.txt --qrels {broken} --json",), 2),
+    "truth": (("truth.json",), ("eval qrecc <qrecc.run.json> --truth {broken}",), 2),
+    "documents": (("documents",), ("chat --docs {folder} --incognito",), 12),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,188 +115,58 @@ class Outcome:
     findings: tuple[str, ...]
 
 
-def _valid(run: Path, topics: Path) -> None:
-    if problems := check_run(run, topics, CheckRequest(None)).problems:
-        raise InvalidInputError(f"the run is not valid: {problems[0]}")
-
-
-def _readable(run: Path) -> None:
-    if run.read_bytes().strip(b"\n []"):
-        read_ranking(run)
-
-
-def _whole_index(directory: Path) -> None:
-    index = PassageIndex(directory)
-    ids = [index.get_id(number) for number in range(len(index))]
-    if len(set(ids)) != len(ids):
-        raise InvalidInputError("an id is there twice")
-    index.read(ids)
-    index.search([("bread keeps for a week", 1.0)], 5)
-
-
-def _same_ranking(run: Path, trec: Path) -> None:
-    """Whoever reads the TREC run finds what the run ranks."""
-    if not trec.read_bytes().strip():
-        return
-    before = {turn_id: sorted(hit.id for hit in hits) for turn_id, hits in read_ranking(run).hits.items() if hits}
-    after = {turn_id: sorted(hit.id for hit in hits) for turn_id, hits in read_ranking(trec).hits.items()}
-    if before != after:
-        raise InvalidInputError("the TREC run ranks something else than the run")
-
-
-def _all_spans(topics: Path, spans: Path) -> None:
-    known = read_dialogues(topics)
-    if len(read_spans(spans, known)) != len(known.dialogues):
-        raise InvalidInputError("a span is missing")
-
-
-def topics(case: Case) -> Step:
-    """Topics of the four editions."""
-    found = case.broken(case.seeds.topics(case.rng.choice(EDITIONS)), restructured)
-    mode = case.rng.choice(((), ("--mode", "manual"), ("--no-rewrite",), ("--query", "context,previous")))
-    return case.answered(found, "-i", case.seeds["index"], *mode)
-
-
-def passages(case: Case) -> Step:
-    """Passage files, plain and compressed, indexed or as the texts of a ranking."""
-    name = case.rng.choice(("few.jsonl", "ikat.jsonl", "few.tsv", "few.xml"))
-    ways = {"few.xml": (retagged,), "few.tsv": LINE_WAYS}.get(name, (restructured, restructured, LINE_WAYS[0]))
-    found = case.broken(name, *ways, suffix=case.rng.choice(("", "", *PACKED)))
-    if name != "few.xml" and case.rng.random() < 0.6:
-        more = ("--passages", found, "--on-error", case.rng.choice(("stop", "skip")))
-        return case.answered(case.seeds.topics("ikat-2024"), "--ranking", case.seeds["ikat-2024.trec"], *more)
-    skip = case.rng.choice(((), ("--on-error", "skip"), ("--segment", "--on-error", "skip")))
-    return case.ranked("index", "build", found, *skip, made="index", check=_whole_index)
-
-
-def rankings(case: Case) -> Step:
-    """Rankings in every form, answered from and measured."""
-    edition = case.rng.choice(EDITIONS)
-    trec = f"{edition}.trec"
-    name = case.rng.choice((trec, trec, case.seeds.run(edition), case.seeds.topics(edition)))
-    found = case.broken(name, *(LINE_WAYS if name == trec else (restructured,)))
-    if case.rng.random() < 0.4:
-        return Step(("eval", "search", found, "--qrels", case.seeds["qrels.txt"]))
-    more = ("--ranking", found, "-i", case.seeds["index"], "--on-error", case.rng.choice(("stop", "skip")))
-    return case.answered(case.seeds.topics(edition), *more)
-
-
-def traces(case: Case) -> Step:
-    """Traces: shown, exported, gone on with."""
-    edition = case.rng.choice(EDITIONS)
-    found = case.broken(case.seeds.trace(edition), restructured, restructured, LINE_WAYS[0])
-    to = case.rng.choice((edition, edition, *EDITIONS))
-    more = ("-i", case.seeds["index"], "-k", "6", "--context-passages", "5", "--trace", found, "--resume")
-    ways = (
-        lambda: Step(("show", found)),
-        lambda: case.ranked("export", found, "--format", to, made=f"exported{ENDINGS.get(to, '.json')}"),
-        lambda: case.answered(case.seeds.topics(edition), *more),
-    )
-    return case.rng.choice(ways)()
-
-
-def runs(case: Case) -> Step:
-    """Run files: checked, converted, measured."""
-    edition = case.rng.choice(EDITIONS)
-    known, found = case.seeds.topics(edition), case.broken(case.seeds.run(edition), restructured)
-    other = case.seeds.run("qrecc") if edition == "qrecc" else found
-    way = case.rng.randrange(5)
-    if way == 0:
-        return case.ranked("convert", found, check=lambda out: _same_ranking(found, out))
-    measured: tuple[tuple[Argument, ...], ...] = (
-        ("validate", found, "-t", known, *case.rng.choice(((), ("--json",), ("--format", edition)))),
-        ("eval", "ptkb", found, "-t", known, "--per-turn"),
-        ("eval", "answers", found, "-t", known, "-i", case.seeds["index"], "--json"),
-        ("eval", "qrecc", found, other, "--truth", case.seeds["truth.json"]),
-    )
-    return Step(measured[way - 1])
-
-
-def dialogues(case: Case) -> Step:
-    """RCD-2020: topics and spans."""
-    index = ("-i", case.seeds["index"], "-k", "5")
-    if case.rng.random() < 0.25:
-        return case.ranked("rank", case.seeds["rcd.xml"], *index, "--spans", case.broken("spans.tsv", *LINE_WAYS))
-    found = case.broken("rcd.xml", retagged)
-    ways = (
-        lambda: case.ranked("spans", found, made="out.tsv", check=lambda out: _all_spans(found, out)),
-        lambda: case.ranked("rank", found, *index),
-        lambda: Step(("eval", "rcd-spans", case.seeds["spans.tsv"], "-t", found)),
-    )
-    return case.rng.choice(ways)()
-
-
-def touche(case: Case) -> Step:
-    """Touché: topics and arguments."""
-    given = case.place / "touche"
-    shutil.copytree(case.seeds["touche"], given)
-    name, way = case.rng.choice((("topics.xml", retagged), ("portal.json", restructured)))
-    (given / name).write_bytes(broken(case.rng, (given / name).read_bytes(), (way,)))
-    more = ("-k", "5", "--on-error", case.rng.choice(("stop", "skip")))
-    return case.ranked("touche", "--input", given, *more, made="out", check=lambda out: _readable(out / "run.txt"))
-
-
-def labels(case: Case) -> Step:
-    """Labels and truths, and what is measured by them."""
-    seeds = case.seeds
-    name = case.rng.choice(("qrels.txt", "ptkb.qrels", "rcd.qrels", "touche.qrels", "truth.json"))
-    found = case.broken(name, *(LINE_WAYS if name != "truth.json" else (restructured,)))
-    measured: dict[str, tuple[Argument, ...]] = {
-        "qrels.txt": ("search", seeds["ikat-2024.trec"], "--qrels", found),
-        "ptkb.qrels": ("ptkb", seeds.run("ikat-2024"), "--qrels", found, "--per-turn"),
-        "rcd.qrels": ("rcd-passages", seeds["rcd.trec"], "--qrels", found, "-t", seeds["rcd.xml"]),
-        "touche.qrels": ("touche", seeds["touche-out"] / "run.txt", "--qrels", found, "--json"),
-        "truth.json": ("qrecc", seeds.run("qrecc"), "--truth", found),
-    }
-    return Step(("eval", *measured[name]))
-
-
-def documents(case: Case) -> Step:
-    """A person's own documents, one of them broken: asked about, alone or beside one that is whole."""
-    name = case.rng.choice(case.seeds.documents)
-    ways: dict[str, tuple[Mutator, ...]] = {".html": (retagged,), ".pdf": (), ".png": (), ".rtf": ()}
-    folder = case.place / "own"
-    folder.mkdir()
-    kinds = (rezipped,) if zipfile.is_zipfile(name) else ways.get(name.suffix, LINE_WAYS)
-    shutil.move(case.broken(name, *kinds), folder)
-    if case.rng.random() < 0.5:
-        (folder / "good.txt").write_text("Rye bread keeps for nine days.", encoding="utf-8")
-    return Step(("chat", "--docs", folder, "--incognito"), typed="How long does rye bread keep?\n/sources\n")
-
-
-KINDS: dict[Callable[[Case], Step], int] = {  # and how often each is tried
-    **dict.fromkeys((topics, rankings, dialogues, labels, documents), 12),
-    passages: 8,
-    traces: 8,
-    runs: 16,
-    touche: 2,
-}
-
-
 @contextmanager
-def planted() -> Iterator[Seeds]:
+def planted() -> Iterator[Path]:
     """The seeds in a directory that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="convagent-fuzz-") as place, settings(Path(place) / "cache"):
-        yield plant(Path(place), _made)
+        plant(Path(place), _invoke)
+        yield Path(place)
 
 
-def _made(*arguments: object) -> None:
+def _invoke(*arguments: object) -> None:
     ended = call(*arguments)
     if ended.code:
         raise RuntimeError(f"{arguments} ended with {ended.code}: {ended.err}{ended.crash}")
 
 
-def attempt(seed: int, seeds: Seeds, keep: Path | None = None) -> Outcome:
+def attempt(seed: int, seeds: Path, keep: Path | None = None) -> Outcome:
     """Try the case of a number. Its files are left in `keep`, where one is given."""
     rng = Random(seed)  # noqa: S311  (no secret)
-    kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
-    place = keep or seeds.place / f"case{seed}"  # of its own: Tantivy's threads may hold on to one for a moment
+    kind = rng.choices(list(KINDS), [often for *_, often in KINDS.values()])[0]
+    place = keep or seeds / f"case{seed}"  # of its own: Tantivy's threads may hold on to one for a moment
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    code, findings = _try(kind(Case(seeds, place, rng)), place)
+    code, findings = _try(_prepare(kind, seeds, place, rng), seeds, place)
     if not keep:
         shutil.rmtree(place, ignore_errors=True)
-    return Outcome(kind.__name__, code, tuple(findings))
+    return Outcome(kind, code, tuple(findings))
+
+
+def _prepare(kind: str, seeds: Path, place: Path, rng: Random) -> list[str]:
+    """Break a seed, and give the command."""
+    names, commands, _ = KINDS[kind]
+    drawn = name_files(rng.choice(EDITIONS))
+    name, command = rng.choice(names), rng.choice(commands)
+    source = seeds / drawn.get(name, name)
+    if kind == "documents":
+        source = rng.choice(sorted(source.iterdir()))
+    folder = place / OWN
+    if kind == "touche":
+        shutil.copytree(source.parent, folder)
+    folder.mkdir(exist_ok=True)
+    data = broken(rng, source.read_bytes(), source.suffix)
+    suffix = rng.choice(("", "", *PACKED)) if kind == "passages" else ""
+    found = folder / f"{source.name}{suffix}"
+    found.write_bytes(packed(rng, data, suffix) if suffix else data)
+    if kind == "documents" and rng.random() < 0.5:
+        (folder / "good.txt").write_text("Rye bread keeps for nine days.", encoding="utf-8")
+
+    def fill(found: re.Match[str]) -> str:
+        named = drawn.get(found[1], found[1])
+        return named if found[1] in ("edition", "ending") else str(seeds / named)
+
+    filled = re.sub(r"<([\w.-]+)>", fill, command)
+    return filled.format(broken=found, folder=folder, out=place).split()
 
 
 def read_hostile(seed: int, reader: GuardedReader, keep: Path | None = None) -> Outcome:
@@ -272,18 +179,17 @@ def read_hostile(seed: int, reader: GuardedReader, keep: Path | None = None) -> 
     return Outcome(f"reading {suffix}", code, tuple(findings))
 
 
-def _try(step: Step, place: Path) -> tuple[int, list[str]]:
+def _try(arguments: list[str], seeds: Path, place: Path) -> tuple[int, list[str]]:
     before = set(place.rglob("*"))
     try:
         with watched():
-            ended = call(*step.arguments, typed=step.typed)
-            found = [*_said_badly(ended, place.parent), *(_not_whole(step) if not ended.code else ())]
+            ended = call(*arguments, typed="How long does rye bread keep?\n/sources\n")
+            found = [*_said_badly(ended, seeds), *(_not_whole(arguments, place) if not ended.code else ())]
     except HangError as late:
         return 1, [f"hangs: {late}"]
-    left = [path for path in set(place.rglob("*")) - before if not any(path.is_relative_to(made) for made in step.made)]
-    told = " ".join(str(argument) for argument in step.arguments)
-    found += [f"left behind: {path.name}" for path in left]
-    return ended.code, [f"{told}\n{problem}" for problem in found]
+    left = [str(path.relative_to(place)) for path in set(place.rglob("*")) - before]
+    found += [f"left behind: {name}" for name in left if not MADE.fullmatch(name)]
+    return ended.code, [f"{' '.join(arguments)}\n{problem}" for problem in found]
 
 
 def _said_badly(ended: Ended, place: Path) -> Iterator[str]:
@@ -293,18 +199,42 @@ def _said_badly(ended: Ended, place: Path) -> Iterator[str]:
         yield ended.crash
     elif ended.code not in CLEAN:
         yield f"ended with {ended.code}: {said[-1000:]}"
-    elif ended.code and not ended.err.strip():
-        yield f"ended with {ended.code} and said nothing"
     elif ended.code and str(place) not in said and "turn " not in said:
         yield f"does not say where: {said[-1000:]}"
-    if ended.code and len(ended.err) > MOST_SAID:
+    if ended.code and not 0 < len(ended.err.strip()) <= MOST_SAID:
         yield f"says {len(ended.err)} characters: {said[:300]!r}"
     if strip_control_characters(said) != said:
         yield f"sends control characters to the terminal: {said[-1000:]!r}"
 
 
-def _not_whole(step: Step) -> Iterator[str]:
+def _not_whole(arguments: list[str], place: Path) -> Iterator[str]:
     try:
-        step.check()
+        if arguments[0] == "answer":
+            if problems := check_run(place / "run.json", Path(arguments[1]), CheckRequest(None)).problems:
+                yield f"the run is not valid: {problems[0]}"
+        elif arguments[0] == "index":
+            _check_index(place / "index")
+        elif arguments[0] == "spans":
+            known = read_dialogues(Path(arguments[1]))
+            if len(read_spans(place / "out.tsv", known)) != len(known.dialogues):
+                yield "a span is missing"
+        for trec in (place / "out.trec", place / "touche-out" / "run.txt"):
+            if trec.exists() and trec.read_bytes().strip():
+                ranked = _list_ranked(trec)
+                if arguments[0] == "convert" and ranked != _list_ranked(Path(arguments[1])):
+                    yield "the TREC run ranks something else than the run"
     except ConvagentError as error:
         yield f"the output is not whole: {error}"
+
+
+def _check_index(directory: Path) -> None:
+    index = PassageIndex(directory)
+    ids = [index.get_id(number) for number in range(len(index))]
+    if len(set(ids)) != len(ids):
+        raise InvalidInputError("an id is there twice")
+    index.read(ids)
+    index.search([("bread keeps for a week", 1.0)], 5)
+
+
+def _list_ranked(run: Path) -> dict[str, list[str]]:
+    return {turn_id: sorted(hit.id for hit in hits) for turn_id, hits in read_ranking(run).hits.items() if hits}

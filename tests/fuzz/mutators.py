@@ -26,71 +26,43 @@ BOMB = 60_000_000  # times a few bytes that a member of an archive is grown by
 VALUES: dict[str, list[str]] = json.loads(Path(__file__).with_name("values.json").read_text(encoding="utf-8"))
 RAW_VALUES = (*VALUES["json"], "9" * 5000, "[" * 900 + "]" * 900)  # as JSON text, some of which no `dumps` writes
 TEXTS = tuple(value for value in RAW_VALUES if value.startswith('"'))
-LARGE_VALUES = (
-    "[" * BRACKETS,
-    "[" * BRACKETS + "]" * BRACKETS,
-    '{"a":' * BRACKETS + "1" + "}" * BRACKETS,
-    f'"{"x" * 100_000}"',
-    f'"{"word " * 20_000}"',
-)
+LARGE_VALUES = ("[" * BRACKETS, "[" * BRACKETS + "]" * BRACKETS, '{"a":' * BRACKETS, f'"{"word " * 20_000}"')
 TOKENS = (*VALUES["columns"], "9" * 5000)
-MARKUP = (*VALUES["markup"], "&" + "a" * 200)
 LAUGHS = "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1 or str()};" * 10}">' for n in range(1, 10))
 PROLOGUES = (*VALUES["prologues"], f'<!DOCTYPE x [<!ENTITY lol "lol">{LAUGHS}]>')
-BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00")
 BYTES = (*(bytes([byte]) for byte in b'\x00\xff\xc3\r\n\x1a"\\{['), b"\xed\xa0\x80", b"\xf4\x90\x80\x80")
-ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1", "utf-7", "cp037")
-EMPTY = (b"", b" ", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>")
+ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "utf-7", "cp037")
+WHOLES = (b"", b" ", b"\n\n\n", b"\x00", b"[]", b"{}", b"null", b"[[]]", b"[{}]", b"0", b'""', b"<a/>")
 FILLINGS = (b"x", b"word ", b"\x00", b"[", b'{"a":', b"<", b"<p ", b"\t", b" ", b'"', b"\xf0\x9f\x98\x80")
 
 
-def _piece(rng: Random, data: bytes) -> tuple[int, int]:
-    start = rng.randint(0, len(data))
-    return start, min(len(data), start + rng.choice((1, 2, 8, 60, 500)))
-
-
 def bytewise(rng: Random, data: bytes) -> bytes:
-    """Bits turned over; a piece gone, there again or in the place of another; bytes that do not belong; the end gone;
-    a mark before it, another encoding; nothing at all; a very long line."""
-    start, end = _piece(rng, data)
-    other, until = _piece(rng, data)
-    match rng.randrange(10):
-        case 0:
-            changed = bytearray(data)
-            for _ in range(rng.randint(1, 5) if changed else 0):
-                changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
-            return bytes(changed)
-        case 1:
-            return data[:start] + data[end:]
-        case 2:
-            return data[:start] + rng.choice(BYTES) * rng.choice((1, 1, 2, 50)) + data[start:]
-        case 3:
-            return data[:end] + data[start:end] * rng.choice((1, 2, 10)) + data[end:]
-        case 4:
-            return data[:start] + data[other:until] + data[end:]
-        case 5:
-            return data[:start]
-        case 6:
-            return rng.choice(BOMS) + data
-        case 7:
-            return data.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace")
-        case 8:
-            return rng.choice(EMPTY)
-    size, filling = LONG if rng.random() < 0.01 else rng.choice((5_000, 70_000)), rng.choice(FILLINGS)
-    place = rng.choice((start, len(data)))
-    return data[:place] + filling * (size // len(filling)) + data[place:]
+    """A bit turned over; a piece gone or there again; bytes that do not belong; the end gone; a mark before it, another
+    encoding; something else altogether; a very long line."""
+    start = rng.randint(0, len(data))
+    head, piece, rest = data[:start], data[start : start + rng.choice((1, 2, 8, 60, 500))], data[start:]
+    filling, size = rng.choice(FILLINGS), LONG if rng.random() < 0.01 else rng.choice((5_000, 70_000))
+    return rng.choice(
+        (
+            head + bytes(byte ^ 1 << rng.randrange(8) for byte in rest[:1]) + rest[1:],
+            head + rest[len(piece) :],
+            head + piece * rng.choice((1, 2, 10)) + rest,
+            head + rng.choice(BYTES) * rng.choice((1, 1, 2, 50)) + rest,
+            head,
+            rng.choice((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00")) + data,
+            data.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace"),
+            rng.choice(WHOLES),
+            head + filling * (size // len(filling)) + rest,
+        )
+    )
 
 
 def relined(rng: Random, data: bytes) -> bytes:
     """Lines left out, doubled, in another order, or ended in another way."""
-    lines = data.splitlines(keepends=True)
-    if not lines:
-        return data
+    lines = data.splitlines(keepends=True) or [b""]
     place, way = rng.randrange(len(lines)), rng.randrange(4)
-    if way == 0:
-        del lines[place]
-    elif way == 1:
-        lines.insert(rng.randint(0, len(lines)), lines[place])
+    if way < 2:
+        lines[place : place + 1] = [lines[place]] * 2 * way
     elif way == 2:
         rng.shuffle(lines)
     else:
@@ -111,47 +83,42 @@ def recolumned(rng: Random, data: bytes) -> bytes:
 
 
 def restructured(rng: Random, data: bytes) -> bytes:
-    """A value of the JSON replaced, a key left out, renamed or doubled, an entry doubled, something nested."""
+    """A value of the JSON replaced, a key left out or renamed, an entry doubled, something nested; or of one line."""
     with suppress(ValueError, RecursionError):
-        return _changed(rng, json.loads(data))
-    lines = data.split(b"\n")  # or of one of many lines
+        return _change(rng, json.loads(data))
+    lines = data.split(b"\n")
     place = rng.randrange(len(lines))
     with suppress(ValueError, RecursionError):
-        lines[place] = _changed(rng, json.loads(lines[place]))
+        lines[place] = _change(rng, json.loads(lines[place]))
         return b"\n".join(lines)
     return bytewise(rng, data)
 
 
-def _changed(rng: Random, root: Any) -> bytes:
+def _change(rng: Random, root: Any) -> bytes:
     holder = {"root": root}
-    raw: dict[str, str] = {}
+    raw: dict[str, str] = {}  # texts that `json.dumps` cannot write, under names that stand for them
     for number in range(rng.choice((1, 1, 1, 2, 4))):
-        _change_one(rng, holder, raw, f"@@{number}@@")
+        parent, key = rng.choice(_list_places(holder))
+        value, way = parent[key], rng.randrange(8)
+        if way == 0 and parent is not holder:
+            del parent[key]
+        elif way == 1 and isinstance(parent, dict):
+            parent[rng.choice((f"{key}x", "", "$ref", "id", "1\n", "\u202e"))] = value
+        elif way == 2 and isinstance(parent, list):
+            parent.insert(rng.randint(0, len(parent)), value)
+        elif way == 3:
+            parent[key] = rng.choice(([value], {"x": value}, str(value), [value] * 3))
+        else:
+            same_type = TEXTS if isinstance(value, str) and rng.random() < 0.5 else RAW_VALUES  # it gets further
+            parent[key] = f"@@{number}@@"
+            raw[f'"@@{number}@@"'] = rng.choice(LARGE_VALUES if rng.random() < 0.01 else same_type)
     text = json.dumps(holder["root"], ensure_ascii=rng.random() < 0.5)
     for name, value in raw.items():
-        text = text.replace(f'"{name}"', value)
+        text = text.replace(name, value)
     return text.encode("utf-8", "replace")
 
 
-def _change_one(rng: Random, holder: dict[str, Any], raw: dict[str, str], name: str) -> None:
-    """One change somewhere; what `json.dumps` cannot write is put under a name, and its text into `raw`."""
-    parent, key = rng.choice(_places(holder))
-    way = rng.randrange(8)
-    if way == 0 and parent is not holder:
-        del parent[key]
-    elif way == 1 and isinstance(parent, dict):
-        parent[rng.choice((f"{key}x", "", "$ref", "id", "1\n", "\u202e"))] = parent[key]
-    elif way == 2 and isinstance(parent, list):
-        parent.insert(rng.randint(0, len(parent)), parent[key])
-    elif way == 3:
-        parent[key] = rng.choice(([parent[key]], {"x": parent[key]}, str(parent[key]), [parent[key]] * 3))
-    else:
-        same_type = TEXTS if isinstance(parent[key], str) and rng.random() < 0.5 else RAW_VALUES  # it gets further
-        raw[name] = rng.choice(LARGE_VALUES if rng.random() < 0.01 else same_type)
-        parent[key] = name
-
-
-def _places(holder: Any) -> list[tuple[Any, Any]]:
+def _list_places(holder: Any) -> list[tuple[Any, Any]]:
     """Every place of a value: what holds it, and under which key."""
     found: list[tuple[Any, Any]] = []
     todo = [holder]
@@ -166,24 +133,19 @@ def _places(holder: Any) -> list[tuple[Any, Any]]:
 def retagged(rng: Random, data: bytes) -> bytes:
     """Markup put in, tags left out or doubled, entities declared."""
     text = data.decode("utf-8", "replace")
-    tags = [match.span() for match in re.finditer(r"<[^<>]*>", text)]
-    way = rng.randrange(5)
-    if way == 0 or not tags:
-        place = rng.randint(0, len(text))
-        times = 20_000 if rng.random() < 0.02 else 1
-        text = text[:place] + rng.choice(MARKUP) * times + text[place:]
-    elif way == 1:
-        start, end = rng.choice(tags)
-        text = text[:start] + text[end:]
-    elif way == 2:
-        start, end = rng.choice(tags)
-        text = text[:end] + text[start:end] * rng.choice((1, 2, 2000)) + text[end:]
-    elif way == 3:
-        start, end = rng.choice(tags)
-        text = text[: start + 1] + rng.choice(("\x00", "x", " ", "🍞", "p ", "/")) + text[start + 1 :]
-    else:
-        text = rng.choice(PROLOGUES) + text.replace("</title>", "&lol9;&lol;</title>", 1)
-    return text.encode("utf-8", "replace")
+    place = rng.randint(0, len(text))
+    start, end = rng.choice([match.span() for match in re.finditer(r"<[^<>]*>", text)] or [(place, place)])
+    markup = rng.choice((*VALUES["markup"], "&" + "a" * 200)) * (20_000 if rng.random() < 0.02 else 1)
+    changed = rng.choice(
+        (
+            text[:place] + markup + text[place:],
+            text[:start] + text[end:],
+            text[:end] + text[start:end] * rng.choice((1, 2, 2000)) + text[end:],
+            text[: start + 1] + rng.choice(("\x00", "x", " ", "🍞", "p ", "/")) + text[start + 1 :],
+            rng.choice(PROLOGUES) + text.replace("</title>", "&lol9;&lol;</title>", 1),
+        )
+    )
+    return changed.encode("utf-8", "replace")
 
 
 def rezipped(rng: Random, data: bytes) -> bytes:
@@ -200,12 +162,11 @@ def rezipped(rng: Random, data: bytes) -> bytes:
     elif way < 80:
         members += [(name, content), (name, bytewise(rng, content[:LONG]))]
     elif way < 85:
-        members.append(
-            (rng.choice(("../../etc/passwd", "/x", "x" * 60_000, "\x1b[31m", "a/" * 900 + "x", " ")), content)
-        )
+        members.append((rng.choice(("../../etc/passwd", "/x", "x" * 60_000, "\x1b[31m", "a/" * 900 + "x")), content))
     elif way < 88:
-        return write_zip([*members, (name, content + rng.choice((b" ", b"<p/>")) * BOMB)], zipfile.ZIP_DEFLATED)
-    return write_zip(members, rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2)))
+        members.append((name, content + rng.choice((b" ", b"<p/>")) * BOMB))
+    ways = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2)
+    return write_zip(members, ways[0] if 85 <= way < 88 else rng.choice(ways))
 
 
 def write_zip(members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -220,10 +181,17 @@ def write_zip(members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_D
 
 LINE_WAYS: tuple[Mutator, ...] = (relined, recolumned, recolumned, recolumned)
 PACKED: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+WAYS: dict[str, tuple[Mutator, ...]] = {
+    **dict.fromkeys((".json", ".jsonl"), (restructured,)),
+    **dict.fromkeys((".html", ".xml"), (retagged,)),
+    **dict.fromkeys((".docx", ".odt", ".epub", ".pptx", ".odp", ".xlsx", ".ods"), (rezipped,)),
+    **dict.fromkeys((".pdf", ".png", ".rtf"), ()),
+}
 
 
-def broken(rng: Random, data: bytes, ways: tuple[Mutator, ...]) -> bytes:
+def broken(rng: Random, data: bytes, suffix: str) -> bytes:
     """The file after one to three changes, by ways of its own kind more often than by bytes."""
+    ways = WAYS.get(suffix, LINE_WAYS)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         data = rng.choice(ways if ways and rng.random() < 0.65 else (bytewise,))(rng, data)
     return data
@@ -231,12 +199,5 @@ def broken(rng: Random, data: bytes, ways: tuple[Mutator, ...]) -> bytes:
 
 def packed(rng: Random, data: bytes, suffix: str) -> bytes:
     """Compressed as `suffix` says, and now and then torn, broken, or not compressed at all."""
-    if suffix not in PACKED:
-        return data
     whole = PACKED[suffix](data)
-    way = rng.randrange(6)
-    if way == 0:
-        return data
-    if way == 1:
-        return bytewise(rng, whole)
-    return whole + rng.choice((b"", b"", b"\x00" * 8, b"rubbish", whole))
+    return rng.choice((data, bytewise(rng, whole), whole, whole, whole + b"\x00" * 8, whole + b"rubbish", whole * 2))

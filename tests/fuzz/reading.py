@@ -14,12 +14,11 @@ from indexes.documents.reading import ParsedDocument
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError
 from tests.fuzz import document_attacks as attacks
-from tests.fuzz.mutators import LINE_WAYS, broken, restructured, retagged, rezipped
+from tests.fuzz.mutators import broken
 
 LIMITS = ReadingLimits(seconds=3, seconds_per_megabyte=1, waiting=20, memory_bytes=1_000_000_000)
 LATE_SECONDS = 30  # beyond what the limits allow: then they are none
 GUARDED = "tests.fuzz.guarded_worker"
-WAYS = {".json": (restructured,), ".jsonl": (restructured,), ".html": (retagged,), ".rtf": (), ".pdf": (), ".png": ()}
 BUGS = "makes its reader"  # fail, crash, or say what makes no sense
 
 
@@ -54,8 +53,7 @@ class GuardedReader:
         ways = rng.randrange(10)
         if ways < 4:
             suffix = rng.choice(sorted(self.seeds))
-            kinds = (rezipped,) if suffix in attacks.MAIN else WAYS.get(suffix, LINE_WAYS)
-            return suffix, broken(rng, self.seeds[suffix], kinds)
+            return suffix, broken(rng, self.seeds[suffix], suffix)
         if ways < 6:
             return attacks.repeat_unit(rng)
         if ways < 8:

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import EXAMPLES
@@ -23,48 +22,30 @@ LABELS = {  # by file
 DOCUMENTS = ("recipes/rye-bread.md", "recipes/pancakes.html", "contacts.csv", "bicycle/trailer-manual.pdf")
 
 
-@dataclass(frozen=True, slots=True)
-class Seeds:
-    """A directory of whole files, each of a name that says what it is."""
-
-    place: Path
-
-    def __getitem__(self, name: str) -> Path:
-        return self.place / name
-
-    @property
-    def documents(self) -> list[Path]:
-        """A file of each format that a person's own documents may have."""
-        return sorted(self["documents"].iterdir())
-
-    def topics(self, edition: str) -> Path:
-        return self.place / f"{edition}.json"
-
-    def run(self, edition: str) -> Path:
-        return self.place / f"{edition}.run{ENDINGS.get(edition, '.json')}"
-
-    def trace(self, edition: str) -> Path:
-        return self.place / f"{edition}.run.trace.jsonl"
+def name_files(edition: str) -> dict[str, str]:
+    """The topics of an edition, and a run over them with its trace and ranking."""
+    ending = ENDINGS.get(edition, ".json")
+    run = f"{edition}.run{ending}"
+    trace, trec = f"{edition}.run.trace.jsonl", f"{edition}.trec"
+    return {"edition": edition, "ending": ending, "topics": f"{edition}.json", "run": run, "trace": trace, "trec": trec}
 
 
-def plant(place: Path, invoke: Invoke) -> Seeds:
+def plant(seeds: Path, invoke: Invoke) -> None:
     """All seeds in a directory; `invoke` runs a command, and raises where it fails."""
-    seeds = Seeds(place)
-    for edition, topics in TOPICS.items():
-        seeds.topics(edition).write_text(json.dumps(topics, indent=1), encoding="utf-8")
     for name, lines in (LABELS | _write_passages()).items():
-        seeds[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
-    seeds["rcd.xml"].write_text(DIALOGUES, encoding="utf-8")
+        (seeds / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (seeds / "rcd.xml").write_text(DIALOGUES, encoding="utf-8")
     _copy_examples(seeds)
-    invoke("index", "build", seeds["few.jsonl"], "-o", seeds["index"])
-    for edition in EDITIONS:
-        where = ("-i", seeds["index"], "-o", seeds.run(edition))
-        invoke("answer", seeds.topics(edition), *where, "-k", "6", "--format", edition)
-        invoke("convert", seeds.run(edition), "-o", seeds[f"{edition}.trec"])
-    invoke("spans", seeds["rcd.xml"], "-o", seeds["spans.tsv"])
-    invoke("rank", seeds["rcd.xml"], "-i", seeds["index"], "-k", "5", "-o", seeds["rcd.trec"])
-    invoke("touche", "--input", seeds["touche"], "-o", seeds["touche-out"], "-k", "5")
-    return seeds
+    invoke("index", "build", seeds / "few.jsonl", "-o", seeds / "index")
+    for edition, topics in TOPICS.items():
+        names = name_files(edition)
+        (seeds / names["topics"]).write_text(json.dumps(topics, indent=1), encoding="utf-8")
+        where = ("-i", seeds / "index", "-o", seeds / names["run"])
+        invoke("answer", seeds / names["topics"], *where, "-k", "6", "--format", edition)
+        invoke("convert", seeds / names["run"], "-o", seeds / names["trec"])
+    invoke("spans", seeds / "rcd.xml", "-o", seeds / "spans.tsv")
+    invoke("rank", seeds / "rcd.xml", "-i", seeds / "index", "-k", "5", "-o", seeds / "rcd.trec")
+    invoke("touche", "--input", seeds / "touche", "-o", seeds / "touche-out", "-k", "5")
 
 
 def _write_passages() -> dict[str, list[str]]:
@@ -81,14 +62,14 @@ def _write_passages() -> dict[str, list[str]]:
     }
 
 
-def _copy_examples(seeds: Seeds) -> None:
+def _copy_examples(seeds: Path) -> None:
     """Arguments with their labels; of office files all, of text, web pages, PDFs and pictures one each."""
-    seeds["touche"].mkdir()
-    shutil.copy(EXAMPLES / "touche" / "topics.xml", seeds["touche"])
+    (seeds / "touche").mkdir()
+    shutil.copy(EXAMPLES / "touche" / "topics.xml", seeds / "touche")
     portal = json.loads((EXAMPLES / "touche" / "debatewise.json").read_text(encoding="utf-8"))
-    (seeds["touche"] / "portal.json").write_text(json.dumps({"arguments": portal["arguments"][:4]}), encoding="utf-8")
-    shutil.copy(EXAMPLES / "touche" / "relevance.qrels", seeds["touche.qrels"])
+    (seeds / "touche" / "portal.json").write_text(json.dumps({"arguments": portal["arguments"][:4]}), encoding="utf-8")
+    shutil.copy(EXAMPLES / "touche" / "relevance.qrels", seeds / "touche.qrels")
     own = EXAMPLES / "documents"
-    seeds["documents"].mkdir()
+    (seeds / "documents").mkdir()
     for path in (*(own / "office").iterdir(), *(own / name for name in DOCUMENTS), *(EXAMPLES / "scans").iterdir()):
-        shutil.copy(path, seeds["documents"])
+        shutil.copy(path, seeds / "documents")
