@@ -1,5 +1,6 @@
 """Shared fixtures: the bundled example, and the real data where it is at hand."""
 
+import json
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -121,6 +122,11 @@ def example_runs(tmp_path_factory: pytest.TempPathFactory, example_index: Passag
         request = RunRequest(EXAMPLES / "topics.json", origin, "none", plan, mode, min_probability=0.0)
         answer_file(request, outputs, turn_progress)
     return folder
+
+
+def read_cases(name: str) -> Any:
+    """A table of `tests/cases`."""
+    return json.loads((ROOT / "tests" / "cases" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def shared_file(*parts: str) -> Path:

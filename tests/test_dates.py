@@ -15,13 +15,16 @@ from rich.console import Console
 from agent.chat.answers_by_date import find_restriction
 from agent.chat.dated_documents import find_listing, find_period, list_items
 from agent.chat.interactive import Terminal
-from agent.chat.scope import list_paths, select_rows, select_scope
+from agent.chat.scope import select_documents, select_rows
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
+from schemas.errors import InvalidInputError
+from tests.conftest import read_cases
+from tests.serving import serving_source
 from tests.test_chat import shown_after
 
 TODAY = date(2026, 11, 22)  # a Sunday
@@ -55,7 +58,8 @@ FILES = {
     "heating.txt": "The heating was replaced, and needs 2 bar now.",
     "course.txt": "The last week of the course takes five days. The latest episode of the series is about whales.",
 }
-CHANGED = {"heating.txt": "2026-11-12", "course.txt": "2026-07-01", "heating-2024.txt": "2026-07-01"}
+CASES = read_cases("dates")
+CHANGED = CASES["changed"]
 
 
 @pytest.fixture(scope="module")
@@ -93,38 +97,12 @@ def shown(terminal: Terminal) -> Callable[[str], str]:
 
 
 def test_the_date_in_a_name_or_title() -> None:
-    for text, expected in (
-        ("meeting-2025-03-11.md", "2025-03-11"),
-        ("prices-2025.html", "2025"),
-        ("IMG_20250311_1234.jpg", "2025-03-11"),
-        ("2024/notes-2024-05.md", "2024-05"),
-        ("Minutes of 11 March 2025", "2025-03-11"),
-        ("Protokoll 11.3.2025", "2025-03-11"),
-        ("March 3, 2024: the gate", "2024-03-03"),
-        ("Besprechung am 3. Mai 2024", "2024-05-03"),
-        ("reunión de 3 de mayo de 2024", "2024-05-03"),
-        ("budget 2024-2025", ""),
-        ("version 2.20.2025", ""),
-        ("call 120253", ""),
-    ):
+    for text, expected in CASES["names"]:
         assert read_date(text) == expected, text
 
 
 def test_the_days_that_words_name() -> None:
-    for text, words, period in (
-        ("what came yesterday?", "yesterday", "21 November 2026"),
-        ("what changed last week?", "last week", "9 November 2026 to 15 November 2026"),
-        ("documents from last month", "from last month", "1 October 2026 to 31 October 2026"),
-        ("this year's mails", "this year", "1 January 2026 to 31 December 2026"),
-        ("since yesterday", "since yesterday", "21 November 2026 to 22 November 2026"),
-        ("notes from March 2025", "from March 2025", "1 March 2025 to 31 March 2025"),
-        ("in March", "in March", "1 March 2026 to 31 March 2026"),
-        ("mails of 2025", "of 2025", "1 January 2025 to 31 December 2025"),
-        ("on 11.3.2025", "on 11.3.2025", "11 March 2025"),
-        ("in der letzten Woche", "in der letzten Woche", "9 November 2026 to 15 November 2026"),
-        ("seit gestern", "seit gestern", "21 November 2026 to 22 November 2026"),
-        ("you may go on 2025-02-31, mails-2025", "", ""),
-    ):
+    for text, words, period in CASES["days"]:
         found = find_period(text, TODAY)
         assert (text[found.start : found.end], str(found.period)) == (words, period) if found else not words, text
 
@@ -162,46 +140,21 @@ def test_the_latest_of_a_kind(shown: Callable[[str], str]) -> None:
 
 
 def test_a_question_is_asked_of_the_documents_of_a_date(shown: Callable[[str], str]) -> None:
-    for question, within, says in (
-        ("What did Anna write about the boat in March 2025?", "in March 2025: 1 March 2025 to 31 March 2025", "green"),
-        (
-            "What do the mails from last week say about the boat?",
-            "from last week: 9 November",
-            "mast of the boat broke",
-        ),
-        ("Where do we play chess, according to the mails of 2025?", "of 2025: 1 January 2025", "library"),
-        ("Where do the keys hang, according to the latest mail from Ben Roth?", "latest mail: mails/keys", "the door"),
-        ("What was decided about the gate at the latest meeting?", "latest meeting: meeting-2026-02-02.md", "red"),
-    ):
+    for question, within, says in CASES["restricted"]:
         said = shown(question)
         assert f"(only {within}" in said, question
         assert says in said
 
 
 def test_other_questions_are_asked_as_ever(shown: Callable[[str], str]) -> None:
-    for question, says in (
-        ("How much does the heating need?", " bar"),
-        ("How long does the last week of the course take?", "five days"),
-        ("What is the latest episode about?", "whales"),
-        ("What do the mails from 2019 say about the keys?", "behind the door"),  # there are none
-        ("How many bar does the heating need, according to the notes from March 2025?", " bar"),  # they do not say
-    ):
+    for question, says in CASES["others"]:
         said = shown(question)
         assert says in said, question
         assert "(only" not in said
 
 
 def test_the_documents_of_some_days_are_listed(shown: Callable[[str], str], collection: Collection) -> None:
-    for question, reply in (
-        ("notes from March 2025", "Notes dated 1 March 2025 to 31 March 2025: meeting-2025-03-11.md (11 March 2025)."),
-        ("mails of 2025", "Mails dated 1 January 2025 to 31 December 2025: mails/boat.eml (3 March 2025), "),
-        ("Which mails came last week?", "mails/mast.eml (11 November 2026), mails/keys.eml (11 November 2026)."),
-        ("Which mails about chess do I have from 2026?", "2026: mails/club.mbox:message2 (5 January 2026)."),
-        ("documents from last month", "I have no documents dated 1 October 2026 to 31 October 2026."),
-        ("Which documents do I have from last week?", "2026: heating.txt (changed on 12 November 2026), mails/mast"),
-        ("list all PDFs since yesterday", "I have no PDFs dated 21 November 2026 to 22 November 2026."),
-        ("zeig mir die Mails von letzter Woche", "Mails dated 9 November 2026 to 15 November 2026: mails/mast.eml"),
-    ):
+    for question, reply in CASES["listed"]:
         assert reply in shown(question), question
     for question in ("What happened yesterday?", "What changed in 2024?", "last week"):
         assert (find_listing(question, collection), find_restriction(question, collection)) == (None, None)
@@ -215,7 +168,7 @@ def find_ids(scope: str, collection: Collection) -> list[str]:
 
 def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collection) -> None:
     assert find_ids("the mails of 2025", collection) == ["mails/boat.eml:message", "mails/club.mbox:message1"]
-    assert set(list_paths(select_scope("2025", collection))) == {
+    assert {document.path for document in select_documents("2025", collection)} == {
         "mails/boat.eml",
         "mails/club.mbox",
         "meeting-2025-03-11.md",
@@ -246,3 +199,25 @@ def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
     assert "gate red" in shown("What is the newest note about?")
     shown("/only club.mbox")
     assert "town hall" in shown("Where do we play chess, according to the latest mail?")
+
+
+def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp_path: Path) -> None:
+    arguments = ("--model", "none", "--embedder", "none")
+    with serving_source("--docs", folder, tmp_path / "data", *arguments) as server, server.open_client() as client:
+        page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
+        while "data-working" in page.text:
+            page = client.get(page.url)
+        assert "<dt>Only</dt><dd>latest meeting: meeting-2026-02-02.md (2 February 2026)</dd>" in page.text
+        assert "meeting-2026-02-02.md:1-3 · rank 1 of " in page.text
+        assert client.get(page.url).text.count("<dt>Only</dt>") == 1  # it is kept with the turn
+
+
+def test_damaged_dates_are_made_again(folder: Path, tmp_path: Path) -> None:
+    def open_index() -> PassageIndex:
+        return open_documents(folder, tmp_path, None, lambda _doing, _of: nullcontext(lambda _done: None)).index
+
+    index = open_index()
+    (index.directory / "dates.json").write_text("{")
+    with pytest.raises(InvalidInputError, match="is a damaged index"):
+        PassageIndex(index.directory)
+    assert open_index().dates == index.dates != {}

@@ -34,7 +34,7 @@ from indexes.ranking.vectors import Embedder
 from indexes.text.units import split_units
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, read_cases
 from tests.test_embedder import Counted
 
 OWN = EXAMPLES / "documents"
@@ -101,14 +101,8 @@ def test_the_example_folder(tmp_path: Path) -> None:
     assert all(len(passage.text.split()) <= MAX_WORDS + 10 for passage in found.values())
 
 
-QUESTIONS = [
-    # where the answer is, the question, words of the answer
-    ("a PDF", "How much citric acid does descaling the kettle take?", "house/kettle-manual.pdf:p3", "25 grams"),
-    ("a row", "What is the colour of the ceiling in the children's room?", "house/paint.csv:7", "Night Swim"),
-    ("JSON", "Who wrote Bridges That Fell?", "books.json:[4]", "Ioana Petrescu"),
-    ("German", "Wann ist die letzte Talfahrt der Seilbahn?", "travel/reise-nach-brunnthal.md:1-10", "17:40 Uhr"),
-    ("a web page", "Who mends water stains?", "work/handbook.html:10-20", "Bindery Kallas"),
-]
+CASES = read_cases("documents")
+QUESTIONS = CASES["questions"]
 
 
 def test_what_is_asked_is_found(tmp_path: Path) -> None:
@@ -119,72 +113,18 @@ def test_what_is_asked_is_found(tmp_path: Path) -> None:
         assert answer in index.read([id])[0].text
 
 
-KINDS = [
-    # name, contents, (place, title, text) of every passage
-    ("a.txt", "One.\nTwo.\n\nThree.", [("1-4", "a.txt", "One.\nTwo.\nThree.")]),
-    ("a.txt", "Shopping\n\n- rye\n- oats", [("1-4", "Shopping", "rye;\noats.")]),
-    ("a.txt", "Just this", [("1", "a.txt", "Just this")]),
-    ("a.txt", "A\n\n§ 7 Pets\nDogs need the permission of him who is called\nlandlord.", [
-        ("1-5", "A: § 7 Pets", "Dogs need the permission of him who is called landlord."),
-    ]),
-    ("a.md", "# Only a heading", [("1", "a.md", "Only a heading.")]),
-    ("a.md", "# T\n\ntext *with* `code`\nand a [link](u).", [("1-4", "T", "text with code and a link.")]),
-    ("a.md", "# T\n## U\nOne.\n## V\nTwo.", [("2-5", "T", "U: One.\nV: Two.")]),
-    ("a.md", "---\ntitle: T\nwhen: May\n---\nOne.", [("3-5", "T", "when: May.\nOne.")]),
-    ("a.md", "|a|b|\n|-|-|\n|1|2|\n|3||\n", [("3-4", "a.md", "a: 1; b: 2.\na: 3.")]),
-    ("a.md", "<div>Some <b>bold</b>\nmove</div>", [("1-2", "a.md", "Some bold move")]),
-    ("a.html", "<title>T</title><h1>T</h1><p>One<br>two</p>", [("1", "T", "One.\ntwo")]),
-    ("a.html", "<script>x=1</script><style>y</style><nav>Home</nav><p>A <b>b</b>, c", [("1", "a.html", "A b, c")]),
-    ("a.html", "<p>Unclosed <i>tags\n<ul><li>one<li>two", [("1-2", "a.html", "Unclosed tags.\none;\ntwo.")]),
-    ("a.csv", "name,age\nIda,7\nBo,8\n", [("2", "a.csv", "name: Ida; age: 7."), ("3", "a.csv", "name: Bo; age: 8.")]),
-    ("a.csv", 'a;b\n1;"two\nlines"\n', [("2-3", "a.csv", "a: 1; b: two lines.")]),
-    ("a.csv", "1;2\n3;4\n", [("1", "a.csv", "column 1: 1; column 2: 2."), ("2", "a.csv", "column 1: 3; column 2: 4.")]),
-    ("a.csv", ",2023,2024\nrye,3,\n", [("2", "a.csv", "rye; 2023: 3.")]),
-    ("a.json", '{"a": {"b": 1}, "c": [1, 2], "d": null}', [("$", "a.json", "a.b: 1; c: 1, 2.")]),
-    ("a.json", '{"x": [{"a": 1}, {"a": 2}], "y": "z"}', [
-        ("$", "a.json", "y: z."), ("x[0]", "a.json: x", "a: 1."), ("x[1]", "a.json: x", "a: 2."),
-    ]),
-    ("a.json", '{"a: b": [{"c": 1}]}', [('["a\\u003a b"][0]', 'a.json: ["a\\u003a b"]', "c: 1.")]),
-    ("a.json", '"just text"', [("$", "a.json", "just text.")]),
-    ("a.jsonl", '{"a": 1}\n\n{"a": 2}', [("1", "a.jsonl", "a: 1."), ("3", "a.jsonl", "a: 2.")]),
-]  # fmt: skip
+KINDS = CASES["kinds"]
 
 
 @pytest.mark.parametrize(("name", "text", "expected"), KINDS)
-def test_every_kind(name: str, text: str, expected: list[tuple[str, str, str]]) -> None:
+def test_every_kind(name: str, text: str, expected: list[list[str]]) -> None:
     found = parse_document(Path(name), name, text.encode()).passages
-    assert [(passage.id.rpartition(":")[2], passage.title, passage.text) for passage in found] == expected
+    assert [[passage.id.rpartition(":")[2], passage.title, passage.text] for passage in found] == expected
 
 
-LETTER = """Nordwind Energie
-Confirmation of contract
-
-Customer: Ida Halvorsen
-Customer number: 4471-0923
-Tariff: Basis 12
-Monthly price: 17.99 EUR
-Minimum term: 12 months
-Notice period: four weeks to the end of the term
-Start of delivery: 1 March 2025
-
-Delivery address
-Ida Halvorsen
-Hafenstraße 12b
-24103 Kiel
-
-Contact: Torben Paulsen, telephone 0431 5550 182, Monday to Friday 8 to 17
-Regards
-Mette Sørensen
-"""
-HEADER = "From: Mette <m@example.org>\nSubject: Contract\nContent-Type: text/plain; charset=utf-8\n\n"
-ASKED = [
-    # a question about the letter, the sentence that must answer
-    ("What is the monthly price?", "Monthly price: 17.99 EUR."),
-    ("What is the notice period?", "Notice period: four weeks to the end of the term."),
-    ("Which tariff do I have?", "Tariff: Basis 12."),
-    ("Who is Mette Sørensen?", "Mette Sørensen."),
-    ("What is the telephone number of Torben Paulsen?", "Contact: Torben Paulsen, telephone 0431 5550 182, Monday"),
-]
+LETTER = CASES["letter"]
+HEADER = CASES["header"]
+ASKED = CASES["asked"]
 
 
 @pytest.mark.parametrize("name", ["letter.txt", "letter.eml"])
@@ -196,43 +136,7 @@ def test_a_letter_of_short_lines_is_answered_from(name: str, tmp_path: Path) -> 
         assert response.sentences[0].text.startswith(sentence), question
 
 
-TEXTS = [
-    # plain text, its units; what is a heading has a # before it
-    ("Rent: 640 EUR\nDeposit: three months\nof the rent, paid before you move in and kept by the bank", [
-        "Rent: 640 EUR.", "Deposit: three months.", "of the rent, paid before you move in and kept by the bank.",
-    ]),
-    ("Rent:\n640 EUR\nDeposit:\n1920 EUR", ["Rent: 640 EUR.", "Deposit: 1920 EUR."]),
-    ("The flat is at the back of the house and has\nno balcony.", [
-        "The flat is at the back of the house and has no balcony.",
-    ]),
-    ("Der Mieter zahlt die Miete bis zum dritten Werktag eines Monats an die\nSparkasse Kiel.", [
-        "Der Mieter zahlt die Miete bis zum dritten Werktag eines Monats an die Sparkasse Kiel.",
-    ]),
-    ("The keys of the garage hang in the\nhall behind the coats, and the one\nof the cellar lies with the\nbaker.", [
-        "The keys of the garage hang in the hall behind the coats, and the one of the cellar lies with the baker.",
-    ]),
-    ("Dear Ida,\nwe thank you for the letter of 3 March, which came here only today, and\nsend the bill for the "
-     "Harbour.\nRegards\nMette Olsen\nNordwind GmbH", [
-        "Dear Ida, we thank you for the letter of 3 March, which came here only today, and send the bill for the "
-        "Harbour.", "Regards.", "Mette Olsen.", "Nordwind GmbH.",
-    ]),
-    ("Harbour     07:15   07:45\nTown Hall   07:22   07:52", ["Harbour 07:15 07:45.", "Town Hall 07:22 07:52."]),
-    ("so much depends\nupon\na red wheel\nbarrow", ["so much depends.", "upon.", "a red wheel.", "barrow."]),
-    ("2025-03-01 10:22 INFO Server started on port 8080 with four workers\n"
-     "2025-03-01 10:23 WARN Disk is nearly full, 91 percent", [
-        "#2025-03-01 10:22 INFO", "Server started on port 8080 with four workers.",
-        "#2025-03-01 10:23 WARN", "Disk is nearly full, 91 percent.",
-    ]),
-    ("[10:32] Ida: are you coming to the meeting tonight at eight\n[10:33] Bo: Yes.", [
-        "[10:32] Ida: are you coming to the meeting tonight at eight.", "[10:33] Bo: Yes.",
-    ]),
-    ("result = compute_it(very_long_argument, another_one)\nreturn result", [
-        "result = compute_it(very_long_argument, another_one).", "return result.",
-    ]),
-    ("You need:\n- flour, the dark one from the\n  mill\n- eggs", [
-        "You need:", "flour, the dark one from the mill.", "eggs.",
-    ]),
-]  # fmt: skip
+TEXTS = CASES["texts"]
 
 
 @pytest.mark.parametrize(("text", "units"), TEXTS)

@@ -20,64 +20,14 @@ from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ANALYZER, count_query_stems, extract_stems, load_stop_words, separate_pairs
 from indexes.text.languages import KNOWN, find_document_language, find_question_language, rank_languages
 from schemas.records import Sentence, TurnResult
-from tests.conftest import needs_embedder
+from tests.conftest import needs_embedder, read_cases
 
-DOCUMENTS = {
-    "de": (
-        "# Garten\n\nDer Rasen wird alle zehn Tage gemäht. Die Hecken schneiden wir erst im August.\n",
-        "# Wohnung\n\nDie Miete überweisen wir am dritten Werktag. Den Schlüssel zum Fahrradkeller hat Frau Lindner.\n",
-    ),
-    "fr": (
-        "# Jardin\n\nLa pelouse est tondue tous les dix jours. Les haies sont taillées en août.\n",
-        "# Appartement\n\nLe loyer est versé le troisième jour. Les clés de la cave sont gardées par Madame Perrin.\n",
-    ),
-    "es": (
-        "# Jardín\n\nEl césped se corta cada diez días. Los setos se podan en agosto.\n",
-        "# Piso\n\nEl alquiler se paga el tercer día laborable. Las llaves del sótano las guarda la señora Molina.\n",
-    ),
-    "it": (
-        "# Giardino\n\nIl prato viene tagliato ogni dieci giorni. Le siepi si potano in agosto.\n",
-        "# Casa\n\nL'affitto si paga il terzo giorno. Le chiavi della cantina sono custodite dalla signora Ferri.\n",
-    ),
-    "nl": (
-        "# Tuin\n\nHet gazon wordt om de tien dagen gemaaid. De heggen worden in augustus gesnoeid.\n",
-        "# Huis\n\nDe huur wordt op de derde dag overgemaakt. De sleutels van de kelder liggen bij mevrouw Visser.\n",
-    ),
-    "pt": (
-        "# Jardim\n\nO relvado é cortado de dez em dez dias. As sebes são podadas em agosto.\n",
-        "# Casa\n\nA renda é paga no terceiro dia útil. As chaves da cave estão guardadas com a senhora Matos.\n",
-    ),
-    "ja": (
-        "# 庭\n\n芝生は十日ごとに刈ります。生け垣は八月に剪定します。\n",
-        "# 家\n\n家賃は毎月三日に振り込みます。自転車置き場の鍵は佐藤さんが持っています。\n",
-    ),
-    "zh": (
-        "# 花园\n\n草坪每十天修剪一次。篱笆在八月修剪。\n",
-        "# 房子\n\n房租每月三日转账。自行车库的钥匙由李女士保管。\n",
-    ),
-}
+CASES = read_cases("languages")
+DOCUMENTS: dict[str, list[str]] = CASES["documents"]
 # Inflected as no document has the words, with what the sentence that answers has.
-QUESTIONS = [
-    ("de", "Wer hat die Schlüssel zu den Fahrradkellern?", "Lindner"),
-    ("de", "Wie werden die Mieten überwiesen?", "dritten Werktag"),
-    ("fr", "Qui garde la clé de la cave ?", "Perrin"),
-    ("fr", "Quand faut-il tailler la haie ?", "août"),
-    ("es", "¿Cuándo hay que podar el seto?", "agosto"),
-    ("it", "Chi custodisce la chiave della cantina?", "Ferri"),
-    ("nl", "Wanneer moet ik de heg snoeien?", "augustus"),
-    ("pt", "Quem guarda a chave da cave?", "Matos"),
-    ("ja", "自転車の鍵は誰が持っていますか", "佐藤さん"),
-    ("zh", "篱笆什么时候修剪？", "八月"),
-]
+QUESTIONS = CASES["questions"]
 # Each has a word that some document has, and nothing more.
-UNANSWERED = {
-    "de": "Um wie viel Uhr beginnt im August das Konzert von Anna?",
-    "fr": "Quel jour est l’anniversaire de ma tante ?",
-    "es": "¿Qué día es el cumpleaños de mi tía?",
-    "it": "In che giorno è il compleanno di mia zia?",
-    "nl": "Op welke dagen is het zwembad open voor kinderen?",
-    "pt": "Em que dia é o aniversário da minha tia?",
-}
+UNANSWERED = CASES["unanswered"]
 
 
 def open_folder(folder: Path, languages: list[str], embedder: Embedder | None = None) -> PassageIndex:
@@ -182,16 +132,7 @@ def test_the_language_of_a_document_is_found(language: str) -> None:
     assert [find_document_language([text]) for text in DOCUMENTS[language]] == [language] * 2
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("The landlord Hans Müller lives in Brunnthal, Gartenstraße 4.", "en"),
-        ("Mietvertrag zwischen Frau Lindner und Herrn Weber über die Garage in der Gartenstraße", "de"),
-        ("Umowa najmu garażu została podpisana przez właściciela i najemcę w dniu trzeciego maja.", "pl"),
-        ("a: 1; b: 2.", "en"),  # told by nothing
-        ("", "en"),
-    ],
-)
+@pytest.mark.parametrize(("text", "language"), CASES["unsure"])
 def test_a_document_is_in_english_unless_another_language_is_sure(text: str, language: str) -> None:
     assert find_document_language([text]) == language
 
@@ -204,18 +145,7 @@ def test_every_language_can_be_analysed() -> None:
     assert set(KNOWN) <= dict(rank_languages("Text", KNOWN)).keys()
 
 
-@pytest.mark.parametrize(
-    ("question", "language"),
-    [
-        ("Wie lange hält sich Reisbrot?", "de"),
-        ("Und im Winter?", "de"),
-        ("Et en hiver ?", "fr"),
-        ("Who is Giovanni Bianchi?", "en"),
-        ("When was Müller born?", "en"),
-        ("Where is Rio de Janeiro?", ""),
-        ("42", ""),
-    ],
-)
+@pytest.mark.parametrize(("question", "language"), CASES["questions_alone"])
 def test_the_language_of_a_question_is_found_where_it_is_sure(question: str, language: str) -> None:
     assert find_question_language(question) == language
 
