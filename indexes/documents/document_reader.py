@@ -31,18 +31,13 @@ ReadDocument = Callable[[bytes], ChunkedDocument]
 ChunkText = Callable[[str, list[str]], tuple[str, Iterable[Chunk]]]
 
 
-def omit_fragment(_place: str) -> str:
-    """The default fragment: none. Most viewers can open a file but not go to a place in it."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
     suffixes: tuple[str, ...]  # of its files, in lower case, with the dot
     read: ReadDocument
     max_bytes: int = MAX_TEXT_BYTES
     is_data: bool = False  # whether passages are titled with the file's name even where they have headings
-    place_fragment: Callable[[str], str] = omit_fragment  # a chunk's place as the fragment of its file's URI: "#page=3"
+    fragment: str = ""  # of the URI of a file whose viewers can go to a page: "#page={}"
 
 
 def read_as_text(chunk_text: ChunkText) -> ReadDocument:

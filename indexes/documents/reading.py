@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from stat import S_ISREG
 
-from indexes.documents.chunking import MAX_LABEL_CHARACTERS, Chunk, shorten_label
+from indexes.documents.chunking import MAX_LABEL_CHARACTERS, shorten_label
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
 from indexes.documents.readers import find_reader
@@ -23,7 +23,7 @@ from indexes.text.control_characters import strip_control_characters
 from indexes.text.dates import read_date
 from indexes.text.languages import find_document_language
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Mark, Passage
+from schemas.records import Passage
 
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
 
@@ -85,9 +85,10 @@ def read_contents(path: Path) -> FileContents:
     """
     most = find_reader(path).max_bytes
     try:
-        _require_plain_file(path.stat())  # before it is opened: opening a pipe would wait, a device might do something
+        _require_plain_file(path.stat())  # before it is opened: a device might do something
         now = time.time_ns()
-        with open(path, "rb", opener=_open_without_waiting) as file:
+        no_waiting = getattr(os, "O_NONBLOCK", 0)  # it may have become a pipe meanwhile
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | no_waiting)) as file:
             found = os.fstat(file.fileno())
             _require_plain_file(found)
             before = _to_stamp(found)
@@ -103,10 +104,6 @@ def read_contents(path: Path) -> FileContents:
 def _require_plain_file(found: os.stat_result) -> None:
     if not S_ISREG(found.st_mode):
         raise InvalidInputError("is no plain file")
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _to_stamp(found: os.stat_result) -> FileStamp:
@@ -155,14 +152,10 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
         place = _number_place(shorten_place(chunk.place, room), times)
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
         title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
-        found = Passage(f"{name}:{place}", text, title, uri + reader.place_fragment(chunk.place))
-        yield replace(found, date=chunk.date or date, marks=_keep_marks(chunk))
-
-
-def _keep_marks(chunk: Chunk) -> tuple[Mark, ...]:
-    """Where its place or headings change; none where they never do."""
-    marks = [next(same) for _, same in groupby(chunk.marks, key=lambda mark: (mark.place, mark.headings))]
-    return tuple(marks) if len(marks) > 1 else ()
+        found = Passage(f"{name}:{place}", text, title, uri + reader.fragment.format(chunk.place.removeprefix("p")))
+        # a mark where place or headings change; none where they never do
+        marks = [next(same) for _, same in groupby(chunk.marks, key=lambda mark: (mark.place, mark.headings))]
+        yield replace(found, date=chunk.date or date, marks=tuple(marks) if len(marks) > 1 else ())
 
 
 def _number_place(place: str, times: Counter[str]) -> str:

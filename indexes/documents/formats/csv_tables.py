@@ -25,23 +25,21 @@ class TableRow:
 
 
 def name_columns(rows: Iterable[TableRow]) -> Iterator[tuple[TableRow, Sequence[str]]]:
-    """Each row with the names of the columns, which the first row gives or else their numbers; no empty rows."""
+    """Each row with the names of the columns; no empty rows.
+
+    The first row gives the names if they are all different, with no number but a year among them.
+    """
     names: Sequence[str] | None = None
     for row in rows:
         if not any(value.strip() for value in row.values):
             continue
         if names is None:
-            if _is_header(row.values):
+            filled = [value.strip() for value in row.values if value.strip()]
+            if len(set(filled)) == len(filled) and not any(map(_NUMBER.match, filled)):
                 names = [shorten_label(value) for value in row.values]
                 continue
             names = [f"column {column}" for column in range(1, len(row.values) + 1)]
         yield row, names
-
-
-def _is_header(row: Sequence[str]) -> bool:
-    """Whether these may be names of columns: all different, and no number but a year among them."""
-    names = [value.strip() for value in row if value.strip()]
-    return len(set(names)) == len(names) and not any(_NUMBER.match(name) for name in names)
 
 
 DELIMITERS = ",;\t|"

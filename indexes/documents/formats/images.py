@@ -48,7 +48,10 @@ def recognize_text(picture: Any) -> str:
     Raises what the libraries raise, `RuntimeError` where it takes longer than `MAX_SECONDS`.
     """
     page_listener.get()()
-    grey = _shrink(picture).convert("L")
+    share = min(1, (MAX_PIXELS / (picture.width * picture.height)) ** 0.5)
+    if share < 1:
+        picture = picture.resize((max(1, int(picture.width * share)), max(1, int(picture.height * share))))
+    grey = picture.convert("L")
     low, high = grey.getextrema()
     if low == high:
         return ""
@@ -56,13 +59,6 @@ def recognize_text(picture: Any) -> str:
     output, language = pytesseract.Output.DICT, _find_languages()
     found = pytesseract.image_to_data(grey, lang=language, output_type=output, timeout=MAX_SECONDS)
     return "\n\n".join("\n".join(paragraph) for paragraph in _join_words(found))
-
-
-def _shrink(picture: Any) -> Any:
-    share = (MAX_PIXELS / (picture.width * picture.height)) ** 0.5
-    if share >= 1:
-        return picture
-    return picture.resize((max(1, int(picture.width * share)), max(1, int(picture.height * share))))
 
 
 @cache
@@ -87,19 +83,15 @@ def chunk_image(data: bytes) -> ChunkedDocument:
     """The passages of a picture. Raises `MissingError` without Tesseract, `InvalidInputError` for a broken picture."""
     if not is_ocr_installed():
         raise MissingError(f"is a picture; its text is read if you install {HOW_TO_INSTALL}")
+    image, sequence, operations = (load_library(f"PIL.{name}") for name in ("Image", "ImageSequence", "ImageOps"))
+    pages = []
     with explain_faults(KIND):
-        pages = [recognize_text(page) for page in islice(_open_pages(data), MAX_PAGES)]
+        for page in islice(sequence.Iterator(image.open(io.BytesIO(data), formats=FORMATS)), MAX_PAGES):
+            if page.width * page.height > MAX_DECLARED_PIXELS:  # known before it is decoded
+                raise InvalidInputError(f"is a picture of more than {MAX_DECLARED_PIXELS // 1_000_000} megapixels")
+            pages.append(recognize_text(operations.exif_transpose(page)))
     chunks = (chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text))
     return ChunkedDocument(chunks=tuple(chunks))
-
-
-def _open_pages(data: bytes) -> Iterator[Any]:
-    """The pages of a picture, of which most have one, turned as they are meant to be seen."""
-    image, sequence, operations = (load_library(f"PIL.{name}") for name in ("Image", "ImageSequence", "ImageOps"))
-    for page in sequence.Iterator(image.open(io.BytesIO(data), formats=FORMATS)):
-        if page.width * page.height > MAX_DECLARED_PIXELS:  # known before it is decoded
-            raise InvalidInputError(f"is a picture of more than {MAX_DECLARED_PIXELS // 1_000_000} megapixels")
-        yield operations.exif_transpose(page)
 
 
 MIN_FULL_LINE = 0.6  # share of a page's widest line; a shorter line ends a paragraph

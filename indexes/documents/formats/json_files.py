@@ -15,27 +15,6 @@ from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_bloc
 from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
 from schemas.errors import InvalidInputError
 
-
-def chunk_json_lines(text: str, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
-    """No title, and the passages, whose places are line numbers. Broken lines are added to `notes`."""
-    return "", (chunk for block in _read_blocks(text, notes) for chunk in chunk_blocks([block]))
-
-
-def _read_blocks(text: str, notes: list[str]) -> Iterator[Block]:
-    broken = RepeatedNote(notes, "lines are broken JSON")
-    for number, line in enumerate(text.split("\n"), start=1):
-        try:
-            described = describe_value(json.loads(line)) if line.strip() else ""
-        except (ValueError, RecursionError) as error:
-            broken.add(f"line {number} is broken JSON ({error})")
-        else:
-            yield Block((Line(number, described),))
-    broken.add_rest()
-
-
-JSON_LINES = DocumentReader((".jsonl",), read_as_text(chunk_json_lines))
-
-
 ROOT_PLACE = "$"
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
@@ -71,26 +50,17 @@ def _chunk_below(value: Any, path: str) -> Iterator[Chunk]:
 
 def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
     """The keys of an object whose values become passages of their own."""
-    fits = _is_short(value)
+    words = (word for own, text in _list_leaves(value, "") for word in _name_text(own, text).split())
+    fits = next(islice(words, MAX_WORDS, None), None) is None  # of a large one only the beginning is looked at
     if fits and path.endswith("]"):
         return []
-    return [key for key, held in value.items() if (_contains_objects(held) if fits else _is_nested(held))]
+    return [key for key, held in value.items() if _contains_objects(held) or (isinstance(held, dict) and not fits)]
 
 
 def _chunk_value(value: Any, path: str) -> Iterator[Chunk]:
     heading = re.sub(r"\[\d+\]", "", path).strip(".")
     for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))]):
         yield Chunk(path or ROOT_PLACE, chunk.text, (heading,) if heading else ())
-
-
-def _is_short(value: Any) -> bool:
-    """Whether a value described fits a passage; of a large one only the beginning is looked at."""
-    words = (word for path, text in _list_leaves(value, "") for word in _name_text(path, text).split())
-    return next(islice(words, MAX_WORDS, None), None) is None
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict) or _is_list_of_objects(value)
 
 
 def _is_list_of_objects(value: Any) -> bool:
@@ -131,4 +101,20 @@ def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
+def chunk_json_lines(text: str, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+    """No title, and the passages, whose places are line numbers. Broken lines are added to `notes`."""
+    return "", (chunk for block in _read_lines(text, notes) for chunk in chunk_blocks([block]))
+
+
+def _read_lines(text: str, notes: list[str]) -> Iterator[Block]:
+    broken = RepeatedNote(notes, "lines are broken JSON")
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            yield Block((Line(number, describe_value(json.loads(line)) if line.strip() else ""),))
+        except (ValueError, RecursionError) as error:
+            broken.add(f"line {number} is broken JSON ({error})")
+    broken.add_rest()
+
+
 JSON_FILES = DocumentReader((".json",), read_as_text(chunk_json), is_data=True)
+JSON_LINES = DocumentReader((".jsonl",), read_as_text(chunk_json_lines))

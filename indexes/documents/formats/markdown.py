@@ -13,13 +13,9 @@ _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
 
 
 def chunk_markdown(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
-    return _find_title(text), chunk_blocks(_read_blocks(text))
-
-
-def _find_title(text: str) -> str:
     front = _FRONT_MATTER.match(text)
-    found = re.search(r"^title:[ \t]*(.+)$", front[1], re.MULTILINE) if front else None
-    return found[1].strip().strip("\"'") if found else ""
+    title = re.search(r"^title:[ \t]*(.+)$", front[1], re.MULTILINE) if front else None
+    return title[1].strip().strip("\"'") if title else "", chunk_blocks(_read_blocks(text))
 
 
 def _read_blocks(text: str) -> Iterator[Block]:
@@ -27,20 +23,15 @@ def _read_blocks(text: str) -> Iterator[Block]:
     from markdown_it import MarkdownIt
 
     if front := _FRONT_MATTER.match(text):
-        yield from _read_front_matter(front[1])
+        numbered = enumerate(front[1].split("\n"), start=2)
+        if lines := [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("title:")]:
+            yield build_list_block(lines)
         text = "\n" * front[0].count("\n") + text[front.end() :]
     outline = Outline()
     tokens: Iterator[Any] = iter(MarkdownIt("commonmark").enable("table").parse(text))
     for token in tokens:
         yield from _read_token(token, tokens, outline)
     yield from outline.finish()
-
-
-def _read_front_matter(front: str) -> Iterator[Block]:
-    numbered = enumerate(front.split("\n"), start=2)
-    lines = [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("title:")]
-    if lines:
-        yield build_list_block(lines)
 
 
 def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Iterator[Block]:
@@ -52,12 +43,14 @@ def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Itera
     elif token.type == "table_open":
         yield from _read_table(_take_tokens_within(following, token), outline)
     elif token.type in ("fence", "code_block"):
-        start = token.map[0] + (2 if token.type == "fence" else 1)
-        yield from _read_code(token.content, start, outline)
+        numbered = enumerate(token.content.split("\n"), start=token.map[0] + (2 if token.type == "fence" else 1))
+        yield from outline.build_block([Line(number, line) for number, line in numbered if line.strip()], prose=False)
     elif token.type == "html_block":
-        yield from _read_embedded_html(token.content, token.map[0], outline)
+        for block in read_html_blocks(token.content)[1]:
+            lines = tuple(Line(line.number + token.map[0], line.text) for line in block.lines)
+            yield Block(lines, (*outline.headings, *block.headings), outline.take_heading_line(), block.prose)
     elif token.type == "inline" and token.content.strip():
-        yield Block(tuple(_read_lines(token)), outline.headings, outline.take_heading_line())
+        yield from outline.build_block(_read_lines(token))
 
 
 def _take_tokens_within(tokens: Iterator[Any], opening: Any) -> list[Any]:
@@ -73,8 +66,7 @@ def _take_tokens_within(tokens: Iterator[Any], opening: Any) -> list[Any]:
 def _read_list(tokens: Iterable[Any], outline: Outline) -> Iterator[Block]:
     items = [_join_lines(token) for token in tokens if token.type in ("inline", "fence", "code_block")]
     items = [Line(item.number, text) for item in items if (text := re.sub(r"^\[[ xX]\] ", "", item.text))]
-    if items:
-        yield build_list_block(items, outline.headings, outline.take_heading_line())
+    yield from outline.build_list(items)
 
 
 def _read_table(tokens: Iterable[Any], outline: Outline) -> Iterator[Block]:
@@ -84,20 +76,7 @@ def _read_table(tokens: Iterable[Any], outline: Outline) -> Iterator[Block]:
             rows.append([])
         elif token.type == "inline":
             rows[-1].append(_join_lines(token))
-    if lines := format_rows(rows):
-        yield Block(tuple(lines), outline.headings, outline.take_heading_line(), prose=False)
-
-
-def _read_code(content: str, start: int, outline: Outline) -> Iterator[Block]:
-    lines = [Line(number, line) for number, line in enumerate(content.split("\n"), start=start) if line.strip()]
-    if lines:
-        yield Block(tuple(lines), outline.headings, outline.take_heading_line(), prose=False)
-
-
-def _read_embedded_html(content: str, lines_before: int, outline: Outline) -> Iterator[Block]:
-    for block in read_html_blocks(content)[1]:
-        lines = tuple(Line(line.number + lines_before, line.text) for line in block.lines)
-        yield Block(lines, (*outline.headings, *block.headings), outline.take_heading_line(), block.prose)
+    yield from outline.build_block(format_rows(rows), prose=False)
 
 
 def _join_lines(token: Any) -> Line:

@@ -3,7 +3,7 @@
 import io
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
@@ -51,8 +51,12 @@ def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
             raise InvalidInputError("is an encrypted PDF; save a copy without its password to have it read")
         pages = [page.extract_text() for page in reader.pages]
         title = str((reader.metadata and reader.metadata.title) or "")
-        numbered = enumerate(zip(reader.pages, pages, strict=True), start=1)
-        return title, pages, [n for n, (page, text) in numbered if not re.search(r"\w", text) and _shows_picture(page)]
+        pictures = []
+        for number, (page, text) in enumerate(zip(reader.pages, pages, strict=True), start=1):
+            resources = page.get("/Resources") if not re.search(r"\w", text) else None
+            if resources is not None and "/XObject" in resources.get_object():
+                pictures.append(number)
+        return title, pages, pictures
 
 
 def _decrypt_without_password(reader: Any) -> bool:
@@ -63,11 +67,6 @@ def _decrypt_without_password(reader: Any) -> bool:
         return bool(reader.decrypt(""))
     except DependencyError:
         return False
-
-
-def _shows_picture(page: Any) -> bool:
-    resources = page.get("/Resources")
-    return resources is not None and "/XObject" in resources.get_object()
 
 
 def _name_pages(numbers: Sequence[int]) -> str:
@@ -81,12 +80,17 @@ def _name_pages(numbers: Sequence[int]) -> str:
 
 def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int], notes: list[str]) -> list[str]:
     """The text of each page, of those that are pictures as far as Tesseract reads it."""
-    render = _open_renderer(data)
+    pypdfium2 = load_library("pypdfium2")
+    with explain_faults(KIND):
+        document = pypdfium2.PdfDocument(data)
     read = list(pages)
     for number in pictures[:MAX_PAGES]:
         try:
             with explain_faults("page"):
-                read[number - 1] = recognize_text(render(number))
+                page = document[number - 1]
+                width, height = page.get_size()
+                scale = min(PIXELS_PER_INCH / POINTS_PER_INCH, (MAX_PIXELS / max(1, width * height)) ** 0.5)
+                read[number - 1] = recognize_text(page.render(scale=scale).to_pil())
         except InvalidInputError as error:
             notes.append(f"page {number} {error.what}")
     if len(pictures) > MAX_PAGES:
@@ -94,23 +98,4 @@ def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int],
     return read
 
 
-def _open_renderer(data: bytes) -> Callable[[int], Any]:
-    pypdfium2 = load_library("pypdfium2")
-    with explain_faults(KIND):
-        document = pypdfium2.PdfDocument(data)
-
-    def render(number: int) -> Any:
-        page = document[number - 1]
-        width, height = page.get_size()
-        largest = (MAX_PIXELS / max(1, width * height)) ** 0.5
-        return page.render(scale=min(PIXELS_PER_INCH / POINTS_PER_INCH, largest)).to_pil()
-
-    return render
-
-
-def build_page_fragment(place: str) -> str:
-    """The page of `p3` as PDF viewers are told it: `#page=3`."""
-    return f"#page={place.removeprefix('p')}"
-
-
-PDF = DocumentReader((".pdf",), chunk_pdf, max_bytes=MAX_PDF_BYTES, place_fragment=build_page_fragment)
+PDF = DocumentReader((".pdf",), chunk_pdf, max_bytes=MAX_PDF_BYTES, fragment="#page={}")
