@@ -86,7 +86,6 @@ class VectorMaker:
 
     def _make_vectors(self, collection: Collection) -> None:
         """Embed a collection, and let the next question be asked by meaning, too. What goes wrong is told."""
-
         directory = collection.index.directory
         try:
             pausing = _PausingEmbedder(self.embedder, lambda: self._wait_for_quiet(collection))

@@ -12,7 +12,7 @@ from indexes.documents.whole_documents import WholeDocuments, has_all_words
 from indexes.passage_index import Index
 from indexes.ranking.rankings import Rows
 from indexes.storage.atomic_files import resolve_replaced
-from schemas.errors import list_with_limit
+from schemas.errors import format_count, list_with_limit
 from schemas.records import Passage
 
 MAX_LISTED = 30  # documents named in one reply
@@ -54,7 +54,7 @@ class Collection:
         if not documents:
             return "I have no documents now."
         if not subject:
-            return f"I have {_count_documents(documents)}: {_name_documents(documents)}."
+            return f"I have {format_count(len(documents), 'document')}: {_name_documents(documents)}."
         found = [document for document in documents if self.is_about(document, subject)]
         further = [document for document in self._list_mentioning(subject, documents) if document not in found]
         return _say_found(subject, found, further, len(documents))
@@ -111,10 +111,6 @@ def _say_found(subject: str, found: Sequence[Document], further: Sequence[Docume
     if further:
         return f"{len(further)} of my {total} documents by contents: {_name_documents(further)}."
     return f"None of my {total} documents has “{subject}” in its path, title or contents."
-
-
-def _count_documents(documents: Sequence[Document]) -> str:
-    return f"{len(documents)} {'document' if len(documents) == 1 else 'documents'}"
 
 
 def _name_documents(documents: Sequence[Document]) -> str:

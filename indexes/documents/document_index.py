@@ -78,24 +78,25 @@ def open_documents(
     """
     listing = list_documents(folder.resolve(), follow_links=follow_links)
     home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
-    _make_home(home)
-    with ParseCache(home / "files.sqlite") as parse_cache:
-        reading = _update_cache(parse_cache, listing, progress, seconds)
-        if not parse_cache.list_documents():
-            raise _make_unreadable_error(folder, reading)
-        index = _open_or_build_index(parse_cache, home, listing.root, progress)
-    return DocumentIndex(_add_vectors(index, embedder, progress), reading)
-
-
-def _make_home(home: Path) -> None:
-    """The directory of what is made from a folder: nobody else's, as everything in it, which is a person's own text."""
     try:
-        for directory in (home.parent, home):
+        for directory in (home.parent, home):  # nobody else's: what is in it is a person's own text
             make_private_directory(directory)
             take_from_others(directory)
     except OSError as error:
         remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
         raise RunError(f"cannot be made ({error.strerror})", where=str(home), remedy=remedy) from error
+    with ParseCache(home / "files.sqlite") as parse_cache:
+        reading = _update_cache(parse_cache, listing, progress, seconds)
+        if not parse_cache.list_documents():
+            reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
+            remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
+            raise InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
+        index = _open_or_build_index(parse_cache, home, listing.root, progress)
+    if embedder is not None and not has_whole_vectors(index, embedder):
+        embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
+        make_private_tree(index.directory)
+        index = PassageIndex(index.directory)
+    return DocumentIndex(index, reading)
 
 
 def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProgress, seconds: float) -> ReadingReport:
@@ -114,11 +115,12 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
     with progress("reading", len(files)) as tick, ReadingProcess() as reader:
         for number, (name, path) in enumerate(files.items(), start=1):
             try:
-                is_late = time.monotonic() > end and len(files) - number >= FEW
-                if is_late and _must_wait(parse_cache, path, cached.get(name)):
+                known = cached.get(name)
+                is_late = time.monotonic() > end and len(files) - number >= FEW and parse_cache.list_documents()
+                if is_late and not _is_unchanged(path, known):
                     waiting += 1
                     continue
-                notes_on[name] = _update_file(parse_cache, reader, name, path, cached.get(name))
+                notes_on[name] = _update_file(parse_cache, reader, name, path, known)
             except (MissingError, InvalidInputError) as error:
                 parse_cache.remove_files([name])
                 skipped.append(Problem(name, error.what))
@@ -140,9 +142,9 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
     )
 
 
-def _must_wait(parse_cache: ParseCache, path: Path, cached: CachedFile | None) -> bool:
-    """Whether a file is left as it was where there is no more time: it changed, and there are documents to ask."""
-    return not (cached and cached.is_settled and read_stamp(path) == cached.stamp) and parse_cache.holds_documents()
+def _is_unchanged(path: Path, cached: CachedFile | None) -> bool:
+    """Whether a file is as it was, by its stamp. Raises `MissingError` where it is gone."""
+    return cached is not None and cached.is_settled and read_stamp(path) == cached.stamp
 
 
 def _read_time(path: Path) -> float:
@@ -159,7 +161,7 @@ def _update_file(
 
     Raises `MissingError` or `InvalidInputError` if it cannot be read. Neither says where: the caller knows the file.
     """
-    if cached and cached.is_settled and read_stamp(path) == cached.stamp:
+    if _is_unchanged(path, cached):
         return None
     contents = read_contents(path)
     version = CachedFile(contents.stamp, contents.digest, contents.is_settled)
@@ -171,12 +173,6 @@ def _update_file(
         parsed = replace(parsed, notes=(*parsed.notes, "changed while it was read; it will be read again"))
     parse_cache.save_file(name, version, parsed)
     return parsed.notes
-
-
-def _make_unreadable_error(folder: Path, reading: ReadingReport) -> InvalidInputError:
-    reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
-    remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
-    return InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
 
 
 def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progress: StageProgress) -> PassageIndex:
@@ -197,12 +193,3 @@ def _open_or_build_index(parse_cache: ParseCache, home: Path, root: Path, progre
         for old in others[:-MAX_INDEXES]:
             shutil.rmtree(old, ignore_errors=True)
         return PassageIndex(directory)
-
-
-def _add_vectors(index: PassageIndex, embedder: Embedder | None, progress: StageProgress) -> PassageIndex:
-    """The index with vectors of this model, which are made now if it has none and is small enough."""
-    if embedder is None or has_whole_vectors(index, embedder):
-        return index
-    embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
-    make_private_tree(index.directory)
-    return PassageIndex(index.directory)

@@ -1,7 +1,7 @@
 """Which files of a folder are documents, and why the others are not."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK
@@ -32,7 +32,11 @@ def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
         found = list(walk.list_below(folder, ""))
         names = tuple(sorted(name for name, reason in found if not reason))
         skipped = [Problem(escape_name(name), reason) for name, reason in found if reason]
-        return Listing(folder, names, (*skipped, *_describe_links(walk.left_out)))
+        if links := walk.left_out:
+            others = f", as {'does' if len(links) == 2 else 'do'} {len(links) - 1} more" if len(links) > 1 else ""
+            what = f"is a link that leads out of the folder and is not followed{others}; --follow-links reads them"
+            skipped.append(Problem(escape_name(links[0]), what))
+        return Listing(folder, names, tuple(skipped))
     if not folder.exists():
         raise MissingError("no such folder or file", where=str(folder))
     if not has_reader(folder):
@@ -77,22 +81,10 @@ class _Walk:
             yield name, f"cannot be read ({getattr(error, 'strerror', error)})"
             return
         if not S_ISDIR(mode):
-            yield name, _explain_unknown_type(path)
+            yield name, "" if has_reader(path) else f"is of no kind that can be read ({EXPECTED_SUFFIXES})"
         elif identity not in self.seen:
             self.seen.add(identity)
             yield from self.list_below(path, name)
-
-
-def _describe_links(names: Sequence[str]) -> Iterator[Problem]:
-    """One line on the links that are not followed."""
-    if names:
-        others = f", as {'does' if len(names) == 2 else 'do'} {len(names) - 1} more" if len(names) > 1 else ""
-        what = f"is a link that leads out of the folder and is not followed{others}; --follow-links reads them"
-        yield Problem(escape_name(names[0]), what)
-
-
-def _explain_unknown_type(path: Path) -> str:
-    return "" if has_reader(path) else f"is of no kind that can be read ({EXPECTED_SUFFIXES})"
 
 
 def _identify_folder(folder: Path) -> tuple[int, int]:

@@ -46,7 +46,10 @@ class ParseCache:
             make_private_directory(path.parent)
             make_private_file(path)  # these are a person's own texts
             self._database = _open_or_recreate(path)
-            self._remove_incomplete_files()
+            # read again what broke other readers, or had pictures that these could not read
+            stale = "FROM files WHERE incomplete_by NOT IN ('', ?)"
+            if self._database.execute(f"SELECT 1 {stale}", (describe_readers(),)).fetchone():  # else no lock is needed
+                self._database.execute(f"DELETE {stale}", (describe_readers(),))
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise _unusable_error(path, error) from error
 
@@ -58,12 +61,6 @@ class ParseCache:
         self._database.close()
         if isinstance(error, sqlite3.Error | UnicodeDecodeError):
             raise _unusable_error(self.path, error) from error
-
-    def _remove_incomplete_files(self) -> None:
-        """Have files read again that broke other readers, or had pictures that these could not read."""
-        stale = "FROM files WHERE incomplete_by NOT IN ('', ?)"
-        if self._database.execute(f"SELECT 1 {stale}", (describe_readers(),)).fetchone():  # else no lock is needed
-            self._database.execute(f"DELETE {stale}", (describe_readers(),))
 
     def list_files(self) -> dict[str, CachedFile]:
         rows = self._database.execute("SELECT name, version FROM files ORDER BY name")
@@ -94,10 +91,6 @@ class ParseCache:
     def list_skipped(self) -> dict[str, str]:
         """The files without passages, with the reasons."""
         return dict(self._database.execute("SELECT name, reason FROM files WHERE reason != '' ORDER BY name"))
-
-    def holds_documents(self) -> bool:
-        (found,) = self._database.execute("SELECT EXISTS (SELECT 1 FROM files WHERE reason = '')").fetchone()
-        return bool(found)
 
     def list_documents(self) -> dict[str, str]:
         """The files with passages, with the digests of their bytes."""

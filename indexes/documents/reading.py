@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -140,7 +140,10 @@ def parse_document(path: Path, name: str, data: bytes) -> ParsedDocument:
 
 
 def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: DocumentReader) -> Iterator[Passage]:
-    """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`."""
+    """Passages with ids, titles and URIs. Where several have the same place they are numbered: `p3`, `p3.2`.
+
+    A title is the document's, or else the file's name, then the headings that the title does not have.
+    """
     times: Counter[str] = Counter()
     room = min(MAX_ID_CHARACTERS - len(name), MAX_LABEL_CHARACTERS)
     uri = path.absolute().as_uri()
@@ -151,7 +154,9 @@ def _to_passages(document: ChunkedDocument, path: Path, name: str, reader: Docum
             continue
         place = _number_place(shorten_place(chunk.place, room), times)
         file_name = escape_name(path.name) if reader.is_data or not chunk.headings else ""
-        title = _clean_text(_join_titles(document.title, file_name, chunk.headings))
+        own_title = shorten_label(document.title)
+        headings = [short for heading in chunk.headings if (short := shorten_label(heading)) not in own_title]
+        title = _clean_text(": ".join(part for part in (own_title or file_name, *headings) if part))
         found = Passage(f"{name}:{place}", text, title, uri + reader.fragment.format(chunk.place.removeprefix("p")))
         # a mark where place or headings change; none where they never do
         marks = [next(same) for _, same in groupby(chunk.marks, key=lambda mark: (mark.place, mark.headings))]
@@ -166,13 +171,6 @@ def _number_place(place: str, times: Counter[str]) -> str:
         numbered = f"{place}.{times[place]}"
     times[numbered] = 1
     return numbered
-
-
-def _join_titles(document_title: str, file_name: str, headings: Sequence[str]) -> str:
-    """The document's title, or else the file's name if there is one, then the headings that the title does not have."""
-    title = shorten_label(document_title)
-    new = [short for heading in headings if (short := shorten_label(heading)) not in title]
-    return ": ".join(part for part in (title or file_name, *new) if part)
 
 
 def _clean_text(text: str) -> str:

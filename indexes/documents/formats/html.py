@@ -16,6 +16,7 @@ from typing import Literal
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, format_table
+from indexes.text.analysis import word_set
 from indexes.text.control_characters import TolerantHtmlParser
 
 VOID_TAGS = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -118,9 +119,10 @@ def _classify(tag: str, attributes: dict[str, str | None], *, in_text: bool) -> 
 
 SKIPPED_TAGS = {"script", "style", "template", "noscript", "nav", "svg", "math", "button", "select", "iframe", "object"}
 LIST_TAGS = {"ul", "ol", "dl"}
-INLINE_TAGS = {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img", "ins"}
-INLINE_TAGS |= {"kbd", "label", "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u"}
-INLINE_TAGS |= {"var", "wbr"}
+INLINE_TAGS = word_set(
+    "a abbr b bdi bdo cite code data del dfn em font i img ins kbd label mark q s samp small span strong sub sup time "
+    "tt u var wbr"
+)
 NO_FURNITURE = Furniture()
 _HEADING = re.compile(r"h[1-6]")
 
@@ -218,11 +220,8 @@ class _BlockParser(TolerantHtmlParser):
     def _leave_table(self, *, all_levels: bool = False) -> None:
         self._table_depth = 0 if all_levels else max(0, self._table_depth - 1)
         if not self._table_depth:
-            self._finish_table()
-
-    def _finish_table(self) -> None:
-        rows, self._rows = self._rows, []
-        self.blocks += self._outline.build_block(format_table(rows), prose=False)
+            rows, self._rows = self._rows, []
+            self.blocks += self._outline.build_block(format_table(rows), prose=False)
 
 
 HTML = DocumentReader((".html", ".htm"), read_as_text(chunk_html))

@@ -6,11 +6,11 @@ would not have fitted; that can be chance, so it counts only in a paragraph that
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
+from indexes.documents.chunking import Block, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import build_list_block
 from indexes.text.sentence_ends import CLOSING, STOPS
@@ -57,10 +57,6 @@ class _TextLine:
         return bool(_LABEL.match(self.text))
 
     @property
-    def is_label(self) -> bool:
-        return self.has_label and self.text.endswith(":")
-
-    @property
     def is_entry(self) -> bool:
         return self.is_item or self.has_label or bool(_NUMBERED.match(self.text))
 
@@ -83,10 +79,6 @@ class _TextLine:
 
 def _find_shape(line: _TextLine) -> str:
     return re.sub(r"\d", "0", line.text.split(maxsplit=1)[0])
-
-
-def chunk_plain_text(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
-    return "", chunk_blocks(read_text_blocks(text))
 
 
 def read_text_blocks(text: str, *, headed: bool = True) -> Iterator[Block]:
@@ -122,7 +114,8 @@ def _read_paragraph(lines: Sequence[_TextLine], width: int) -> Iterator[Block]:
     """A list, or below its heading prose, or lines of their own, or some of each."""
     groups = _join_wrapped_lines(lines, width)
     if any(line.is_item for line in lines):
-        items = [Line(group[0].number, _BULLET.sub("", _join(group), count=1)) for group in groups]
+        joined = ((group[0].number, " ".join(line.text for line in group)) for group in groups)
+        items = [Line(number, _BULLET.sub("", text, count=1)) for number, text in joined]
         yield build_list_block(items)
         return
     headings: tuple[str, ...] = ()
@@ -136,8 +129,10 @@ def _read_paragraph(lines: Sequence[_TextLine], width: int) -> Iterator[Block]:
     ):
         groups = [[line for group in groups for line in group]]
     for is_prose, run in groupby(groups, key=lambda group: len(group) > 1):
-        for block in map(_to_prose, run) if is_prose else [_to_separate_lines(run)]:
-            yield replace(block, headings=headings, heading_line=heading_line)
+        for lines in run if is_prose else [[line for group in run for line in group]]:
+            ended = [Line(line.number, end_with_full_stop(line.text)) for line in lines]
+            others = [Line(line.number, line.text) for line in lines[:-1]]
+            yield Block((*others, ended[-1]) if is_prose else tuple(ended), headings, heading_line, is_prose)
             heading_line = 0
 
 
@@ -150,21 +145,6 @@ def _is_headed(groups: Sequence[Sequence[_TextLine]]) -> bool:
     return (is_prose and len(groups[0][0].text) < MIN_WRAPPED_CHARACTERS) or all(
         group[0].has_label for group in groups[1:]
     )
-
-
-def _to_prose(group: Sequence[_TextLine]) -> Block:
-    *others, last = group
-    ended = Line(last.number, end_with_full_stop(last.text))
-    return Block((*(Line(line.number, line.text) for line in others), ended))
-
-
-def _to_separate_lines(groups: Iterable[Sequence[_TextLine]]) -> Block:
-    lines = [Line(line.number, end_with_full_stop(line.text)) for group in groups for line in group]
-    return Block(tuple(lines), prose=False)
-
-
-def _join(group: Sequence[_TextLine]) -> str:
-    return " ".join(line.text for line in group)
 
 
 def _join_wrapped_lines(lines: Sequence[_TextLine], width: int) -> list[list[_TextLine]]:
@@ -189,7 +169,8 @@ def _join_values(groups: Sequence[list[_TextLine]]) -> list[list[_TextLine]]:
     joined: list[list[_TextLine]] = []
     for group, after in zip(groups, [*groups[1:], None], strict=True):
         is_value = len(group) == 1 and not group[0].is_entry and (after is None or after[0].has_label)
-        if is_value and joined and len(joined[-1]) == 1 and joined[-1][0].is_label:
+        is_label = bool(joined) and len(joined[-1]) == 1 and joined[-1][0].has_label
+        if is_value and is_label and joined[-1][0].text.endswith(":"):
             joined[-1].append(group[0])
         else:
             joined.append(list(group))
@@ -231,9 +212,8 @@ def _goes_on(line: _TextLine, following: _TextLine, column: float) -> bool:
 
 def _may_go_on(line: _TextLine, following: _TextLine) -> bool:
     """Whether a line may go on in the next, which does not begin with a small letter."""
-    if line.is_finished or following.text[0].islower() or following.begins_entry(line):
-        return False
-    return line.is_prose and following.is_prose
+    is_cut = line.is_finished or following.text[0].islower() or following.begins_entry(line)
+    return not is_cut and line.is_prose and following.is_prose
 
 
-PLAIN_TEXT = DocumentReader((".txt",), read_as_text(chunk_plain_text))
+PLAIN_TEXT = DocumentReader((".txt",), read_as_text(lambda text, _notes: ("", chunk_blocks(read_text_blocks(text)))))

@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
 from indexes.documents.formats.libraries import explain_faults, make_entity_error
@@ -56,12 +55,12 @@ class Archive:
         with explain_faults(self.kind):
             return ElementTree.fromstring(data)
 
-    def repack(self, is_needed: Callable[[str], bool] = lambda _name: True) -> io.BytesIO:
+    def repack(self, left_out: tuple[str, ...] = ()) -> io.BytesIO:
         """A safe copy for a library: markup without declarations, and every other member (pictures, macros) empty."""
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as archive:
             for name in sorted(self.names):
-                data = self.read(name) if _MARKUP.search(name) and is_needed(name) else b""
+                data = self.read(name) if _MARKUP.search(name) and not name.startswith(left_out) else b""
                 if any(sign in data for sign in _DECLARATIONS):
                     raise make_entity_error()
                 archive.writestr(zipfile.ZipInfo(name), data)

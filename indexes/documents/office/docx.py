@@ -16,6 +16,7 @@ _STYLES = "\n".join(
         *(f"p[style-name='Heading {level}'] => h{min(level + 1, 6)}:fresh" for level in range(1, 7)),
     ]
 )
+_LOOKS = ("word/theme/", "word/fontTable", "word/webSettings")  # parts that only say how things look
 _REFERENCE = re.compile(r'<sup><a href="#(?:foot|end)note-\d+" id="(?:foot|end)note-ref-\d+">\[\d+\]</a></sup>')
 _FIRST_NOTE = re.compile(r'<ol>(?=<li id="(?:foot|end)note-\d+">)')
 _BACK = re.compile(r'<a href="#(?:foot|end)note-ref-\d+">↑</a>')
@@ -28,19 +29,11 @@ def chunk_docx(data: bytes) -> ChunkedDocument:
     title = archive.read_title("docProps/core.xml")
     with explain_faults(KIND):
         made = mammoth.convert_to_html(
-            archive.repack(_is_text), style_map=_STYLES, convert_image=lambda _image: [], external_file_access=False
+            archive.repack(_LOOKS), style_map=_STYLES, convert_image=lambda _image: [], external_file_access=False
         )
-        _, blocks = read_html_blocks(_set_notes_apart(made.value))
+        notes_apart = _FIRST_NOTE.sub(f"<h2>{NOTES}</h2><ol>", _BACK.sub("", _REFERENCE.sub("", made.value)))
+        _, blocks = read_html_blocks(notes_apart)
     return ChunkedDocument(title, tuple(chunk_sections(blocks)))
-
-
-def _is_text(name: str) -> bool:
-    return not name.startswith(("word/theme/", "word/fontTable", "word/webSettings"))
-
-
-def _set_notes_apart(html: str) -> str:
-    """Notes below a heading of their own, and no marks of them in the text."""
-    return _FIRST_NOTE.sub(f"<h2>{NOTES}</h2><ol>", _BACK.sub("", _REFERENCE.sub("", html)))
 
 
 DOCX = DocumentReader((".docx",), chunk_docx, max_bytes=MAX_ARCHIVE_BYTES)

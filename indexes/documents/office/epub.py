@@ -2,7 +2,6 @@
 
 import posixpath
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -27,17 +26,13 @@ def chunk_epub(data: bytes) -> ChunkedDocument:
     """
     archive = Archive(data, KIND, MAX_BOOK_BYTES)
     with explain_faults(KIND):
-        package = _find_package(archive)
+        containers = archive.read_xml(_CONTAINER).iterfind(".//{*}rootfile")
+        package = next(str(found.get("full-path")) for found in containers)
         names = list(_list_chapters(archive.read_xml(package), posixpath.dirname(package)))
     title = archive.read_title(package)
     notes: list[str] = []
     chunks = tuple(_chunk_chapters(archive, names, notes))
     return ChunkedDocument(title, chunks, tuple(notes))
-
-
-def _find_package(archive: Archive) -> str:
-    root = archive.read_xml(_CONTAINER)
-    return next(str(found.get("full-path")) for found in root.iterfind(".//{*}rootfile"))
 
 
 def _list_chapters(package: Any, folder: str) -> Iterator[str]:
@@ -60,12 +55,8 @@ def _chunk_chapters(archive: Archive, names: list[str], notes: list[str]) -> Ite
         except InvalidInputError as error:
             unread.add(f"part {number}: {error.what}")
         else:
-            yield from chunk_sections(blocks, partial(_name_part, number))
+            yield from chunk_sections(blocks, f"part{number}")
     unread.add_rest()
-
-
-def _name_part(number: int, _paragraphs: str) -> str:
-    return f"part{number}"
 
 
 EPUB = DocumentReader((".epub",), chunk_epub, max_bytes=MAX_ARCHIVE_BYTES)

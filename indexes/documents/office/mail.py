@@ -5,7 +5,7 @@ message comes last, below "quoted". A place in a mailbox is the number of a mess
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes
@@ -38,7 +38,11 @@ def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
     """The passages of a message, all of one place. Raises `InvalidInputError` for a message that cannot be read."""
     with explain_faults(KIND):
         message = message_from_bytes(data)
-        blocks = [_describe_message(message), *_read_body(message)]
+        parts = list(islice(_walk_parts(message), MAX_PARTS))
+        attached = [part for part in parts if _is_attachment(part)]
+        names = [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in attached]
+        body = _read_body([part for part in parts if part not in attached])
+        blocks = [_describe_message(message, names[:MAX_NAMES]), *body]
         heading, date = _name_message(message), _read_utc_date(message)
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
     return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed))
@@ -51,14 +55,14 @@ def _name_message(message: Message) -> str:
     return f"{_read_field(message, 'Subject') or 'Message'}{f' ({details})' if details else ''}"
 
 
-def _describe_message(message: Message) -> Block:
+def _describe_message(message: Message, attachments: Sequence[str]) -> Block:
     """What a mail program shows above the text, as a row of a table."""
     fields = {
         "from": ", ".join(_read_people(message, "From")),
         "to": ", ".join([*_read_people(message, "To"), *_read_people(message, "Cc")][:MAX_NAMES]),
         "date": _format_date(message),
         "subject": _read_field(message, "Subject"),
-        "attachments": ", ".join(_list_attachments(message)),
+        "attachments": ", ".join(attachments),
     }
     plain = [value.replace(";", ",") for value in fields.values()]
     return Block((Line(1, format_row(list(fields), plain)),), prose=False)
@@ -67,9 +71,10 @@ def _describe_message(message: Message) -> Block:
 def _read_field(message: Message, name: str) -> str:
     """A field of the header with its encoded words decoded, or "".
 
-    Bytes beyond ASCII, which RFC 6532 allows, are UTF-8, or else a guess.
+    Bytes beyond ASCII, which RFC 6532 allows and the parser keeps as surrogates, are UTF-8, or else a guess.
     """
-    raw = _decode_raw(next((value for key, value in message.raw_items() if key.lower() == name.lower()), ""))
+    value = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    raw = decode_text(str(value)[:MAX_HEADER_CHARACTERS].encode("utf-8", "surrogateescape"))[0]
     return " ".join(_ENCODED_WORDS.sub(_decode_words, raw).split())
 
 
@@ -78,12 +83,6 @@ def _decode_words(found: re.Match[str]) -> str:
         return str(make_header(decode_header(found[0])))
     except (LookupError, ValueError, MessageError):  # no such encoding, or other bytes than it has
         return found[0]
-
-
-def _decode_raw(value: object) -> str:
-    """A field as it stands in the message, in which the parser keeps bytes beyond ASCII as surrogates."""
-    data = str(value)[:MAX_HEADER_CHARACTERS].encode("utf-8", "surrogateescape")
-    return decode_text(data)[0]
 
 
 def _read_people(message: Message, name: str) -> list[str]:
@@ -112,12 +111,8 @@ def _read_utc_date(message: Message) -> str:
         return ""
 
 
-def _list_parts(message: Message) -> list[Message]:
-    """The parts that hold no others. A whole message that is sent along is one part."""
-    return list(islice(_walk_parts(message), MAX_PARTS))
-
-
 def _walk_parts(message: Message) -> Iterator[Message]:
+    """The parts that hold no others. A whole message that is sent along is one part."""
     held = message.get_payload()
     if message.get_content_maintype() == "multipart" and isinstance(held, list):
         for part in held:
@@ -131,14 +126,8 @@ def _is_attachment(part: Message) -> bool:
     return part.get_content_disposition() == "attachment" or part.get_content_type() not in ("text/plain", "text/html")
 
 
-def _list_attachments(message: Message) -> list[str]:
-    parts = [part for part in _list_parts(message) if _is_attachment(part)]
-    return [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in parts][:MAX_NAMES]
-
-
-def _read_body(message: Message) -> Iterator[Block]:
+def _read_body(parts: Sequence[Message]) -> Iterator[Block]:
     """The plain text, or where there is none the text of the web page."""
-    parts = [part for part in _list_parts(message) if not _is_attachment(part)]
     plain = [part for part in parts if part.get_content_type() == "text/plain"]
     for part in plain or parts:
         text = _decode_part(part)
@@ -158,14 +147,11 @@ def _decode_part(part: Message) -> str:
 
 def _read_plain_text(text: str) -> Iterator[Block]:
     """Its own paragraphs, then those with a `>` before each line, below a heading that says so."""
-    runs = [(quoted, "\n".join(lines)) for quoted, lines in groupby(text.split("\n"), key=_is_quoted)]
+    lines = groupby(text.split("\n"), key=lambda line: bool(_QUOTE.match(line)))
+    runs = [(quoted, "\n".join(run)) for quoted, run in lines]
     yield from (block for quoted, run in runs if not quoted for block in read_text_blocks(run, headed=False))
     for run in (_QUOTE.sub("", run) for quoted, run in runs if quoted):
         yield from (replace(block, headings=(QUOTED, *block.headings)) for block in read_text_blocks(run, headed=False))
-
-
-def _is_quoted(line: str) -> bool:
-    return bool(_QUOTE.match(line))
 
 
 MAX_MAILBOX_BYTES = 200_000_000  # of a file; a larger one is left out
@@ -211,11 +197,4 @@ def _split_messages(data: bytes) -> Iterator[bytes]:
 MBOX = DocumentReader((".mbox",), chunk_mbox, max_bytes=MAX_MAILBOX_BYTES)
 
 
-PLACE = "message"
-
-
-def chunk_eml(data: bytes) -> ChunkedDocument:
-    return ChunkedDocument(chunks=tuple(chunk_message(data, PLACE)))
-
-
-EML = DocumentReader((".eml",), chunk_eml)
+EML = DocumentReader((".eml",), lambda data: ChunkedDocument(chunks=tuple(chunk_message(data, "message"))))

@@ -118,17 +118,12 @@ def _read_table_rows(table: Any) -> Iterator[TableRow]:
     """The rows; one that is repeated counts as often, and an empty one is given once."""
     number = 1
     for row in find_outermost(table, (ROW,)):
-        values, times = list(islice(_read_cells(row), MAX_COLUMNS)), count_repeats(row, "rows")
+        cells = ((_format_value(cell), count_repeats(cell, "columns")) for cell in row if cell.tag in _CELLS)
+        repeated = (value for value, often in cells for _ in range(min(often, MAX_COLUMNS)))
+        values, times = list(islice(repeated, MAX_COLUMNS)), count_repeats(row, "rows")
         for further in range(min(times, MAX_ROWS + 1) if any(values) else 1):
             yield TableRow(number + further, number + further, values)
         number += times
-
-
-def _read_cells(row: Any) -> Iterator[str]:
-    for cell in (found for found in row if found.tag in _CELLS):
-        value = _format_value(cell)
-        for _ in range(min(count_repeats(cell, "columns"), MAX_COLUMNS)):
-            yield value
 
 
 def _format_value(cell: Any) -> str:
@@ -168,21 +163,17 @@ def chunk_odt(data: bytes) -> ChunkedDocument:
 def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
     outline, titles = Outline(), find_parents(root, TITLE_STYLES)
     for element in find_outermost(body, _TEXT_PARTS, _NO_PROSE):
-        yield from _read_text_part(element, outline, titles)
+        if element.tag == f"{TEXT}list":
+            yield from outline.build_list([Line(1, text) for text in read_paragraphs(element)])
+        elif element.tag == f"{TABLE}table":
+            yield from outline.build_block(read_table(element), prose=False)
+        else:
+            yield from _read_paragraph(element, outline, titles)
     notes = [" ".join(read_paragraphs(note)) for note in body.iter(f"{TEXT}note-body")]
     if notes:
         yield from outline.add_heading(1, Line(1, NOTES))
         yield from outline.build_list([Line(1, text) for text in notes if text])
     yield from outline.finish()
-
-
-def _read_text_part(element: Any, outline: Outline, titles: dict[str, str]) -> Iterator[Block]:
-    if element.tag == f"{TEXT}list":
-        yield from outline.build_list([Line(1, text) for text in read_paragraphs(element)])
-    elif element.tag == f"{TABLE}table":
-        yield from outline.build_block(read_table(element), prose=False)
-    else:
-        yield from _read_paragraph(element, outline, titles)
 
 
 def _read_paragraph(element: Any, outline: Outline, titles: dict[str, str]) -> Iterator[Block]:

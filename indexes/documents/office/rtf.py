@@ -34,13 +34,9 @@ def chunk_rtf(data: bytes) -> ChunkedDocument:
     with explain_faults(KIND):
         if len(markup) > MAX_MARKUP_CHARACTERS or len(striprtf.font_table_group(markup)) > MAX_FONT_CHARACTERS:
             raise InvalidInputError(f"is a {KIND} that is too long; cut it into several files to have it read")
-        text = striprtf.rtf_to_text(_untie_links(markup), errors="replace")
+        # links as other fields, each on a line: the library looks for them in time that grows with a line's square
+        text = striprtf.rtf_to_text(_LINK.sub("LINK", _FIELD.sub("\n", markup)), errors="replace")
     return ChunkedDocument(chunks=tuple(chunk_sections(_read_blocks(text))))
-
-
-def _untie_links(markup: str) -> str:
-    """Links as other fields, each on a line: the library looks for them in time that grows with a line's square."""
-    return _LINK.sub("LINK", _FIELD.sub("\n", markup))
 
 
 def _read_blocks(text: str) -> Iterator[Block]:

@@ -33,7 +33,7 @@ def chunk_sheets(sheets: Iterable[Sheet]) -> ChunkedDocument:
     """The passages of all sheets, without a title."""
     chunks: list[Chunk] = []
     rows = characters = 0
-    for chunk in (chunk for sheet in sheets for row in _read_blocks(sheet) for chunk in _chunk_row(sheet, row)):
+    for chunk in (chunk for sheet in sheets for chunk in _chunk_sheet(sheet)):
         rows, characters = rows + 1, characters + len(chunk.text)
         if rows > MAX_ROWS or characters > MAX_CHARACTERS:
             return ChunkedDocument(chunks=tuple(chunks), notes=(f"only its first {rows - 1:,} rows are read",))
@@ -48,18 +48,14 @@ def format_number(number: float, decimals: int | None = None) -> str:
     return str(int(number)) if abs(number) < 1e15 and number == int(number) else str(number)
 
 
-def _chunk_row(sheet: Sheet, row: Block) -> Iterator[Chunk]:
-    place = f"{escape_place(sheet.name)}!{row.lines[0].number}"
-    return (Chunk(place, chunk.text, chunk.headings) for chunk in chunk_blocks([row]))
-
-
-def _read_blocks(sheet: Sheet) -> Iterator[Block]:
-    """Each row as a block; above it are the sheet's name and what stands alone above the table."""
+def _chunk_sheet(sheet: Sheet) -> Iterator[Chunk]:
+    """The rows; above each are the sheet's name and what stands alone above the table."""
     rows = (_cut_row(row) for row in sheet.rows)
     captions, first = _read_captions(rows)
-    headings = (sheet.name, *captions)
     for row, names in name_columns(chain(first, rows)):
-        yield Block((Line(row.first, format_row(names, row.values)),), headings)
+        block = Block((Line(row.first, format_row(names, row.values)),), (sheet.name, *captions))
+        for chunk in chunk_blocks([block]):
+            yield Chunk(f"{escape_place(sheet.name)}!{row.first}", chunk.text, chunk.headings)
 
 
 def _cut_row(row: TableRow) -> TableRow:
