@@ -151,14 +151,12 @@ class Corpus:
                 for count, (number, found) in enumerate(_read_items(_read_lines(raw, path), _find_format(path))):
                     if count % PROGRESS_LINES == 0:
                         self.bytes_read = done + raw.tell()
-                    for passage in self._segment(found):
+                    cut = cut_into_windows(found) if self.segment and isinstance(found, Passage) else (found,)
+                    for passage in cut:
                         self.passages_read += 1
                         yield path, number, passage
             done += path.stat().st_size
             self.bytes_read = done
-
-    def _segment(self, found: Passage | str) -> Iterable[Passage | str]:
-        return cut_into_windows(found) if self.segment and isinstance(found, Passage) else (found,)
 
 
 def find_corpus(paths: Iterable[Path], *, segment: bool = False) -> Corpus:
@@ -218,16 +216,13 @@ def _read_items(lines: Iterable[bytes], format: str | None) -> Iterator[Numbered
         return
     parse = _parse_tsv if format == "tsv" else _parse_json
     for number, line in enumerate(lines, start=1):
-        if line.strip() and (found := _parse_line(parse, line, number)) is not None:
-            yield number, found
-
-
-def _parse_line(parse: ParseLine, line: bytes, number: int) -> Passage | str | None:
-    try:
-        passage = parse(line, number)
-    except (msgspec.DecodeError, UnicodeDecodeError, _BadLineError) as error:
-        return f"bad line: {error}"
-    return f"passage {passage.id!r} has no text" if passage and not passage.text else passage
+        try:
+            passage = parse(line, number) if line.strip() else None
+        except (msgspec.DecodeError, UnicodeDecodeError, _BadLineError) as error:
+            yield number, f"bad line: {error}"
+        else:
+            if passage:
+                yield number, passage if passage.text else f"passage {passage.id!r} has no text"
 
 
 class _BadLineError(Exception):

@@ -5,12 +5,12 @@
 
 import codecs
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from indexes.documents.chunking import Chunk
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, list_with_limit
 
 MAX_TEXT_BYTES = 50_000_000  # of a text file; a larger one is left out
 MAX_NOTES = 5  # notes on the same oddity in one file
@@ -55,22 +55,9 @@ def _decode_and_chunk(chunk_text: ChunkText, data: bytes) -> ChunkedDocument:
     return ChunkedDocument(title, found, tuple(notes))
 
 
-class RepeatedNote:
-    """Notes on an oddity that many lines may have: the first few one by one, then the number of the others."""
-
-    def __init__(self, notes: list[str], what: str) -> None:
-        """`what` says of the others what they are: "lines are broken JSON"."""
-        self._notes, self._what, self._count = notes, what, 0
-
-    def add(self, note: str) -> None:
-        self._count += 1
-        if self._count <= MAX_NOTES:
-            self._notes.append(note)
-
-    def add_rest(self) -> None:
-        """Note how many more there were."""
-        if self._count > MAX_NOTES:
-            self._notes.append(f"{self._count - MAX_NOTES} further {self._what}")
+def limit_notes(notes: Sequence[str], what: str) -> list[str]:
+    """The first few notes on an oddity, and how many more there were: "7 further lines are broken JSON"."""
+    return list_with_limit(notes, MAX_NOTES, f"{{}} further {what}")
 
 
 BYTE_ORDER_MARKS = (

@@ -9,7 +9,7 @@ import logging
 import sqlite3
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -21,6 +21,7 @@ WAIT_SECONDS = 30.0  # for another process that is writing
 CHECKSUM_BYTES = 4  # behind each value
 DROPPED_SHARE = 4  # a full cache drops its oldest quarter
 _TABLE = "CREATE TABLE IF NOT EXISTS kept (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)"
+_SELECT = "SELECT key, value FROM kept WHERE key = ?"
 log = logging.getLogger("convagent")
 
 
@@ -43,9 +44,11 @@ class Cache:
     def get(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
         with self._lock:
             try:
-                found = dict(self._select_rows(self._database, keys)) if self._database else {}
-                return {key: _unseal(value) for key, value in found.items() if _is_sealed(key, value)}
-            except (sqlite3.Error, UnicodeDecodeError) as error:
+                database = self._database
+                rows = [database.execute(_SELECT, (key,)).fetchone() for key in set(keys)] if database else []
+                parted = [(key, value[:-CHECKSUM_BYTES], value) for key, value in filter(None, rows)]
+                return {key: value for key, value, sealed in parted if sealed == value + _checksum(key, value)}
+            except (sqlite3.Error, UnicodeDecodeError, TypeError) as error:  # what is damaged may be no bytes
                 self._give_up(error)
                 return {}
 
@@ -67,10 +70,6 @@ class Cache:
                 self._database.close()
                 self._database = None
 
-    def _select_rows(self, database: sqlite3.Connection, keys: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        for key in set(keys):
-            yield from database.execute("SELECT key, value FROM kept WHERE key = ?", (key,))
-
     def _make_room(self, database: sqlite3.Connection) -> None:
         pages, free, size = (
             database.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "freelist_count", "page_size")
@@ -86,15 +85,6 @@ class Cache:
 
 def _checksum(key: bytes, value: bytes) -> bytes:
     return zlib.crc32(key + value).to_bytes(CHECKSUM_BYTES)
-
-
-def _unseal(sealed: bytes) -> bytes:
-    return sealed[:-CHECKSUM_BYTES]
-
-
-def _is_sealed(key: bytes, sealed: object) -> bool:
-    """Whether these are the bytes that were saved for the key."""
-    return isinstance(sealed, bytes) and sealed[-CHECKSUM_BYTES:] == _checksum(key, _unseal(sealed))
 
 
 MAX_ATTEMPTS, PAUSE = 50, 0.1  # to set a file up, and the seconds between two

@@ -19,26 +19,11 @@ ANALYZER = "english: words, lower case, ASCII, stop words, Snowball stems"
 
 
 ENGLISH = "en"
-SNOWBALL = {
-    "ar": "arabic",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "hu": "hungarian",
-    "it": "italian",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "tr": "turkish",
-}
+_STEMMERS = (
+    "ar arabic, da danish, de german, el greek, en english, es spanish, fi finnish, fr french, hu hungarian, "
+    "it italian, nl dutch, no norwegian, pt portuguese, ro romanian, ru russian, sv swedish, ta tamil, tr turkish"
+)
+SNOWBALL: dict[str, str] = dict(pair.split() for pair in _STEMMERS.split(", "))
 WITHOUT_STOP_WORDS = frozenset(["ar", "el", "ro", "ta", "tr"])  # of Tantivy; it has those of the others with a stemmer
 _SPACY_FOLDERS = {"no": "nb"}
 _BY_LANGUAGE = "by language: words, lower case, stop words, Snowball stems, ASCII; CJK in pairs of characters; of "
@@ -70,11 +55,12 @@ def count_query_stems(text: str, languages: Iterable[str], own: str) -> Counter[
 
 def separate_pairs(text: str) -> str:
     """A text in which Chinese, Japanese and Korean is written as overlapping pairs of characters, with white space."""
-    return _CJK.sub(lambda run: f" {' '.join(_list_pairs(run[0]))} ", text)
 
+    def separate(run: re.Match[str]) -> str:
+        pairs = (run[0][start : start + 2] for start in range(max(1, len(run[0]) - 1)))
+        return f" {' '.join(pairs)} "
 
-def _list_pairs(run: str) -> list[str]:
-    return [run[start : start + 2] for start in range(max(1, len(run) - 1))]
+    return _CJK.sub(separate, text)
 
 
 def describe_analyzer(languages: Iterable[str]) -> str:
@@ -91,14 +77,17 @@ def list_languages(analyzer: str) -> tuple[str, ...]:
 @cache
 def build_analyzer() -> Any:
     return (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(60))
-        .filter(tantivy.Filter.lowercase())
+        _begin_analyzer()
         .filter(tantivy.Filter.ascii_fold())
         .filter(tantivy.Filter.stopword("english"))
         .filter(tantivy.Filter.stemmer("english"))
         .build()
     )
+
+
+def _begin_analyzer() -> Any:
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    return words.filter(tantivy.Filter.remove_long(60)).filter(tantivy.Filter.lowercase())
 
 
 @cache
@@ -113,11 +102,7 @@ def _build_foreign_analyzer(stemmed_as: str, stopped_as: str) -> Any:
 
     Stop words are Tantivy's, else spaCy's. A language without a stemmer keeps its words as they are.
     """
-    builder = (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(60))
-        .filter(tantivy.Filter.lowercase())
-    )
+    builder = _begin_analyzer()
     if stopped_as in SNOWBALL and stopped_as not in WITHOUT_STOP_WORDS:
         builder = builder.filter(tantivy.Filter.stopword(SNOWBALL[stopped_as]))
     else:

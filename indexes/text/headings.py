@@ -1,4 +1,4 @@
-"""Headings that are glued to the front of a sentence, and texts that are nothing but a heading.
+"""Headings and boilerplate that are glued to the front of a sentence, and texts that are nothing else.
 
 A heading is told from the words that follow it: a function word in capitals opens a sentence where a title runs on in
 small ones ("Side Effects The most common side effects are ..."), or the sentence says a word of the heading again
@@ -8,8 +8,8 @@ small ones ("Side Effects The most common side effects are ..."), or the sentenc
 import re
 from collections.abc import Sequence
 
-from indexes.text.boilerplate import match_boilerplate
-from indexes.words import load_words
+from indexes.text.dates import MONTH
+from indexes.words import compile_any, load_words
 
 MAX_HEADING_WORDS = 30
 MAX_WORD_CHARACTERS = 60  # that are looked at
@@ -26,6 +26,10 @@ _SIGNS = re.compile(  # of a menu or a byline that could not be told from the se
     r"(?:\S+ ){0,14}(?:\||»|›|//)(?: |$)|[Bb]y [A-Z]\S+ [A-Z]|READ|Read More|Contents 1|(?:Medically )?[Rr]eviewed by"
 )
 _ENUMERATOR = re.compile(r"\(?\d{1,3}[.):]\)?|#\d{1,3}[.:]?|[•*–-]")
+
+_BOILERPLATE_FRONT = compile_any("boilerplate.front", ignore_case=False, month=MONTH)
+_BOILERPLATE_WHOLE = compile_any("boilerplate.whole", month=MONTH)
+MAX_BOILERPLATE_CHARACTERS = 240  # of what is boilerplate as a whole; more are hardly ever
 
 
 def count_glued_words(words: Sequence[str]) -> int:
@@ -197,3 +201,21 @@ def _is_same(one: str, other: str) -> bool:
 
 def _fold(word: str) -> str:
     return word.lower().replace("’", "'").strip("\"'“”‘()[]{}*:,;.!?")
+
+
+def match_boilerplate(text: str) -> str:
+    """The boilerplate that a text begins with, up to white space; empty where there is none."""
+    found = _BOILERPLATE_FRONT.match(text)
+    if not found or (text[found.end() :][:1].strip() and not found[0].endswith(" ")):
+        return ""
+    return found[0].strip()
+
+
+def is_boilerplate(text: str) -> bool:
+    """Whether a unit is nothing but boilerplate, or has no word at all."""
+    short = text[: MAX_BOILERPLATE_CHARACTERS + 1]
+    if not re.search(r"[^\W\d_]", text) and not re.search(r"\d\S*\s?[%€$£°]|[€$£]\s?\d", short):
+        return True
+    return len(short) <= MAX_BOILERPLATE_CHARACTERS and bool(
+        _BOILERPLATE_WHOLE.fullmatch(short) or match_boilerplate(short) == short
+    )

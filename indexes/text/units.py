@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from indexes.text.blocks import TextBlock, read_text_blocks
-from indexes.text.boilerplate import is_boilerplate
-from indexes.text.headings import WINDOW, count_glued_words, is_heading, may_begin_with_heading
+from indexes.text.headings import WINDOW, count_glued_words, is_boilerplate, is_heading, may_begin_with_heading
 from indexes.text.sentence_ends import CLOSING, OPENING, find_sentence_starts, is_ordinal
 from indexes.words import compile_any, load_words
 from schemas.records import Passage, Unit, UnitKind

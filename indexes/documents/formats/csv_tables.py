@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, shorten_label
-from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
+from indexes.documents.document_reader import DocumentReader, limit_notes, read_as_text
 from indexes.documents.formats.block_building import format_row
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ def chunk_table(text: str, notes: list[str]) -> tuple[str, Iterator[Chunk]]:
 def _read_rows(text: str, notes: list[str]) -> Iterator[Block]:
     csv.field_size_limit(MAX_VALUE_CHARACTERS)
     reader = csv.reader(io.StringIO(text, newline=""), _detect_dialect(text))
-    ragged = RepeatedNote(notes, "rows have more or fewer values than there are columns")
+    ragged: list[str] = []
     try:
         for row, names in name_columns(_number_rows(reader)):
             if len(row.values) != len(names):
-                ragged.add(f"line {row.first} has {len(row.values)} values for {len(names)} columns")
+                ragged.append(f"line {row.first} has {len(row.values)} values for {len(names)} columns")
             yield Block((Line(row.first, format_row(names, row.values)), Line(row.last, "")))
     except csv.Error as error:
         notes.append(f"line {reader.line_num}: {error}; nothing is read from there on")
-    ragged.add_rest()
+    notes += limit_notes(ragged, "rows have more or fewer values than there are columns")
 
 
 def _number_rows(reader: "CsvReader") -> Iterator[TableRow]:

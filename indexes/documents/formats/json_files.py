@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
-from indexes.documents.document_reader import DocumentReader, RepeatedNote, read_as_text
+from indexes.documents.document_reader import DocumentReader, limit_notes, read_as_text
 from schemas.errors import InvalidInputError
 
 ROOT_PLACE = "$"
@@ -107,13 +107,13 @@ def chunk_json_lines(text: str, notes: list[str]) -> tuple[str, Iterator[Chunk]]
 
 
 def _read_lines(text: str, notes: list[str]) -> Iterator[Block]:
-    broken = RepeatedNote(notes, "lines are broken JSON")
+    broken: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         try:
             yield Block((Line(number, describe_value(json.loads(line)) if line.strip() else ""),))
         except (ValueError, RecursionError) as error:
-            broken.add(f"line {number} is broken JSON ({error})")
-    broken.add_rest()
+            broken.append(f"line {number} is broken JSON ({error})")
+    notes += limit_notes(broken, "lines are broken JSON")
 
 
 JSON_FILES = DocumentReader((".json",), read_as_text(chunk_json), is_data=True)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexes.documents.chunking import Chunk
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote, decode_text
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader, decode_text, limit_notes
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
@@ -44,7 +44,7 @@ def _list_chapters(package: Any, folder: str) -> Iterator[str]:
 
 
 def _chunk_chapters(archive: Archive, names: list[str], notes: list[str]) -> Iterator[Chunk]:
-    unread = RepeatedNote(notes, "parts cannot be read")
+    unread: list[str] = []
     locked = archive.read(_ENCRYPTION).decode("utf-8", "replace") if _ENCRYPTION in archive.names else ""
     for number, name in enumerate(names, start=1):
         if posixpath.basename(name) in locked:
@@ -53,10 +53,10 @@ def _chunk_chapters(archive: Archive, names: list[str], notes: list[str]) -> Ite
             text, _ = decode_text(archive.read(name))
             _, blocks = read_html_blocks(text)
         except InvalidInputError as error:
-            unread.add(f"part {number}: {error.what}")
+            unread.append(f"part {number}: {error.what}")
         else:
             yield from chunk_sections(blocks, f"part{number}")
-    unread.add_rest()
+    notes += limit_notes(unread, "parts cannot be read")
 
 
 EPUB = DocumentReader((".epub",), chunk_epub, max_bytes=MAX_ARCHIVE_BYTES)

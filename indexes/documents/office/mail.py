@@ -16,7 +16,7 @@ from email.utils import getaddresses, parsedate_to_datetime
 from itertools import groupby, islice
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader, RepeatedNote, decode_text
+from indexes.documents.document_reader import ChunkedDocument, DocumentReader, decode_text, limit_notes
 from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
@@ -172,7 +172,7 @@ def chunk_mbox(data: bytes) -> ChunkedDocument:
 
 
 def _chunk_messages(data: bytes, notes: list[str]) -> Iterator[Chunk]:
-    unread = RepeatedNote(notes, "messages cannot be read")
+    unread: list[str] = []
     for number, message in enumerate(_split_messages(data), start=1):
         if number > MAX_MESSAGES:
             notes.append(f"only its first {MAX_MESSAGES:,} messages are read")
@@ -180,8 +180,8 @@ def _chunk_messages(data: bytes, notes: list[str]) -> Iterator[Chunk]:
         try:
             yield from chunk_message(_ESCAPED_FROM.sub(rb"\1", message), f"message{number}")
         except InvalidInputError as error:
-            unread.add(f"message {number} {error.what}")
-    unread.add_rest()
+            unread.append(f"message {number} {error.what}")
+    notes += limit_notes(unread, "messages cannot be read")
 
 
 def _split_messages(data: bytes) -> Iterator[bytes]:
