@@ -126,19 +126,6 @@ def test_a_file_that_is_no_cache_is_done_without(tmp_path: Path, caplog: pytest.
     assert "cannot be used" in caplog.text
 
 
-def test_a_file_that_is_damaged_later_is_done_without(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    cache = Cache(path)
-    cache.put({str(n).encode(): bytes(5000) for n in range(200)})
-    cache.close()
-    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 500_000)
-    damaged = Cache(path)
-    damaged.get([b"7"])
-    damaged.put({b"8": b"new"})
-    with sqlite3.connect(path) as database, pytest.raises(sqlite3.DatabaseError):
-        database.execute("SELECT * FROM kept").fetchall()
-
-
 class Stubborn(ScriptedModel):
     """Gives no reply of the asked form until it was asked often enough."""
 

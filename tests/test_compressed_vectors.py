@@ -189,12 +189,6 @@ def test_damage_is_told(copy: Path, compressed: Path) -> None:
     assert verify_index(copy).compressed
 
 
-def test_damaged_ones_are_made_again(copy: Path, compressed: Path) -> None:
-    damage_byte(copy / COMPRESSED_FILE, 0)
-    compress_index(copy, no_progress)
-    assert (copy / COMPRESSED_FILE).read_bytes() == (compressed / COMPRESSED_FILE).read_bytes()
-
-
 def test_those_of_other_vectors_are_not_searched(copy: Path, exact: Path, tmp_path: Path) -> None:
     class Others(WordVectors):
         def embed(self, texts: Sequence[str]) -> Vectors:

@@ -22,43 +22,14 @@ from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.dates import read_date
-from schemas.errors import InvalidInputError
 from tests.conftest import read_cases
-from tests.serving import serving_source
 from tests.test_chat import shown_after
 
 TODAY = date(2026, 11, 22)  # a Sunday
 
 
-def mail(sender: str, day: str, subject: str, text: str) -> str:
-    return f"From: {sender}\nTo: me@here.example\nSubject: {subject}\nDate: {day}\n\n{text}\n"
-
-
-ANNA, BEN = "Anna Berg <anna@sea.example>", "Ben Roth <ben@sea.example>"
-FILES = {
-    "mails/boat.eml": mail(
-        ANNA, "Mon, 3 Mar 2025 10:00:00 +0100", "The boat", "The boat is painted green this spring."
-    ),
-    "mails/mast.eml": mail(
-        ANNA, "Tue, 10 Nov 2026 23:30:00 -0800", "The mast", "The mast of the boat broke in the storm."
-    ),
-    "mails/keys.eml": mail(
-        BEN, "Wed, 11 Nov 2026 06:00:00 +0000", "The keys", "The keys of the shed hang behind the door."
-    ),
-    "mails/club.mbox": "\n".join(
-        f"From x@y Mon Jan  6 10:00:00 2025\n{text}"
-        for text in (
-            mail(BEN, "Mon, 6 Jan 2025 10:00:00 +0000", "Chess", "We play chess in the library every Monday."),
-            mail(BEN, "Mon, 5 Jan 2026 10:00:00 +0000", "Clubs", "We play chess in the town hall every Tuesday."),
-        )
-    ),
-    "meeting-2025-03-11.md": "# Meeting\n\nThe club decided to paint the gate blue.",
-    "meeting-2026-02-02.md": "# Meeting\n\nThe club decided to paint the gate red.",
-    "heating-2024.txt": "The heating needs 1.5 bar.",
-    "heating.txt": "The heating was replaced, and needs 2 bar now.",
-    "course.txt": "The last week of the course takes five days. The latest episode of the series is about whales.",
-}
 CASES = read_cases("dates")
+FILES: dict[str, str] = CASES["files"]
 CHANGED = CASES["changed"]
 
 
@@ -199,25 +170,3 @@ def test_dates_keep_to_the_scope(shown: Callable[[str], str]) -> None:
     assert "gate red" in shown("What is the newest note about?")
     shown("/only club.mbox")
     assert "town hall" in shown("Where do we play chess, according to the latest mail?")
-
-
-def test_the_page_says_which_documents_a_question_was_asked_of(folder: Path, tmp_path: Path) -> None:
-    arguments = ("--model", "none", "--embedder", "none")
-    with serving_source("--docs", folder, tmp_path / "data", *arguments) as server, server.open_client() as client:
-        page = client.post("/ask", data={"question": "What was decided about the gate at the latest meeting?"})
-        while "data-working" in page.text:
-            page = client.get(page.url)
-        assert "<dt>Only</dt><dd>latest meeting: meeting-2026-02-02.md (2 February 2026)</dd>" in page.text
-        assert "meeting-2026-02-02.md:1-3 · rank 1 of " in page.text
-        assert client.get(page.url).text.count("<dt>Only</dt>") == 1  # it is kept with the turn
-
-
-def test_damaged_dates_are_made_again(folder: Path, tmp_path: Path) -> None:
-    def open_index() -> PassageIndex:
-        return open_documents(folder, tmp_path, None, lambda _doing, _of: nullcontext(lambda _done: None)).index
-
-    index = open_index()
-    (index.directory / "dates.json").write_text("{")
-    with pytest.raises(InvalidInputError, match="is a damaged index"):
-        PassageIndex(index.directory)
-    assert open_index().dates == index.dates != {}

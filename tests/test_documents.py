@@ -28,13 +28,11 @@ from indexes.documents.chunking import MAX_WORDS
 from indexes.documents.document_index import DocumentIndex, open_documents
 from indexes.documents.parse_cache import ParseCache
 from indexes.documents.passage_ids import escape_name
-from indexes.documents.reading import SETTLED_NS, FileStamp, parse_document
-from indexes.ranking.hybrid import open_retriever
-from indexes.ranking.vectors import Embedder
+from indexes.documents.reading import SETTLED_NS, parse_document
 from indexes.text.units import split_units
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, read_cases
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, read_cases
 from tests.test_embedder import Counted
 
 OWN = EXAMPLES / "documents"
@@ -102,15 +100,6 @@ def test_the_example_folder(tmp_path: Path) -> None:
 
 
 CASES = read_cases("documents")
-QUESTIONS = CASES["questions"]
-
-
-def test_what_is_asked_is_found(tmp_path: Path) -> None:
-    index = opened(OWN, tmp_path).index
-    for _, question, id, answer in QUESTIONS:
-        best = index.search([(question, 1.0)], 1)[0]
-        assert best.id == id
-        assert answer in index.read([id])[0].text
 
 
 KINDS = CASES["kinds"]
@@ -218,12 +207,6 @@ def test_a_title_of_a_hundred_kilobytes_is_cut(name: str, tmp_path: Path) -> Non
     answered = Session(open_assistant("pond", documents.index, "none", None), Store(None)).ask("When is it cleaned?")
     shown = [answered.response.text, *(f"{source.name} {source.title}" for source in shown_sources(answered))]
     assert max(map(len, shown)) < 3000
-
-
-def test_large_json_objects_are_taken_apart(tmp_path: Path) -> None:
-    tools = {f"tool {n}": {"price": n, "use": "garden " * 10} for n in range(30)}
-    found = passages(opened(own(tmp_path, {"tools.json": json.dumps(tools)}), tmp_path))
-    assert found['tools.json:["tool 7"]'].text.startswith("price: 7; use: garden")
 
 
 def test_ids_are_one_line_and_lead_back_to_the_file(tmp_path: Path) -> None:
@@ -472,25 +455,6 @@ def test_the_same_size_and_time_do_not_hide_other_contents(tmp_path: Path) -> No
     assert [passage.text for passage in passages(changed).values()] == ["New bread.", "Old bread.", "Bran bread"]
 
 
-def test_a_file_that_was_just_changed_is_compared_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clocks of file systems are coarse: a second change may have the stamp of the first."""
-    folder = own(tmp_path, {"a.md": "Rye bread."})
-    stamp = FileStamp(10, time.time_ns(), 1, 1)
-    monkeypatch.setattr("indexes.documents.reading._to_stamp", lambda _found: stamp)
-    opened(folder, tmp_path)
-    (folder / "a.md").write_text("New bread.")
-    assert [passage.text for passage in passages(opened(folder, tmp_path)).values()] == ["New bread."]
-
-
-def test_old_indexes_go_but_for_those_that_may_be_open(tmp_path: Path) -> None:
-    folder = own(tmp_path, {"a.md": "0"})
-    homes = []
-    for number in range(4):
-        (folder / "a.md").write_text(f"Rye {number}.")
-        homes.append(opened(folder, tmp_path).index.directory)
-    assert {path for path in homes if path.exists()} == set(homes[-3:])
-
-
 def test_files_that_vanish_or_change_before_they_are_read(tmp_path: Path) -> None:
     folder = own(tmp_path, {"a.md": "Rye.", "b.md": "Oats."})
 
@@ -588,11 +552,3 @@ def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     assert vectors is not None
     assert vectors.shape == (2, 4)
     assert second.asked == ["b.md\nBarley."]
-
-
-@needs_embedder
-def test_meaning_finds_what_words_do_not(minilm: Embedder, tmp_path: Path) -> None:
-    folder = own(tmp_path, {name: (OWN / name).read_bytes() for name in ("contacts.csv", "books.json")})
-    retriever = open_retriever(open_documents(folder, tmp_path / "cache", minilm, quiet).index, minilm)
-    asked = [("My tooth hurts", 1.0)]
-    assert retriever.find(asked, asked, 1)[0].id == "contacts.csv:2"

@@ -1,12 +1,9 @@
 """The images of examples/Dockerfile: what their lines do is done here in empty directories, as no Docker is at hand."""
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES, OFFLINE, ROOT, needs_embedder, needs_model
+from tests.conftest import EXAMPLES, ROOT
 from tests.test_tira import call, write_questions
 from tests.test_touche import FIXTURE
 
@@ -105,30 +102,3 @@ def test_an_image_is_slim_and_runs_as_an_ordinary_user(name: str) -> None:
     verbs = [verb for verb, _ in stage]
     assert "RUN" not in verbs[verbs.index("USER") :]
     assert list(values(stage, "USER")) == ["convagent"]
-
-
-@pytest.mark.soak
-@needs_model
-@needs_embedder
-def test_the_commands_that_build_it_make_a_program_that_answers(built: Path, tmp_path: Path) -> None:
-    """The lines that install, run as they are save for the place; then the example, far from the project."""
-    place = tmp_path / "opt"
-    for line in values(read_stages()["build"], "RUN"):
-        if "/opt/convagent" in line:
-            command = shlex.split(line.replace("/opt/convagent", str(place)).replace("--no-cache-dir ", ""))
-            command[0] = sys.executable if command[0] == "python" else command[0]
-            subprocess.run(command, cwd=built, check=True, capture_output=True)
-    shutil.rmtree(built)
-    settings = OFFLINE | {"CONVAGENT_CACHE": str(tmp_path / "cache"), "CONVAGENT_DATA": str(tmp_path / "data")}
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | settings
-    for line in (
-        "index build {}/passages.jsonl -q",
-        "answer {}/topics.json -o run.json -q",
-        "chat --docs {}/documents -q",
-    ):
-        command = [str(place / "bin" / "convagent"), *line.format(EXAMPLES).split()]
-        asked = "Which bread is without gluten?\n"
-        ended = subprocess.run(
-            command, cwd=tmp_path, env=environment, input=asked, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stderr

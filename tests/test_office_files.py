@@ -35,7 +35,7 @@ from indexes.documents.formats.images import is_ocr_installed
 from indexes.documents.office import archives, mail, sheets
 from indexes.documents.reading import ParsedDocument, parse_document
 from schemas.errors import InvalidInputError
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, read_cases
 from tests.test_documents import opened, own, passages, skipped
 
 OWN, SCANS = EXAMPLES / "documents", EXAMPLES / "scans"
@@ -59,22 +59,8 @@ def scans(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
     return open_assistant("scans", opened(SCANS, tmp_path_factory.mktemp("scans")).index, "none", None)
 
 
-ASKED = [
-    # a question, the place of its answer, words of the answer
-    ("How much is the deposit for the garage?", "garage-lease.docx:Lease of the garage", "216 euros"),
-    ("Who holds the key to the roller door?", "garage-lease.docx:Keys", "Hedda Quist"),
-    ("How often is the humidifier beside the piano filled?", "piano.odt:Humidity", "every four days"),
-    ("How long does the telescope have to stand outside?", "telescope.rtf:Notes on the telescope", "forty minutes"),
-    ("How much did the tongue of the bell weigh?", "clockmaker.epub:The Drowned Bell", "nineteen pounds"),
-    ("How many people does the hall seat?", "choir-evening.pptx:slide4", "140 people"),
-    ("Why do the altos meet earlier?", "choir-evening.pptx:slide3", "the Heron is still too slow"),
-    ("From which wind force is the dinghy reefed?", "sailing-course.odp:slide3", "wind force four"),
-    ("What is the premium of the legal costs insurance policy?", "insurance.xlsx:Policies!6", "211.40 EUR"),
-    ("What is the colour of the queen's mark in the Elder hive?", "beehives.ods:Harvest!3", "blue"),
-    ("What number has the spare rotor for the pump?", "aquarium.eml:message", "7441"),
-    ("When is the return match against Steinach?", "chess-club.mbox:message2", "29 March"),
-    ("When did Anselm Roth write about the chess clocks?", "chess-club.mbox:message3", "20 March 2025"),
-]
+# A question, the place of its answer, words of the answer
+ASKED = read_cases("office_questions")["asked"]
 
 
 @pytest.mark.parametrize(("question", "place", "answer"), ASKED, ids=[row[1].partition(":")[0] for row in ASKED])
@@ -223,18 +209,6 @@ def test_what_stands_on_every_slide_is_left_out() -> None:
     stream = io.BytesIO()
     presentation.save(stream)
     assert [passage.text for passage in read("a.pptx", stream.getvalue()).passages] == ["From wind force four."]
-
-
-def test_changes_that_were_not_accepted_are_read_as_word_shows_them() -> None:
-    changed = (
-        "</w:t></w:r><w:ins><w:r><w:t>three</w:t></w:r></w:ins><w:del><w:r><w:delText>two</w:delText></w:r></w:del>"
-    )
-    data = make_docx("", [("", "Bring @ spoons.")])
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {
-            name: archive.read(name).replace(b"@", f"{changed}<w:r><w:t>".encode()) for name in archive.namelist()
-        }
-    assert read("a.docx", pack(members)).passages[0].text == "Bring three spoons."
 
 
 # What is left out, and why
@@ -387,14 +361,6 @@ def test_only_so_many_rows_and_messages_are_read(monkeypatch: pytest.MonkeyPatch
         assert (len(document.passages), document.notes) == (3, ("only its first 3 rows are read",))
     document = read("a.mbox", "From x 2025\n\nOne.\n\n" * 5)
     assert (len(document.passages), document.notes) == (2, ("only its first 2 messages are read",))
-
-
-@pytest.mark.parametrize("cell", ['r="XFD1048576"', 'r="A99999999999"', 'r="ZZZZZZ1"', 'r="1"'])
-def test_a_cell_that_claims_a_far_place(cell: str) -> None:
-    row = f'<row r="1"><c t="inlineStr"><is><t>n</t></is></c></row><row><c {cell}><v>1</v></c></row></sheetData>'
-    data = change("xlsx", lambda part: part.replace(b"</sheetData>", row.encode()))
-    document = read("a.xlsx", data)
-    assert document.passages or document.reason
 
 
 def test_many_wide_rows_from_a_small_sheet_stop_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from indexes.ranking.vectors import Vectors
 from indexes.sharding.sharded_index import open_index, verify_index
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Passage
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, read_cases
 from tests.processes import run, signalled
 from tests.test_embedder import Counted
 from tests.test_index_integrity import NoProgress
@@ -42,30 +42,9 @@ def build(corpus: Corpus, out: Path, parts: Parts, *, skip: bool = False) -> Ind
     return index
 
 
-# Two shards get the even and the odd numbers: rye, and texts of each length, as many in the one as in the other.
-PAIRS = [
-    "rye rye bread",
-    "rye rye oats",
-    "rye bread",
-    "rye bread",
-    "rye oats x",
-    "rye oats y",
-    "oats oats",
-    "oats oats",
-]
-MERGED = [
-    # what, texts, query, k, only these rows, numbers in the order wanted
-    ("by score, from both shards", PAIRS, "rye", 8, None, [0, 1, 2, 3, 4, 5]),
-    ("the best of both", PAIRS, "rye", 1, None, [0]),
-    ("an odd number of hits", PAIRS, "rye", 3, None, [0, 1, 2]),
-    ("a word that is rarer in one shard counts alike", PAIRS, "bread", 100, None, [2, 3, 0]),
-    ("duplicates in corpus order, though the last is cut", ["rye bread"] * 8, "bread", 5, None, [0, 1, 2, 3, 4]),
-    ("in one shard alone", ["rye", "oats", "rye rye", "bran"], "rye", 4, None, [2, 0]),
-    ("a shard that has no such word", ["a1 rye", "oats", "a2 rye", "bran"], "oats rye", 1, None, [1]),
-    ("two words", PAIRS, "rye bread", 2, None, [2, 3]),
-    ("only some rows", PAIRS, "rye", 8, [0, 3, 5, 7], [0, 3, 5]),
-    ("no word at all", PAIRS, "the", 8, None, []),
-]
+# What, texts, query, k, only these rows, numbers in the order wanted. Two shards get the even and the odd numbers: rye,
+# and texts of each length, as many in the one as in the other.
+MERGED = read_cases("shards")["merged"]
 
 
 @pytest.mark.parametrize(

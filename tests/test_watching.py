@@ -23,7 +23,6 @@ from indexes.storage.directories import find_cache_directory
 from schemas.records import Call
 from tests.conftest import PATIENCE
 from tests.serving import serving_source
-from tests.test_reading_process import SLOW, find_children
 
 KEEPS = "How long does the bread keep?"
 NOTICED_SECONDS = 10.0  # within which a change must be found
@@ -173,24 +172,6 @@ def test_a_limit_of_the_system_is_a_reason_to_look_instead(folder: Path) -> None
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert reason.startswith(f"{folder} cannot be watched (")
-
-
-def test_a_server_ends_soon_whatever_it_reads(folder: Path, tmp_path: Path) -> None:
-    """A document of 36 MB, which takes the better part of a minute."""
-    with serving_source("--docs", folder, tmp_path / "data", "--model", "none", "--embedder", "none") as server:
-        (folder / "long.txt").write_text(SLOW * 3)
-        wait_until(lambda: any(child.cpu_times().user > 1 for child in find_children(server.process.pid)))
-        children = find_children(server.process.pid)
-        began = time.monotonic()
-        server.process.terminate()
-        assert server.process.wait(PATIENCE) == 0
-        assert time.monotonic() - began < 20  # 5 where nobody else wants the processor
-        assert server.count_tracebacks() == 0
-        psutil.wait_procs(children, PATIENCE)
-        assert sorted(path.name for path in folder.iterdir()) == ["bread.md", "long.txt", "travel"]
-    (folder / "long.txt").unlink()
-    opened = open_documents(folder, find_cache_directory(), None, stage_progress)
-    assert opened.reading.unchanged == ("bread.md", "travel/hotel.md")
 
 
 def test_a_server_notices_marks_old_sources_and_ends(folder: Path, tmp_path: Path) -> None:

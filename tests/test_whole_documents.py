@@ -10,32 +10,10 @@ from agent.chat.store import Store
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from schemas.records import Response
-from tests.conftest import EXAMPLES, needs_embedder
+from tests.conftest import EXAMPLES, needs_embedder, read_cases
 
-LEASE = """# Lease of the boathouse
-
-## Rent
-
-The rent is 410 EUR a month. It is paid on the third working day. Nobody likes that much.
-
-## Notice
-
-Either side may end the lease with three months' notice. Notice is given on paper only.
-
-## Repairs
-
-Small repairs up to 90 EUR are paid by the tenant. The roof is repaired by the owner. The owner lives in Harnby.
-
-## Animals
-
-Dogs may stay in the boathouse during the day. They may not stay at night.
-"""
-FILES = {
-    "lease.md": LEASE,
-    "letters/2024.txt": "Dear Ida, the heating failed twice this winter. The stove was repaired in March.",
-    "letters/2025.txt": "Dear Ida, the ferry is late again. We came home at nine.",
-    "costs.csv": "day,what,amount\nMon,oil,3 EUR\nTue,wood,4 EUR\nWed,rope,2 EUR\nThu,paint,9 EUR\n",
-}
+CASES = read_cases("whole_documents")
+FILES, NOTES = CASES["files"], CASES["notes"]
 
 
 def open_session(tmp_path: Path, files: dict[str, str], embedder: Embedder | None = None) -> Session:
@@ -73,13 +51,6 @@ def test_a_table_is_summarised_by_its_columns_and_first_rows(session: Session) -
     response = ask(session, "summarise costs.csv")
     assert response.sentences[0].text == "costs.csv is a table of 4 rows: day, what, amount."
     assert response.used == ("costs.csv:2", "costs.csv:3", "costs.csv:4")
-
-
-NOTES = {
-    "harbour.md": "# Harbour\n\nThe boat lies in the harbour of Harnby. The boat was painted green in the spring.",
-    "shed.md": "# Shed\n\nThe key of the shed hangs behind the door. The paint for the fence stands on the shelf.",
-    "wege.md": "# Wege\n\nDie Boote liegen im Hafen, und die Wege dorthin sind nicht immer offen.",
-}
 
 
 @pytest.mark.parametrize(
