@@ -15,7 +15,7 @@ from rich.console import Console
 from agent.chat.answers_by_date import find_restriction
 from agent.chat.dated_documents import find_listing, find_period, list_items
 from agent.chat.interactive import Terminal
-from agent.chat.scope import select_documents, select_rows
+from agent.chat.scope import list_paths, select_rows, select_scope
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from indexes.documents.collection import Collection
@@ -139,7 +139,7 @@ def find_ids(scope: str, collection: Collection) -> list[str]:
 
 def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collection) -> None:
     assert find_ids("the mails of 2025", collection) == ["mails/boat.eml:message", "mails/club.mbox:message1"]
-    assert {document.path for document in select_documents("2025", collection)} == {
+    assert set(list_paths(select_scope("2025", collection))) == {
         "mails/boat.eml",
         "mails/club.mbox",
         "meeting-2025-03-11.md",
