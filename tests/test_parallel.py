@@ -23,19 +23,6 @@ def test_each_part_is_one_workers_and_in_order() -> None:
         assert len({worker for worker, _ in own}) == 1
 
 
-def test_a_worker_has_one_part_at_a_time() -> None:
-    busy: set[str] = set()
-
-    def work(worker: str, _part: int) -> Iterator[None]:
-        assert worker not in busy
-        busy.add(worker)
-        time.sleep(0.002)
-        yield
-        busy.remove(worker)
-
-    assert len(list(run_in_workers(work, ["a", "b"], range(20)))) == 20
-
-
 @pytest.mark.parametrize("workers", [["a"], ["a", "b", "c"]])
 def test_an_error_is_raised_and_the_others_stop(workers: list[str]) -> None:
     begun: list[int] = []

@@ -4,13 +4,11 @@ import math
 import re
 from statistics import mean
 
-import numpy as np
 import pytest
 
 pytest.importorskip("simpy", reason="simpy is not installed (extra dev)")
 
 from benchmarks import index, scale
-from benchmarks.growth import fit_power_law
 from benchmarks.turn_simulation import Conversation, Deployment, ServiceTime, simulate
 from tests.conftest import ROOT
 
@@ -54,24 +52,6 @@ def test_the_cost_of_failures() -> None:
     assert mean(outcome.turns) == pytest.approx((between + restart) * failures, rel=0.05)
     assert outcome.lost / turns == pytest.approx(between * failures - seconds, rel=0.05)
     assert outcome.makespan == pytest.approx(sum(outcome.turns))
-
-
-def test_waiting_for_a_server() -> None:
-    """The machine-repairman model: n workers, each thinks for z and is served for s seconds, both exponential."""
-    workers, think, service = 4, 2.0, 1.0
-    drawn = np.random.default_rng(1)
-    turns = [ServiceTime(drawn.exponential(think), (drawn.exponential(service),)) for _ in range(10_000)]
-    conversations = [tuple(turns[start::workers]) for start in range(workers)]
-    outcome = simulate(conversations, Deployment(workers, concurrency=1))
-    idle = 1 / sum(math.perm(workers, k) * (service / think) ** k for k in range(workers + 1))
-    assert outcome.turns_an_hour / 3600 == pytest.approx((1 - idle) / service, rel=0.03)
-
-
-def test_a_power_law_is_found() -> None:
-    sizes = [10, 100, 1000, 3000]
-    law = fit_power_law(sizes, [2 * size**0.75 for size in sizes])
-    assert (law.factor, law.exponent, law.margin) == pytest.approx((2, 0.75, 0), abs=1e-6)
-    assert law.predict_interval(1e6) == pytest.approx((law.predict(1e6),) * 2)
 
 
 def test_the_commands_of_the_plan_can_be_parsed() -> None:

@@ -165,11 +165,6 @@ def test_all_problems_are_listed_at_once(tmp_path: Path) -> None:
     assert "3 problems" in str(caught.value)
 
 
-def test_a_wrong_edition_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="holds ikat-2023 topics, not ikat-2025"):
-        read_topics(write(tmp_path / "topics.json", IKAT_2023), "ikat-2025")
-
-
 @pytest.mark.parametrize(
     ("name", "edition", "topics", "turns"),
     [

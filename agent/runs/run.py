@@ -55,7 +55,6 @@ def prepare_run(
         edition=topics.edition,
         topics=_sha256(shown.topics),
         turns=len(topics.turn_ids()),
-        statements=sum(len(topic.ptkb) for topic in topics.topics),
         mode=mode,
         labels=_sha256(topics.labels) if mode == "manual" else "",
         ranking=ranking.digest if ranking else "",

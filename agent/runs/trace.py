@@ -49,7 +49,6 @@ class RunSettings(WorkerDescription):
     edition: str
     topics: str = ""  # SHA-256 of what the run sees of the topics
     turns: int
-    statements: int = 0  # personal ones, of all topics
     mode: Mode = "automatic"
     labels: str = ""  # SHA-256 of the labels that the run was handed; empty in an automatic run
     ranking: str = ""  # SHA-256 of the ranking that the run was handed; empty where it searched

@@ -15,36 +15,31 @@ from schemas.records import Topics
 from schemas.wire import Data, decode
 
 
-def read_topics(path: Path, edition: str | None = None) -> Topics:
-    """Topics and labels of a file; the edition is detected unless given. What was odd about it is logged.
+def read_topics(path: Path) -> Topics:
+    """Topics and labels of a file, whose edition is detected. What was odd about it is logged.
 
     Raises `InvalidInputError` with every problem of shape, each with its JSON path.
     """
     data = read_utf8(path)
     with report_oddities(path) as oddities:
-        return parse_topics(data, oddities, edition)
+        return parse_topics(data, oddities)
 
 
-def parse_topics(data: Data, oddities: Oddities, edition: str | None = None) -> Topics:
+def parse_topics(data: Data, oddities: Oddities) -> Topics:
     """The same of the contents of a file."""
     try:
         raw = decode(data)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
-    form = _choose_edition(raw, edition)
+    form = _find_edition(raw)
     if not raw:
         raise InvalidInputError("holds no topics")
     return form.read_topics(convert_to_shape(raw, form.topics_shape, f"{form.name} topics file", oddities))
 
 
-def _choose_edition(raw: Any, name: str | None) -> Edition:
-    detected = detect_edition(raw)
-    if name is not None and detected is not None and name != detected:
-        raise InvalidInputError(
-            f"holds {detected} topics, not {name}", remedy=f"Leave the edition out, or give {detected}."
-        )
-    if found := name or detected:
-        return load_edition(found)
+def _find_edition(raw: Any) -> Edition:
+    if detected := detect_edition(raw):
+        return load_edition(detected)
     required = {edition.name: _required_fields(edition) for edition in load_editions()}
     remedy = f"Expected a list of objects with {', or '.join(f'{fields} ({n})' for n, fields in required.items())}."
     raise InvalidInputError("is of no edition that can be recognised", remedy=remedy)
