@@ -67,7 +67,7 @@ TEAM = Option("convagent", help="The team's name (iKAT 2025).")
 RUNS = Argument(help="One run file, or two to compare; a ranking may be a TREC run.")
 QRELS = Option(None, help="Relevance labels: turn 0 id level.")
 USER_NAME = Argument(help="Small letters, digits, '.', '_' and '-'.")
-USER_FILE = Option(None, "--file", metavar="FILE", help="Of users.", show_default="users.json in CONVAGENT_DATA")
+USER_FILE = Option(None, "--file", metavar="FILE", help="The users' file.", show_default="users.json in CONVAGENT_DATA")
 PER_TURN = Option(False, "--per-turn", help="Every turn, not the mean alone.")
 MEASURES_AS_JSON = Option(False, "--json", help="Every turn and the means as JSON.")
 
@@ -232,7 +232,7 @@ class Answer:
     )
     words: int = Option(90, min=10, max=250, help="Of an answer, at most.")
     statement_threshold: float | None = Option(
-        None, min=0, max=1, help="How likely a statement must matter.", show_default="0 for iKAT 2023, else 0.3"
+        None, min=0, max=1, help="How likely the best statement must matter.", show_default="0 for iKAT 2023, else 0.3"
     )
     clarify: bool = Option(False, "--clarify", help="Ask back where an utterance is unclear.")
     hyde_samples: int = Option(1, min=0, max=20, help="Hypothetical answers a turn, to search with.")
@@ -395,7 +395,9 @@ class Validate:
     topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
     edition: Edition | None = EDITION
     collection: Literal["any", "clueweb22"] | None = Option(
-        None, help="Whose ids the passages must have; any: of none.", show_default="clueweb22 for iKAT, else any"
+        None,
+        help="Whose ids the passages must have; any switches that off.",
+        show_default="clueweb22 for iKAT, else any",
     )
     index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that the passages must be in.")
     ranking: Path | None = Option(None, help="The ranking that the answers must be built from, and keep the order of.")

@@ -15,7 +15,7 @@ from schemas.secrets import hide_keys
 
 SETTINGS_FILE = "convagent.toml"
 log = logging.getLogger("convagent")
-_verbosity = {"quiet": False, "verbose": 0}
+WITH_TRACEBACKS = logging.DEBUG - 1  # a level
 
 
 class _PlainFormatter(logging.Formatter):
@@ -41,12 +41,11 @@ def _pass_once() -> Callable[[logging.LogRecord], bool]:
 
 def configure_logging(*, quiet: bool, verbose: int) -> None:
     """Log to stderr: only errors where it is quiet, everything where it is verbose."""
-    _verbosity.update(quiet=quiet, verbose=verbose)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_PlainFormatter("%(message)s"))
     handler.addFilter(_pass_once())
     log.handlers[:] = [handler]
-    log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+    log.setLevel(logging.ERROR if quiet else (logging.INFO, logging.DEBUG, WITH_TRACEBACKS)[min(verbose, 2)])
     if quiet:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
 
@@ -60,12 +59,12 @@ def prepare_output() -> None:
 
 def is_quiet() -> bool:
     """Whether only errors are to be shown."""
-    return bool(_verbosity["quiet"])
+    return log.level >= logging.ERROR
 
 
 def shows_tracebacks() -> bool:
     """Whether an error is shown with its traceback (`-vv`)."""
-    return _verbosity["verbose"] > 1
+    return log.level == WITH_TRACEBACKS
 
 
 def read_settings_file() -> dict[str, Any]:
