@@ -106,11 +106,6 @@ class Matched:
         return list(dict.fromkeys(column for item in self.of_kind("column", "has") for column in item.columns))
 
     @property
-    def is_about_speaker(self) -> bool:
-        """Whether it asks of "me" or "my": in a table of several people that is one of them."""
-        return any(word.casefold() in WORDS["speaker"] for item in self.items for word in item.words)
-
-    @property
     def head(self) -> Item | None:
         """What is counted or listed: the last item of the first phrase."""
         ends = WORDS["breaks"] | WORDS["verbs"] | set(PHRASES[self.question.language].get("neutral", "").split())
@@ -137,10 +132,12 @@ def split_question(text: str) -> tuple[str, ...]:
 def match_words(question: TableQuestion, table: Table) -> tuple[Matched | None, list[str]]:
     """What the words of a question are to a table, and the words that it does not account for."""
     words, neutral = split_question(question.rest), PHRASES[question.language].get("neutral", "").split()
+    verbs = WORDS["verbs"] if question.aim == "money" else frozenset()
     items, unknown = list[Item](), list[str]()
     while words:
         item = max(_find_items(words, table), key=lambda item: len(item.words), default=None)
-        if words[0].casefold() in neutral and (item is None or len(item.words) == 1):
+        is_neutral = words[0].casefold() in neutral or (item is None and words[0].casefold() in verbs)
+        if is_neutral and (item is None or len(item.words) == 1):
             item = Item("neutral", words[:1])
         if item:
             items.append(item)

@@ -54,14 +54,11 @@ class Column:
         self.stems = frozenset(split_words(name))
         # Those of its name without its unit and what stands in brackets.
         self.short_name = drop_generic(split_words(re.sub(r"\([^)]*\)", "", name)) or split_words(name))
-        self.unit = next(
-            (word for word in re.findall(r"[^\s()_]+", name) if word.casefold() in UNIT), ""
-        )  # in its name, if any
+        self.units = [word for word in re.findall(r"[^\s()_]+", name) if word.casefold() in UNIT]  # in its name
         self.filled = [row for row, cell in enumerate(cells) if cell]
         # What its name says of it, as in the section `columns` of the words, and what its cells do.
-        self.kinds = frozenset(role for role, words in ROLES.items() if self.stems & words).union(
-            self._classify_cells()
-        )
+        named = (role for role, words in ROLES.items() if self.stems & words)
+        self.kinds = frozenset((*named, *self._classify_cells()))
 
     def _classify_cells(self) -> Iterable[str]:
         numbers, said = self.read_numbers(self.filled), {cell.casefold().strip(" .") for cell in self.cells}
@@ -94,10 +91,10 @@ class Column:
         found = [self.dates[row] for row in rows]
         return [date for date in found if date] if all(found) else []
 
-    def are_distinct(self, rows: Sequence[int]) -> bool:
-        """Whether each of some rows has another value."""
-        values = {self.keys[row] for row in rows}
-        return len(values) == len(rows) and () not in values
+    def are_distinct(self, rows: Sequence[int] | None = None) -> bool:
+        """Whether each of some rows, or of all, has another value."""
+        values = [self.keys[row] for row in rows] if rows else self.keys
+        return len(set(values)) == len(values) and () not in values
 
     def is_constant(self, rows: Iterable[int]) -> bool:
         """Whether some rows have the same value."""
@@ -113,11 +110,6 @@ class Table:
     rows: Sequence[Row]  # without totals
     totals: Sequence[Row] = ()
     is_doubtful: bool = False  # whether a row may be missing
-
-    @property
-    def numbers(self) -> range:
-        """Those of all rows, from 0."""
-        return range(len(self.rows))
 
     @cached_property
     def columns(self) -> list[Column]:
