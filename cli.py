@@ -157,7 +157,7 @@ class Serve(Source):
     allow_upload: bool = Option(False, "--allow-upload", help="Let files be added to the folder through the page.")
 
     def __call__(self) -> None:
-        from agent.chat.opening import resolve_source
+        from agent.chat.source import resolve_source
         from agent.serve.server import ServerRequest, serve
 
         request = fill(
@@ -183,10 +183,11 @@ class Mcp(Source):
     port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
 
     def __call__(self) -> None:
+        from agent.chat.source import resolve_source
         from agent.mcp import start
         from agent.mcp.library import LibraryRequest
 
-        request = fill(LibraryRequest, self, source=start.choose_source(self.docs, self.index))
+        request = fill(LibraryRequest, self, source=resolve_source(self.docs, self.index))
         if self.http:
             start.serve_on_port(request, self.port, reports.report_mcp_start)
         else:

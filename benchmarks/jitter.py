@@ -54,7 +54,7 @@ def open_bare(name: str) -> LanguageModel:
     """A model without a cache of replies, which would not know one processor from another."""
     if name != "smollm2":
         return open_model(name)
-    return find_gguf(name, None).open(ignore_call)
+    return find_gguf(name, None)[0](ignore_call)
 
 
 def answer(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +142,7 @@ def _forms(model: str) -> list[tuple[str, Path, bool]]:
         return [("as it is", path, True)]
     source = find_bundled_gguf()
     digest = hash_file(source)
-    copy = open_from_cache(lambda anew: requantise(source, digest, anew=anew), _readable)
+    copy = open_from_cache(partial(requantise, source, digest), _readable)
     if copy == source:
         return [("as it is", source, True)]
     return [("as it is", source, False), ("repacked", copy, True)]

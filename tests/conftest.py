@@ -168,7 +168,7 @@ needs_model = pytest.mark.skipif(
 
 def bare_model(listen: Listener = ignore_call) -> Any:
     """The bundled model itself, without what remembers its replies and asks again."""
-    return find_gguf("smollm2", None).open(listen)
+    return find_gguf("smollm2", None)[0](listen)
 
 
 @pytest.fixture(scope="session")

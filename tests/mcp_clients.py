@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import anyio
 import httpx2
 import msgspec
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextResourceContents
 
@@ -71,12 +71,6 @@ class Reports:
     @property
     def messages(self) -> list[str]:
         return [message or "" for _, _, message in self.told]
-
-
-def on_stdio(data: Path, *arguments: str | Path) -> StdioServerParameters:
-    """A server that the client starts itself."""
-    program, *rest = command(*arguments)
-    return StdioServerParameters(command=program, args=rest, env=environment(data))
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from agent.chat.store import ChatTurn
 from agent.mcp.calls import CallProgress
 from agent.mcp.library import MAX_CONVERSATIONS, MAX_TURNS, Conversations, Library, LibraryRequest
 from agent.mcp.tools import MAX_TEXT, DocumentServer
@@ -28,9 +29,9 @@ from indexes.documents.background_vectors import VectorMaker
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.passage_ids import escape_name
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever
 from schemas.errors import MissingError
 from schemas.records import Query, Response, TurnResult
+from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model
 from tests.mcp_clients import (
     JAM,
@@ -41,7 +42,6 @@ from tests.mcp_clients import (
     command,
     environment,
     on_port,
-    on_stdio,
     read_text,
     talk,
 )
@@ -158,17 +158,12 @@ def test_what_the_person_told_is_known_unless_incognito(server: DocumentServer) 
 
 
 def test_conversations_are_forgotten_when_there_are_too_many() -> None:
-    from agent.chat.store import ChatTurn
-
     turn = ChatTurn("?", TurnResult("1", Query("?"), (), (), (), (Response(()),)))
     kept = Conversations()
     first, second = kept.add_turn("", turn), kept.add_turn("", turn)
-    for _ in range(MAX_TURNS + 5):
-        kept.add_turn(first, turn)
+    for id in [first] * (MAX_TURNS + 5) + [""] * (MAX_CONVERSATIONS - 1):
+        kept.add_turn(id, turn)
     assert len(kept.read_turns(first)) == MAX_TURNS
-    for _ in range(MAX_CONVERSATIONS - 1):
-        kept.add_turn("", turn)
-    assert kept.read_turns(first)
     with pytest.raises(MissingError, match="there is no conversation"):
         kept.read_turns(second)
 
@@ -194,36 +189,22 @@ def test_documents_are_resources_whatever_their_names(notes: Path) -> None:
     assert cut.endswith("[The rest is left out: search_passages finds it.]")
 
 
-def test_the_documents_of_an_index_can_be_read(example_index: PassageIndex) -> None:
-    async def conversation(client: Client) -> str:
+@needs_embedder
+def test_an_index_is_ranked_as_by_the_command_line_and_read(example_index: PassageIndex) -> None:
+    async def conversation(client: Client) -> list[Any]:
+        search = {"query": SHADE, "k": 20, "wait": True}
+        found = (await client.call_tool("search_passages", search)).structured_content
         listed = (await client.list_resources()).resources
-        return await read_text(client, next(resource.uri for resource in listed if resource.name == "garden-04"))
+        uri = next(resource.uri for resource in listed if resource.name == "garden-04")
+        return [found, await read_text(client, uri)]
 
-    with closing(open_library(example_index.directory)) as opened:
-        assert "Coral bells" in talk(conversation, DocumentServer(opened))
-
-
-# The same ranking as the command line
-
-
-def search_on_command_line(index: Path, question: str, embedder: str) -> list[tuple[str, float]]:
-    done = run("search", index, question, "-k", "20", "--json", "--embedder", embedder)
-    assert done.returncode == 0, done.stderr
-    return [(hit["id"], hit["score"]) for hit in map(json.loads, done.stdout.splitlines())]
-
-
-def search_by_client(source: Path, question: str, embedder: str) -> tuple[str, list[tuple[str, float]]]:
-    with closing(open_library(source, embedder)) as opened:
-        found = call(DocumentServer(opened), "search_passages", query=question, k=20, wait=True).structured_content
-    return found["searched_by"], [(found["passage"]["id"], found["score"]) for found in found["passages"]]
-
-
-@pytest.mark.parametrize(
-    ("embedder", "by"), [("none", "words"), pytest.param("minilm", "words and meaning", marks=needs_embedder)]
-)
-def test_an_index_is_ranked_as_by_the_command_line(embedder: str, by: str, example_index: PassageIndex) -> None:
-    ranking = search_on_command_line(example_index.directory, SHADE, embedder)
-    assert search_by_client(example_index.directory, SHADE, embedder) == (by, ranking)
+    done = within.convagent("search", example_index.directory, SHADE, "-k", "20", "--json", "--embedder", "minilm")
+    ranking = [(hit["id"], hit["score"]) for hit in map(json.loads, done.stdout.splitlines())]
+    with closing(open_library(example_index.directory, "minilm")) as opened:
+        found, text = talk(conversation, DocumentServer(opened))
+    assert found["searched_by"] == "words and meaning"
+    assert [(found["passage"]["id"], found["score"]) for found in found["passages"]] == ranking
+    assert "Coral bells" in text
 
 
 def test_a_search_keeps_to_a_part_of_the_documents(server: DocumentServer) -> None:
@@ -260,22 +241,16 @@ def test_where_documents_are_many_the_first_search_does_not_wait_for_all(
     assert listed["total"] == 120
 
 
-def test_a_folder_is_looked_at_again_and_damaged_files_leave_the_others(notes: Path) -> None:
+def test_damaged_files_leave_the_others(notes: Path) -> None:
     async def conversation(client: Client) -> list[Any]:
         empty = await client.call_tool("search_passages", {"query": "alder"})
         write_notes(notes, 1)
         (notes / "broken.pdf").write_bytes(b"%PDF-1.7\nthis is none")
-        first = await client.call_tool("search_passages", {"query": "alder"})
-        listed = await client.call_tool("list_documents", {})
-        (notes / "new.txt").write_text("The walnut stands by the gate.")
-        while not found_ids(await client.call_tool("search_passages", {"query": "walnut"})):
-            await anyio.sleep(0.1)
-        return [empty, first, listed]
+        return [empty, await client.call_tool("list_documents", {})]
 
     with closing(open_library(notes)) as opened:
-        empty, first, listed = talk(conversation, DocumentServer(opened))
+        empty, listed = talk(conversation, DocumentServer(opened))
     assert "holds no document that can be read" in told(empty)
-    assert found_ids(first) == ["note-000.txt:1-3"]
     assert [document["path"] for document in listed.structured_content["documents"]] == ["note-000.txt"]
 
 
@@ -300,36 +275,21 @@ class Gate:
         await anyio.to_thread.run_sync(self.reached.wait, PATIENCE)
 
 
-def test_reading_documents_and_answering_report_their_progress(notes: Path) -> None:
-    write_notes(notes, 40)
-    reading, answering = Reports(), Reports()
-
-    async def conversation(client: Client) -> None:
-        await client.call_tool("search_passages", {"query": "alder"}, progress_callback=reading)
-        await client.call_tool("ask", {"question": "Where stands the alder?"}, progress_callback=answering)
-
-    with closing(open_library(notes)) as opened:
-        talk(conversation, DocumentServer(opened))
-    assert reading.told[-1][0] >= 80, "read, and indexed"
-    done = [done for done, _, _ in reading.told]
-    assert done == sorted(set(done))
-    assert any(message.startswith("searched for") for message in answering.messages), answering
-
-
 @needs_embedder
-def test_until_vectors_are_made_a_search_is_by_words_or_waits_and_reports(
+def test_until_vectors_are_made_a_search_is_by_words_or_waits_and_all_is_reported(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_notes(notes, 20)
-    gate = Gate(VectorMaker._wait_for_quiet)
+    write_notes(notes, 40)
+    gate, reading, answering = Gate(VectorMaker._wait_for_quiet), Reports(), Reports()
     monkeypatch.setattr(VectorMaker, "_wait_for_quiet", lambda *arguments: gate(*arguments))
 
     async def open_gate(progress: float, total: float | None, message: str | None) -> None:
-        if message and "of 20 passages" in message:
+        if message and "of 40 passages" in message:
             gate.open.set()
 
     async def conversation(client: Client) -> list[Any]:
-        first = await client.call_tool("search_passages", {"query": "alder"})
+        first = await client.call_tool("search_passages", {"query": "alder"}, progress_callback=reading)
+        await client.call_tool("ask", {"question": "Where stands the alder?"}, progress_callback=answering)
         waiting = {"query": "alder", "wait": True}
         later = await client.call_tool("search_passages", waiting, progress_callback=open_gate)
         return [first.structured_content, later.structured_content]
@@ -339,6 +299,10 @@ def test_until_vectors_are_made_a_search_is_by_words_or_waits_and_reports(
     assert (first["searched_by"], later["searched_by"]) == ("words", "words and meaning")
     assert "by words" in first["note"]
     assert len(first["passages"]) == len(later["passages"]) == 10
+    assert reading.told[-1][0] >= 80, "read, and indexed"
+    done = [done for done, _, _ in reading.told]
+    assert done == sorted(set(done))
+    assert any(message.startswith("searched for") for message in answering.messages), answering
 
 
 def hold_reading(monkeypatch: pytest.MonkeyPatch, after: int) -> Gate:
@@ -391,28 +355,6 @@ def test_a_cancelled_call_reads_no_further_document(
     with closing(open_library(notes)) as opened:
         assert talk(conversation, DocumentServer(opened), mode=mode) == 5
     assert gate.times == 30, "the next call goes on where the cancelled one stopped"
-
-
-def test_a_cancelled_question_is_not_answered(cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    find, kept, add_turn = Gate(HybridRetriever.find), list[str](), Conversations.add_turn
-    monkeypatch.setattr(HybridRetriever, "find", lambda *arguments, **more: find(*arguments, **more))
-
-    def note(conversations: Conversations, id: str, turn: Any) -> str:
-        kept.append(id)
-        return add_turn(conversations, id, turn)
-
-    monkeypatch.setattr(Conversations, "add_turn", note)
-
-    async def conversation(client: Client) -> Any:
-        await cancel_when_reached(client, find, cancelled, "ask", question=JAM)
-        with opened.open_assistant(CallProgress()).lock:  # the cancelled question has let go of it
-            assert kept == []
-        return await client.call_tool("ask", {"question": JAM})
-
-    with closing(open_library(DOCUMENTS)) as opened:
-        answered = talk(conversation, DocumentServer(opened))
-    assert "two years" in answered.structured_content["answer"]
-    assert kept == [""]
 
 
 # Failures
@@ -479,19 +421,6 @@ def test_a_model_that_is_not_there_is_told_where_it_is_needed(notes: Path) -> No
 # Over stdio
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_client_starts_the_server_itself(mode: str, data: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def conversation(client: Client) -> list[Any]:
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        return [names, await client.call_tool("ask", {"question": "Where stands the alder?"})]
-
-    write_notes(notes, 1)
-    monkeypatch.setenv("HOME", str(notes.parent))  # there is no shell that would know of it
-    names, answered = talk(conversation, on_stdio(data, "--docs", "~/notes", *NO_MODELS), mode=mode)
-    assert names == TOOLS
-    assert "in row 0" in answered.structured_content["answer"]
-
-
 @needs_model
 @needs_embedder
 @pytest.mark.model
@@ -508,18 +437,23 @@ def test_a_client_is_answered_with_the_bundled_models(data: Path) -> None:
     assert (found["searched_by"], found["passages"][0]["passage"]["id"]) == ("words and meaning", JAM_PASSAGE)
 
 
-def test_listing_the_tools_loads_neither_model_nor_index(data: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_listing_the_tools_loads_neither_model_nor_index_and_a_signal_ends_it(
+    sent: signal.Signals, code: int, data: Path
+) -> None:
     with RawServer(data, *command("--docs", DOCUMENTS)[1:]) as server:
         server.initialize()
         server.send("tools/list", 1)
-        assert len(server.read_reply(1)["result"]["tools"]) == len(TOOLS)
+        assert [tool["name"] for tool in server.read_reply(1)["result"]["tools"]] == TOOLS
         loaded = " ".join(part.path for part in psutil.Process(server.process.pid).memory_maps())
-        assert server.end()[0] == 0
         assert [name for name in ("llama", "ggml", "tantivy", "numpy", "spacy") if name in loaded] == []
+        server.process.send_signal(sent)
+        assert server.process.wait(PATIENCE) == code
+        assert "Traceback" not in server.end()[1]
 
 
 NOISE = """
-import ctypes, os, subprocess, sys, threading
+import ctypes, os, subprocess, sys
 from opentelemetry import trace
 from agent.mcp.library import Library
 
@@ -540,18 +474,18 @@ def make_noise(library, progress):
     libc.puts(b"noise of C")
     libc.fflush(None)
     subprocess.run(["echo", "noise of another process"])
-    threading.Thread(target=print, args=("noise of a thread",), kwargs={"flush": True}).start()
     return open_documents(library, progress)
 
 trace.set_tracer_provider(Provider())
 Library.open_documents = make_noise
-print("noise at start", file=sys.stderr)
 from cli import app
 app(["mcp", *sys.argv[1:]])
 """
 
 
-def test_only_the_protocol_is_on_stdout_under_load_and_failure(data: Path, notes: Path) -> None:
+def test_only_the_protocol_is_on_stdout_under_load_and_failure(
+    data: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Parallel calls, some wrong, cancelled or not JSON, over damaged documents, while all kinds of code print.
 
     No call is traced, although the environment is set up for that.
@@ -559,7 +493,8 @@ def test_only_the_protocol_is_on_stdout_under_load_and_failure(data: Path, notes
     write_notes(notes, 20)
     (notes / "broken.pdf").write_bytes(b"%PDF-1.7\nthis is none")
     (notes / "broken.docx").write_bytes(b"PK\x03\x04 this is none")
-    with RawServer(data, "-c", NOISE, "--docs", str(notes), *NO_MODELS) as server:
+    monkeypatch.setenv("HOME", str(notes.parent))  # there is no shell that would know of it
+    with RawServer(data, "-c", NOISE, "--docs", "~/notes", *NO_MODELS) as server:
         server.initialize()
         ids = range(1, 121, 6)
         for id in ids:
@@ -587,15 +522,16 @@ def test_only_the_protocol_is_on_stdout_under_load_and_failure(data: Path, notes
 
 UNSERVED: list[tuple[tuple[str, ...], int, str]] = [
     (("--docs", "nowhere"), 4, "nowhere: no such file or folder"),
-    (("--index", "nowhere"), 4, "nowhere: is no index"),
-    ((), 2, "nothing to search was named"),
+    (("--index", "nowhere"), 4, "nowhere: no such index directory"),
+    (("--index", "."), 4, ".: is no index"),
+    ((), 2, "nothing to ask was named"),
     (("--docs", ".", "--index", "."), 2, "--docs and --index exclude each other"),
 ]
 
 
-def test_what_cannot_be_served_is_told_at_once_on_stderr(data: Path) -> None:
+def test_what_cannot_be_served_is_told_at_once_on_stderr(data: Path, tmp_path: Path) -> None:
     for arguments, code, message in UNSERVED:
-        done = run("mcp", *arguments)
+        done = within.convagent("mcp", *arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (code, "")
         assert message in done.stderr
     for closed in ("<&-", ">&-"):
@@ -609,25 +545,14 @@ def test_what_cannot_be_served_is_told_at_once_on_stderr(data: Path) -> None:
         assert "pip install 'convagent[mcp]'" in error
 
 
-@pytest.mark.parametrize("tool", ["search_passages", "ask"])
-def test_a_client_that_goes_while_documents_are_opened_leaves_no_traceback(tool: str, data: Path) -> None:
-    asked = {"search_passages": "query", "ask": "question"}[tool]
+def test_a_client_that_goes_while_documents_are_opened_leaves_no_traceback(data: Path) -> None:
     for seconds in (0.3, 2.0):  # while its modules are loaded, and after
         with RawServer(data, *command("--docs", DOCUMENTS)[1:]) as server:
             server.initialize()
-            server.call(1, tool, **{asked: JAM})
+            server.call(1, "ask", question=JAM)
             time.sleep(seconds)
             _, told = server.end()
             assert (server.process.returncode, "Traceback" in told) == (0, False), told
-
-
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_it_ends_by_a_signal_while_it_waits(sent: signal.Signals, code: int, data: Path) -> None:
-    with RawServer(data, *command("--docs", DOCUMENTS)[1:]) as server:
-        server.initialize()
-        server.process.send_signal(sent)
-        assert server.process.wait(PATIENCE) == code
-        assert "Traceback" not in server.end()[1]
 
 
 def test_at_a_terminal_it_says_what_it_waits_for(data: Path) -> None:
@@ -654,15 +579,16 @@ REFUSED: list[tuple[str, dict[str, str], int]] = [
 ]
 
 
-def listen(reports: Reports) -> Callable[[Client], Any]:
-    return lambda client: client.call_tool("ask", {"question": JAM}, progress_callback=reports)
-
-
-def test_a_server_on_a_port_answers_who_has_the_token(data: Path) -> None:
+def test_a_server_on_a_port_answers_who_has_the_token_which_stays(data: Path) -> None:
+    reports, tokens = Reports(), []
     with on_port(data, "--docs", DOCUMENTS, *NO_MODELS) as running:
-        reports = Reports()
+        tokens.append(running.token)
         for mode in MODES:
-            answered = talk(listen(reports), running.connect(), mode=mode)
+            answered = talk(
+                lambda client: client.call_tool("ask", {"question": JAM}, progress_callback=reports),
+                running.connect(),
+                mode=mode,
+            )
             assert "two years" in answered.structured_content["answer"]
         assert reports.told
         usual = {"authorization": f"Bearer {running.token}", "accept": "application/json, text/event-stream"}
@@ -677,11 +603,7 @@ def test_a_server_on_a_port_answers_who_has_the_token(data: Path) -> None:
         assert (taken.returncode, taken.stdout, "is in use" in taken.stderr) == (6, "", True)
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(PATIENCE) == 0
-
-
-def test_the_token_stays_unless_incognito(data: Path) -> None:
-    tokens = []
-    for more in ((), (), ("--incognito",)):
+    for more in ((), ("--incognito",)):
         with on_port(data, "--docs", DOCUMENTS, *NO_MODELS, *more) as running:
             tokens.append(running.token)
     assert tokens[0] == tokens[1] != tokens[2]

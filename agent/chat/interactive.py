@@ -13,10 +13,11 @@ from typing import Any
 from agent.chat.citations import Source, shown_sources
 from agent.chat.export import export_conversation, mark_nearby, mark_sentences
 from agent.chat.observer import Observer, describe_call
-from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source, resolve_source
+from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
 from agent.chat.scope import EVERYWHERE, require_scope
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
+from agent.chat.source import resolve_source
 from agent.chat.store import Store, open_store
 from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations

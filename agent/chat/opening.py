@@ -5,7 +5,6 @@ The models are opened in a thread of its own while the documents are read.
 
 import logging
 import math
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -21,39 +20,19 @@ from agent.models.hub import PREFIX
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.models.wrapper import ModelWrapper
-from agent.runs.evidence import DEFAULT_INDEX
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
 from indexes.documents.document_index import open_documents
 from indexes.index_vectors import cache_vectors
-from indexes.passage_index import Index, read_info
+from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.sharded_index import holds_index, open_index
 from indexes.storage.directories import find_cache_directory
 from indexes.text.sentences import load_tokenizer
-from schemas.errors import UsageError
 from schemas.progress import StageProgress
 
 READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
 log = logging.getLogger("convagent")
-
-
-def resolve_source(docs: Path | None, index: Path | None) -> Path:
-    """The folder or index to ask: the one that is named, else the index of `CONVAGENT_INDEX`, else `index`.
-
-    Raises `UsageError` where both are named, and what `read_info` raises for a directory that is no index.
-    """
-    if docs and index:
-        raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
-    if docs:
-        return docs.resolve()
-    directory = index or Path(os.environ.get("CONVAGENT_INDEX", DEFAULT_INDEX))
-    if not index and "CONVAGENT_INDEX" not in os.environ and not directory.exists():
-        remedy = "Name your documents, as in --docs ~/notes, or an index with --index DIR."
-        raise UsageError("nothing to ask was named", remedy=remedy)
-    if not holds_index(directory):
-        read_info(directory)  # which says what is not there
-    return directory.resolve()
 
 
 @dataclass(frozen=True, slots=True)

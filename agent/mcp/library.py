@@ -64,13 +64,19 @@ class Library:
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
         from agent.chat.opening import READING_SECONDS, open_source
         from agent.chat.session import open_collection
+        from agent.models.embedding.registry import open_embedder
         from indexes.documents.background_vectors import make_vectors_meanwhile
         from indexes.documents.watching import watch_documents
+        from indexes.index_vectors import cache_vectors
 
         source, links = self.request.source, self.request.follow_links
         opened = open_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
         progress.step(LOADING)
-        self._embedder = self._open_embedder()
+        try:
+            embedder = open_embedder(self.request.embedder)
+            self._embedder = cache_vectors(embedder) if embedder and not self.request.incognito else embedder
+        except ConvagentError as error:
+            self._problem = str(error)
         current = open_collection(str(source), opened.index, self._embedder, words_first=True)
         progress.token.raise_if_cancelled()
         if opened.is_behind:
@@ -79,28 +85,14 @@ class Library:
         self._maker = self._background.enter_context(make_vectors_meanwhile(current, self._embedder))
         return current
 
-    def _open_embedder(self) -> "Embedder | None":
-        from agent.models.embedding.registry import open_embedder
-        from indexes.index_vectors import cache_vectors
-
-        try:
-            embedder = open_embedder(self.request.embedder)
-        except ConvagentError as error:
-            self._problem = str(error)
-            return None
-        return cache_vectors(embedder) if embedder and not self.request.incognito else embedder
-
-    def wait_for_documents(self, progress: CallProgress) -> "CurrentCollection":
-        """The passages of all documents: where these are many, the first call does not wait for all of them."""
+    def wait_for_documents(self, progress: CallProgress, *, vectors: bool = False) -> "CurrentCollection":
+        """The passages of all documents, and all `vectors` that there will be: the first call does not wait for them
+        where they are many."""
         current = self.open_documents(progress)
         progress.wait_until(current.all_read.wait, lambda: current.progress or READING)
-        return current
-
-    def wait_for_vectors(self, progress: CallProgress) -> None:
-        """Wait until all vectors are there, or will not be."""
-        current = self.wait_for_documents(progress)
-        if maker := self._maker:
+        if vectors and (maker := self._maker):
             progress.wait_until(maker.wait_until_made, lambda: current.progress or progress.message)
+        return current
 
     def explain_words(self) -> str:
         """Why it was searched by words alone, and whether that ends."""

@@ -23,7 +23,6 @@ from schemas.errors import ConvagentError, MissingError
 
 if TYPE_CHECKING:
     from agent.chat.store import ChatTurn
-    from indexes.documents.current_collection import SearchableCollection
     from schemas.records import Passage
 
 MAX_CHARACTERS = 4000  # of a question: as many as in a chat
@@ -164,19 +163,27 @@ class DocumentServer(MCPServer[Any]):
         """
 
         def search(progress: CallProgress) -> SearchResult:
+            from agent.chat.scope import EVERYWHERE, require_scope, select_rows
+            from agent.chat.session import check_utterance
             from indexes.ranking.hybrid import CosineStage
 
             library = self._library
-            current = library.wait_for_documents(progress) if only else library.open_documents(progress)
-            if wait:
-                library.wait_for_vectors(progress)
+            waits = only or wait
+            current = library.wait_for_documents(progress, vectors=wait) if waits else library.open_documents(progress)
+            asked = [(check_utterance(query), 1.0)]
             with current.use() as searchable:
-                found = rank_passages(query, k, only, searchable)
-            by_meaning = any(isinstance(stage, CosineStage) for stage in searchable.retriever.stages)
+                scope = require_scope(only or EVERYWHERE, searchable.collection)
+                retriever = replace(searchable.retriever, rows=select_rows(scope, searchable.collection))
+                hits = retriever.find(asked, asked, k)
+                passages = retriever.read([hit.id for hit in hits])
+            by_meaning = any(isinstance(stage, CosineStage) for stage in retriever.stages)
             notes = ["" if by_meaning else library.explain_words(), library.explain_documents()]
             return SearchResult(
                 searched_by="words and meaning" if by_meaning else "words",
-                passages=found,
+                passages=[
+                    FoundPassage(rank=rank, score=hit.score, passage=to_passage_text(passage))
+                    for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1)
+                ],
                 note=" ".join(filter(None, notes)),
             )
 
@@ -300,22 +307,6 @@ class DocumentServer(MCPServer[Any]):
         except ToolError as error:
             is_missing = isinstance(error.__cause__, MissingError)
             raise (ResourceNotFoundError if is_missing else ResourceError)(str(error)) from error
-
-
-def rank_passages(query: str, k: int, only: str, searchable: "SearchableCollection") -> list[FoundPassage]:
-    """Rank as `convagent search` does. Raises `UsageError` for an empty query, and a scope without documents."""
-    from agent.chat.scope import EVERYWHERE, require_scope, select_rows
-    from agent.chat.session import check_utterance
-
-    query, collection = check_utterance(query), searchable.collection
-    scope = require_scope(only or EVERYWHERE, collection)
-    retriever = replace(searchable.retriever, rows=select_rows(scope, collection))
-    hits = retriever.find([(query, 1.0)], [(query, 1.0)], k)
-    passages = retriever.read([hit.id for hit in hits])
-    return [
-        FoundPassage(rank=rank, score=hit.score, passage=to_passage_text(passage))
-        for rank, (hit, passage) in enumerate(zip(hits, passages, strict=True), start=1)
-    ]
 
 
 def to_passage_text(passage: "Passage") -> PassageText:

@@ -84,21 +84,21 @@ def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
     return target
 
 
-def open_from_cache(prepare: Callable[[bool], Path], read: Callable[[Path], Model]) -> Model:
-    """What `read` makes of the file that `prepare(anew)` puts into the cache. Errors: those of the two.
+def open_from_cache(prepare: Callable[..., Path], read: Callable[[Path], Model]) -> Model:
+    """What `read` makes of the file that `prepare(anew=...)` puts into the cache. Errors: those of the two.
 
     A file that cannot be read (torn by a full disk, a power cut, another program) is made anew, once. llama.cpp itself
     finds out, so that a sound copy costs nothing more. The file is replaced, not deleted first: another process may
     have just made it.
     """
-    path = prepare(False)
+    path = prepare()
     try:
         return read(path)
     except InvalidInputError:
         if path.parent != find_cache_directory():
             raise
         log.info("%s is damaged", path)
-        return read(prepare(True))
+        return read(prepare(anew=True))
 
 
 def delete_superseded(newest: Path, pattern: str) -> None:

@@ -9,7 +9,7 @@ import errno
 import re
 from pathlib import Path
 
-from schemas.errors import MissingError, RunError, UsageError
+from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 from schemas.secrets import hide_secrets
 
 PREFIX = "hf:"
@@ -38,15 +38,15 @@ def fetch(name: str) -> Path:
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.constants import HF_HUB_OFFLINE
 
+    if HF_HUB_OFFLINE:
+        return find_cached(name)
     try:
-        if HF_HUB_OFFLINE:
-            return find_cached(name)
         if not file:
             files = HfApi().list_repo_files(repo)
             file = choose_file(sorted(found for found in files if found.endswith(".gguf")), repo, quant)
         _download(repo, file)
         return Path(hf_hub_download(repo, file))
-    except (UsageError, MissingError, RunError):
+    except ConvagentError:
         raise
     except Exception as error:  # the errors of the hub, its cache and the connection share no base
         raise _explain(name, error) from error
@@ -71,17 +71,14 @@ def list_cached_files() -> dict[str, dict[str, Path]]:
         repos = sorted(scan_cache_dir().repos, key=lambda repo: repo.repo_id)
     except CacheNotFound:
         return {}
-    found = {
-        repo.repo_id: {
-            file.file_path.relative_to(revision.snapshot_path).as_posix(): file.file_path
-            for revision in sorted(repo.revisions, key=lambda revision: revision.last_modified)
-            for file in sorted(revision.files, key=lambda file: file.file_path)
-            if file.file_name.endswith(".gguf")
-        }
-        for repo in repos
-        if repo.repo_type == "model"
-    }
-    return {repo: files for repo, files in found.items() if files}
+    found: dict[str, dict[str, Path]] = {}
+    for repo in repos:
+        for revision in sorted(repo.revisions, key=lambda revision: revision.last_modified):
+            for file in sorted(revision.files, key=lambda file: file.file_path):
+                if file.file_name.endswith(".gguf") and repo.repo_type == "model":
+                    shown = file.file_path.relative_to(revision.snapshot_path).as_posix()
+                    found.setdefault(repo.repo_id, {})[shown] = file.file_path
+    return found
 
 
 def choose_file(files: list[str], repo: str, quant: str | None) -> str:
@@ -99,10 +96,9 @@ def choose_file(files: list[str], repo: str, quant: str | None) -> str:
 
 def _parse_name(name: str) -> tuple[str, str | None, str | None]:
     """Repository, file and quantisation of a name; one of the last two at most."""
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise UsageError(f"{name!r} is not hf:user/repo, hf:user/repo:quant or hf:user/repo/file.gguf")
-    return found["repo"], found["file"], found["quant"]
+    if found := _NAME.fullmatch(name):
+        return found["repo"], found["file"], found["quant"]
+    raise UsageError(f"{name!r} is not hf:user/repo, hf:user/repo:quant or hf:user/repo/file.gguf")
 
 
 def _download(repo: str, file: str) -> None:
@@ -127,18 +123,12 @@ def _download(repo: str, file: str) -> None:
     blob = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=repo, repo_type="model") / "blobs" / str(about.etag)
     blob.parent.mkdir(parents=True, exist_ok=True)
     partial = blob.with_name(f"{blob.name}.convagent.incomplete")
-    with WeakFileLock(blob.with_name(f"{partial.name}.lock")):
+    with WeakFileLock(f"{partial}.lock"):
         if blob.exists():
             return
         with partial.open("ab") as target:
-            http_get(
-                url,
-                target,
-                resume_size=target.tell(),
-                headers=build_hf_headers(),
-                expected_size=about.size,
-                displayed_filename=file,
-            )
+            size = about.size
+            http_get(url, target, resume_size=target.tell(), headers=build_hf_headers(), expected_size=size)
         if len(blob.name) == SHA256_DIGITS and hash_file(partial) != blob.name:
             partial.unlink()
             raise RunError(f"hf:{repo}/{file} came damaged: its SHA-256 is not the hub's", remedy="Fetch it again.")

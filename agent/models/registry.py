@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -23,14 +22,10 @@ MEMORY_CACHE_BYTES = 1 << 26  # of replies, where no cache is given
 STAYS = "Nothing leaves this machine."
 STAYS_WITH_SERVER = "What you ask goes to this server and no further."
 SERVER_SCHEMES = ("http://", "https://")
+NO_ADAPTERS: Mapping[str, Path] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSource:
-    """A model that was found, and can be opened."""
-
-    open: Callable[[Listener], LanguageModel]
-    settings: str  # what decides its replies beside weights and prompt; part of the key under which they are cached
+Open = Callable[[Listener], LanguageModel]
 
 
 def open_model(
@@ -58,31 +53,36 @@ def open_model(
         return open_script(Path(name.removeprefix("scripted:")), listen)
     from agent.models.wrapper import CachingModel, RetryingModel
 
-    source = _find_server(name, concurrency) if is_server_address(name) else find_gguf(name, threads)
-    replies = cache or Cache(None, MEMORY_CACHE_BYTES)
-    return RetryingModel(CachingModel(source.open, listen, replies, source.settings))
+    if is_server_address(name):
+        from agent.models.openai_server import open_server_model
+
+        found: tuple[Open, str] = partial(open_server_model, name, concurrency=concurrency), ""
+    else:
+        found = find_gguf(name, threads)
+    open, settings = found
+    return RetryingModel(CachingModel(open, listen, cache or Cache(None, MEMORY_CACHE_BYTES), settings))
 
 
-def find_gguf(name: str, threads: int | None) -> ModelSource:
-    """The GGUF of that name, downloaded if it is on the hub. Errors: those of `open_model`."""
+def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
+    """What opens the GGUF of that name, downloaded if it is on the hub, and what decides its replies beside weights
+    and prompt. Errors: those of `open_model`."""
     stop_spinning_threads()
     from agent.models.bundled import ADAPTERS, find_bundled_gguf, open_from_cache, requantise
     from agent.models.learned import REWRITER_BASE
-    from agent.models.local.llama_cpp import decoding_settings
+    from agent.models.local.llama_cpp import decoding_settings, open_gguf
     from indexes.storage.files import hash_file
 
-    if name == "smollm2":
-        bundled = find_bundled_gguf()
-        digest = REWRITER_BASE
-        return ModelSource(
-            lambda listen: open_from_cache(
-                lambda anew: requantise(bundled, digest, anew=anew),
-                lambda path: _open_gguf(path, name, digest, threads, listen, ADAPTERS),
-            ),
-            decoding_settings(ADAPTERS.values()),
-        )
-    path, shown_name = find_gguf_file(name, "model", MODEL_CHOICES)
-    return ModelSource(partial(_open_gguf, path, shown_name, hash_file(path), threads), decoding_settings())
+    def load(path: Path, listen: Listener) -> LanguageModel:
+        return open_gguf(path, shown_name, digest, threads or threads_to_use(), listen, adapters)
+
+    if name != "smollm2":
+        path, shown_name = find_gguf_file(name, "model", MODEL_CHOICES)
+        digest, adapters = hash_file(path), NO_ADAPTERS
+        return partial(load, path), decoding_settings()
+    shown_name, digest, adapters = name, REWRITER_BASE, ADAPTERS
+    prepare = partial(requantise, find_bundled_gguf(), digest)
+    settings = decoding_settings(ADAPTERS.values())
+    return lambda listen: open_from_cache(prepare, lambda path: load(path, listen)), settings
 
 
 def find_gguf_file(name: str, kind: str, choices: str, find_on_hub: Callable[[str], Path] = fetch) -> tuple[Path, str]:
@@ -128,22 +128,3 @@ def _check_gguf(path: Path) -> Path:
         if file.read(4) != b"GGUF":
             raise InvalidInputError("is no GGUF file", where=str(path), remedy="Models for llama.cpp are .gguf files.")
     return path
-
-
-def _find_server(name: str, concurrency: asyncio.Semaphore | None) -> ModelSource:
-    from agent.models.openai_server import open_server_model
-
-    return ModelSource(partial(open_server_model, name, concurrency=concurrency), settings="")
-
-
-def _open_gguf(
-    path: Path,
-    name: str,
-    digest: str,
-    threads: int | None,
-    listen: Listener,
-    adapters: Mapping[str, Path] = MappingProxyType({}),
-) -> LanguageModel:
-    from agent.models.local.llama_cpp import open_gguf
-
-    return open_gguf(path, name, digest, threads or threads_to_use(), listen, adapters)

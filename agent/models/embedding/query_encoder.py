@@ -86,7 +86,7 @@ def open_taught(
     merged = sha256(f"{weights_digest}{hash_learned(learned)}".encode()).hexdigest()
     changes, name = read_changes(learned), f"{NAME}-{name}"
     encoder = open_from_cache(
-        lambda anew: convert_to_gguf(weights, merged, anew=anew, name=name, change=partial(change, changes)),
+        partial(convert_to_gguf, weights, merged, name=name, change=partial(change, changes)),
         lambda path: open_encoder(path, name=name, digest=merged, threads=threads, by_token=True),
     )
     return merged, encoder, changes

@@ -2,19 +2,15 @@
 
 import logging
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Readout
+from indexes.ranking.vectors import Embedder, Read, Readout
 from schemas.errors import ConvagentError, MissingError
 
 PASSAGES_KEPT = 64  # a passage is read once for a question
 TURNS_KEPT = 8  # a turn is read once for its words and its vector
 EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
-if TYPE_CHECKING:
-    from agent.models.embedding.llama_cpp import LlamaCppEmbedder
-
 log = logging.getLogger("convagent")
 
 
@@ -24,53 +20,54 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     Raises `UsageError` for an unknown name, `MissingError` for a file or package that is not there,
     `InvalidInputError` for a file that is not an embedding GGUF.
     """
-    from agent.models.bundled import open_from_cache
+    from agent.models.local.hardware import stop_spinning_threads, threads_to_use
     from agent.models.registry import find_gguf_file
     from indexes.storage.files import hash_file
 
     if name == "none":
         return None
+    stop_spinning_threads()
     if name in (None, "minilm"):
-        from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
-        from agent.models.learned import QUERY_ENCODER_BASE
+        from agent.models.embedding.minilm import find_bundled_weights
 
         try:
-            source = find_bundled_weights()
+            return _open_minilm(find_bundled_weights(), threads or threads_to_use())
         except MissingError as error:
             if name is not None:
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
-        digest = QUERY_ENCODER_BASE
-        embedder = open_from_cache(
-            lambda anew: convert_to_gguf(source, digest, anew=anew),
-            lambda path: _open_gguf(path, "minilm", digest, threads),
-        )
-        encode_turn, read = _prepare_query_encoder(source, digest, threads), _prepare_reader(source, digest, threads)
-        return replace(embedder, encode_turn=encode_turn, read=read)
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
-    return _open_gguf(path, shown_name, hash_file(path), threads)
+    from agent.models.embedding.llama_cpp import open_gguf
+
+    return open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads or threads_to_use())
 
 
-def _prepare_query_encoder(source: Path, digest: str, threads: int | None) -> EncodeTurn:
-    """The encoder that was taught conversations, over these weights, opened when the first turn is read."""
+def _open_minilm(weights: Path, threads: int) -> Embedder:
+    """The bundled model, with what it was taught over these weights: each opened when it is first needed."""
+    from agent.models.bundled import open_from_cache
+    from agent.models.embedding.llama_cpp import open_gguf
+    from agent.models.embedding.minilm import convert_to_gguf
     from agent.models.embedding.query_encoder import open_query_encoder
-    from agent.models.local.hardware import threads_to_use
+    from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
-    open_once = cache(lambda: open_query_encoder(source, digest, threads or threads_to_use()))
-    return lru_cache(maxsize=TURNS_KEPT)(lambda text: open_once().encode(text))
+    embedder = open_from_cache(
+        partial(convert_to_gguf, weights, DIGEST),
+        lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
+    )
+    open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
+    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text))
+    return replace(embedder, encode_turn=encode_turn, read=_prepare_reader(weights, DIGEST, threads))
 
 
-def _prepare_reader(source: Path, digest: str, threads: int | None) -> Read:
-    """The reader over these weights, opened with the first passage; where it cannot be, that is said, and it finds
-    nothing."""
+def _prepare_reader(weights: Path, digest: str, threads: int) -> Read:
+    """Where the reader cannot be opened, that is said once, and it finds nothing."""
     from agent.models.embedding.reader import open_reader
-    from agent.models.local.hardware import threads_to_use
 
     @cache
     def open_once() -> Read | None:
         try:
-            return open_reader(source, digest, threads or threads_to_use()).read
+            return open_reader(weights, digest, threads).read
         except ConvagentError as error:
             log.warning("Answers are chosen without the reader: %s", error)
             return None
@@ -81,12 +78,3 @@ def _prepare_reader(source: Path, digest: str, threads: int | None) -> Read:
         return tuple(read(question, passage)) if read else ()
 
     return read_once
-
-
-def _open_gguf(path: Path, name: str, digest: str, threads: int | None) -> "LlamaCppEmbedder":
-    from agent.models.local.hardware import stop_spinning_threads, threads_to_use
-
-    stop_spinning_threads()
-    from agent.models.embedding.llama_cpp import open_gguf
-
-    return open_gguf(path, name=name, digest=digest, threads=threads or threads_to_use())
