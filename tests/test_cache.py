@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,10 @@ import pytest
 
 from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
 from agent.models.scripted import Script, ScriptedModel
-from agent.models.wrapper import MAX_ATTEMPTS, CachingModel, RetryingModel
+from agent.models.wrapper import MAX_ATTEMPTS, CachingModel
 from indexes.storage.cache import Cache
 from indexes.storage.directories import make_private_file
-from schemas.errors import ModelError, ModelReplyError
+from schemas.errors import ModelReplyError
 from schemas.records import Call, Message
 from tests.conftest import PATIENCE
 
@@ -141,27 +142,20 @@ class Stubborn(ScriptedModel):
         return reply()
 
 
-def stubborn(gives_in: int) -> Stubborn:
+def ask_stubborn(gives_in: int) -> list[int | None]:
+    """The seeds with which it is asked."""
     model = Stubborn(Script(), lambda _call: None)
     model.seeds, model.gives_in = [], gives_in
-    return model
+    with suppress(ModelReplyError):
+        assert CachingModel(lambda _: model, print, Cache(None), "").ask(TALK, HYDE, TextReply) == TextReply()
+    return model.seeds
 
 
 def test_a_reply_that_is_none_is_asked_for_again_with_other_seeds() -> None:
-    model = stubborn(MAX_ATTEMPTS)
-    assert RetryingModel(model).ask(TALK, HYDE, TextReply) == TextReply()
-    assert model.seeds[0] is None
-    assert len(set(model.seeds)) == MAX_ATTEMPTS
-    again = stubborn(MAX_ATTEMPTS)
-    RetryingModel(again).ask(TALK, HYDE, TextReply)
-    assert again.seeds == model.seeds  # a run repeats itself
-
-
-def test_patience_has_an_end() -> None:
-    model = stubborn(100)
-    with pytest.raises(ModelError, match="cut off"):
-        RetryingModel(model).ask(TALK, HYDE, TextReply)
-    assert len(model.seeds) == MAX_ATTEMPTS
+    seeds = ask_stubborn(MAX_ATTEMPTS)
+    assert seeds[0] is None
+    assert len(set(seeds)) == MAX_ATTEMPTS
+    assert ask_stubborn(MAX_ATTEMPTS) == ask_stubborn(100) == seeds  # a run repeats itself, and patience has an end
 
 
 def test_a_cache_that_is_opened_again_keeps_the_locks_of_the_first(tmp_path: Path) -> None:

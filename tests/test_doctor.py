@@ -91,10 +91,12 @@ def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypat
 
 
 def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_API_KEY", "sk-secret")
     monkeypatch.setenv("CONVAGENT_MODLE", "none")
     monkeypatch.setenv("CONVAGENT_THREADS", "99999")
     found = facts("none", "none", {"answer": {"model": "none", "k": 5}})
     assert [(fact.name, fact.value, fact.about) for fact in found.sections[CHOSEN]] == [
+        ("CONVAGENT_API_KEY", "[key]", "environment"),
         ("CONVAGENT_CACHE", str(cache), "environment"),
         ("CONVAGENT_MODLE", "none", "environment"),
         ("CONVAGENT_THREADS", "99999", "environment"),
@@ -105,6 +107,7 @@ def test_settings_are_listed_and_strange_ones_told(cache: Path, monkeypatch: pyt
         ("CONVAGENT_THREADS='99999' is no number from 1 to 512", True),
         ("CONVAGENT_MODLE is no setting", False),
     ]
+    assert "sk-secret" not in repr(found)
     monkeypatch.setenv("CONVAGENT_THREADS", "512")
     assert "more than the" in told(facts())[0][0]
 

@@ -3,7 +3,8 @@
 import json
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def test_meaning_is_near_without_a_common_word(minilm: Embedder) -> None:
     assert np.linalg.norm(empty) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_what_is_no_embedding_model_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_embedding_model_is_refused_and_without_one_words_find(index: PassageIndex, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"unknown embedding model 'bert' \(available: minilm"):
         open_embedder("bert")
     with pytest.raises(MissingError, match="no such model file"):
@@ -89,11 +90,7 @@ def test_what_is_no_embedding_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is no GGUF"):
         open_embedder(str(tmp_path / "text.gguf"))
     assert open_embedder("none") is None
-
-
-def test_words_alone_where_there_is_no_model(index: PassageIndex) -> None:
-    found = hybrid(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
-    assert {hit.id for hit in found} == {"1", "2", "5"}
+    assert {hit.id for hit in hybrid(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)} == {"1", "2", "5"}
 
 
 WEIGHTS = RetrievalTuning()
@@ -140,11 +137,13 @@ def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> Non
     assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
 
 
+@contextmanager
+def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
+    yield lambda _done: None
+
+
 @needs_embedder
 def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, minilm: Embedder) -> None:
-    def no_progress(_stage: str, _total: int) -> "Progress":
-        return Progress()
-
     assert embed_index(index.directory, minilm, no_progress, most=4) == 0
     assert index.vector_info is None
     assert embed_index(index.directory, minilm, no_progress, most=5) == 5
@@ -157,19 +156,6 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
     assert own_vectors(embedded, Counted()) is None  # they are another model's
 
 
-class Progress:
-    """A progress bar that shows nothing."""
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __call__(self, done: int) -> None:
-        assert 0 < done <= 5
-
-
 def test_damaged_vectors_are_told(index: PassageIndex) -> None:
     (index.directory / "vectors.json").write_text('{"model": "m", "digest": "", "size": 3, "passages": 5}')
     (index.directory / "vectors.f16").write_bytes(b"\0" * 8)
@@ -178,7 +164,7 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
     (index.directory / "vectors.json").write_text("{")
     with pytest.raises(InvalidInputError, match="damaged vectors"):
         _ = PassageIndex(index.directory).vector_info
-    embed_index(index.directory, Counted(), lambda _stage, _total: Progress())  # as the remedy has it
+    embed_index(index.directory, Counted(), no_progress)  # as the remedy has it
     assert PassageIndex(index.directory).vectors is not None
 
 

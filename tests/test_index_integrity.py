@@ -20,7 +20,7 @@ from indexes.storage.manifest import MANIFEST_FILE
 from schemas.errors import ConvagentError, InvalidInputError
 from tests.conftest import EXAMPLES
 from tests.fuzz.byte_damage import damage_byte
-from tests.test_embedder import Counted, Progress
+from tests.test_embedder import Counted
 from tests.within import convagent
 
 DAMAGES_EACH = 12  # places of each file
@@ -35,7 +35,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-class NoProgress(Progress):
+class NoProgress:
+    """A progress bar that shows nothing."""
+
+    def __enter__(self) -> "NoProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def __call__(self, done: int) -> None:
         pass
 

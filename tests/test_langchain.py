@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -75,12 +76,11 @@ def test_what_a_tool_refuses_is_told_to_the_model(search: PassageSearch) -> None
     wrong = SEARCHES | {"arguments": {"query": "husk", "k": 0}}
     agent: Any = create_agent(scripted(wrong, SEARCHES, ANSWERS), [search])
     messages = agent.invoke({"messages": [("user", QUESTION)]})["messages"]
-    assert messages[2].status == "error"
+    assert (messages[2].status, messages[-1].text) == ("error", ANSWERS["answer"])
     assert "greater than or equal to 1" in messages[2].text
-    assert messages[-1].text == ANSWERS["answer"]
 
 
-def test_documents_come_with_where_they_are_from(example_index: PassageIndex) -> None:
+def test_documents_come_with_where_they_are_from(example_index: PassageIndex, tmp_path: Path) -> None:
     retriever = PassageRetriever.from_index(example_index.directory, "none", k=2)
     first, second = retriever.invoke(QUESTION)
     assert first.page_content.startswith("Gluten-free dough needs a binder")
@@ -88,11 +88,7 @@ def test_documents_come_with_where_they_are_from(example_index: PassageIndex) ->
     assert first.metadata["url"] == ""
     assert first.metadata["score"] > second.metadata["score"]
     assert retriever.invoke("xyzzy") == []
-
-
-def test_a_tool_of_nothing_says_so(search: PassageSearch, tmp_path: Path) -> None:
-    assert set(search.args) == {"query", "k"}
-    assert search.invoke({"query": "xyzzy"}) == "Nothing was found."
+    assert PassageSearch.from_index(example_index.directory, "none").invoke({"query": "xyzzy"}) == "Nothing was found."
     with pytest.raises(MissingError, match="no such index directory"):
         PassageSearch.from_index(tmp_path / "none")
 
@@ -130,37 +126,36 @@ def bake(bread: Literal["rye", "wheat"], loaves: list[Loaf], warm: bool = True, 
     return f"{bread} {loaves} {warm} {note}"
 
 
-@pytest.mark.parametrize(
-    ("reply", "right"),
-    [
-        ({"tool": "bake", "arguments": {"bread": "rye", "loaves": [{"grams": 500}]}}, True),
-        ({"tool": "bake", "arguments": {"bread": "rye", "loaves": [], "warm": False, "note": None}}, True),
-        ({"tool": "none", "answer": "No."}, True),
-        ({"tool": "none", "answer": ""}, False),
-        ({"tool": "bake", "arguments": {"bread": "oat", "loaves": [{"grams": 500}]}}, False),
-        ({"tool": "bake", "arguments": {"bread": "rye"}}, False),
-        ({"tool": "bake", "arguments": {"bread": "rye", "loaves": [{"grams": "500"}]}}, False),
-        ({"tool": "fry", "arguments": {}}, False),
-    ],
-)
-def test_a_reply_is_a_call_or_an_answer(reply: dict[str, Any], right: bool) -> None:
+RYE = {"bread": "rye", "loaves": [{"grams": 500}]}
+REPLIES: list[tuple[dict[str, Any], bool]] = [
+    ({"tool": "bake", "arguments": RYE}, True),
+    ({"tool": "bake", "arguments": RYE | {"loaves": [], "warm": False, "note": None}}, True),
+    (ANSWERS, True),
+    (ANSWERS | {"answer": ""}, False),
+    ({"tool": "bake", "arguments": RYE | {"bread": "oat"}}, False),
+    ({"tool": "bake", "arguments": {"bread": "rye"}}, False),
+    ({"tool": "bake", "arguments": RYE | {"loaves": [{"grams": "500"}]}}, False),
+    ({"tool": "fry", "arguments": {}}, False),
+]
+
+
+def test_a_reply_is_a_call_or_an_answer() -> None:
     bound: Any = scripted().bind_tools([bake])
     kind = make_reply_type([described["function"] for described in bound.kwargs["tools"]], may_answer=True)
-    if right:
-        assert msgspec.to_builtins(msgspec.convert(reply, kind)) == reply
-    else:
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.convert(reply, kind)
+    for reply, right in REPLIES:
+        with nullcontext() if right else pytest.raises(msgspec.ValidationError):
+            assert msgspec.to_builtins(msgspec.convert(reply, kind)) == reply
 
 
-@pytest.mark.parametrize(
-    "choice", ["any", "required", True, "bake", {"type": "function", "function": {"name": "bake"}}]
-)
-def test_a_model_can_be_made_to_call(choice: Any) -> None:
-    call = {"tool": "bake", "arguments": {"bread": "rye", "loaves": [{"grams": 500}]}}
-    assert scripted(call).bind_tools([bake], tool_choice=choice).invoke("Bake!").tool_calls[0]["name"] == "bake"
-    with pytest.raises(msgspec.ValidationError, match="Invalid value 'none'"):
-        scripted(ANSWERS).bind_tools([bake], tool_choice=choice).invoke("Bake!")
+CHOICES: list[Any] = ["any", "required", True, "bake", {"type": "function", "function": {"name": "bake"}}]
+
+
+def test_a_model_can_be_made_to_call() -> None:
+    for choice in CHOICES:
+        call = {"tool": "bake", "arguments": RYE}
+        assert scripted(call).bind_tools([bake], tool_choice=choice).invoke("Bake!").tool_calls[0]["name"] == "bake"
+        with pytest.raises(msgspec.ValidationError, match="Invalid value 'none'"):
+            scripted(ANSWERS).bind_tools([bake], tool_choice=choice).invoke("Bake!")
     assert scripted(plain="No.").bind_tools([bake], tool_choice="none").invoke("Bake!").text == "No."
 
 
@@ -191,31 +186,16 @@ WRONG: list[tuple[list[BaseMessage], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "error"), WRONG)
-def test_messages_that_cannot_be_shown(messages: list[BaseMessage], error: str) -> None:
-    with pytest.raises(UsageError, match=error):
-        scripted(plain="-").invoke(messages)
+@tool
+def none() -> str:
+    """Nothing."""
+    return ""
 
 
-def test_a_tool_may_want_nothing() -> None:
-    @tool
-    def ring() -> str:
-        """Ring the bell."""
-        return "Ding."
-
-    calls: list[Call] = []
-    reply: Any = scripted({"tool": "ring", "arguments": {}}, calls=calls).bind_tools([ring]).invoke("Ring!")
-    assert reply.tool_calls[0]["args"] == {}
-    assert "ring: Ring the bell.\n" in calls[0].prompt.replace(" \n", "\n")
-    assert "Its arguments" not in calls[0].prompt
-
-
-def test_what_cannot_be_bound_is_said() -> None:
-    @tool
-    def none() -> str:
-        """Nothing."""
-        return ""
-
+def test_what_cannot_be_used_is_said() -> None:
+    for messages, error in WRONG:
+        with pytest.raises(UsageError, match=error):
+            scripted(plain="-").invoke(messages)
     with pytest.raises(UsageError, match="no tool has the name 'fry'"):
         scripted().bind_tools([bake], tool_choice="fry")
     with pytest.raises(UsageError, match="cannot have the name 'none'"):
@@ -230,14 +210,10 @@ class Watch(BaseCallbackHandler):
     def __init__(self) -> None:
         self.traced: list[object] = []
 
-    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+    def note(self, *_: Any, **__: Any) -> None:
         self.traced.append(tracing_is_enabled())
 
-    def on_retriever_start(self, *_: Any, **__: Any) -> None:
-        self.traced.append(tracing_is_enabled())
-
-    def on_tool_start(self, *_: Any, **__: Any) -> None:
-        self.traced.append(tracing_is_enabled())
+    on_chat_model_start = on_retriever_start = on_tool_start = note
 
 
 @pytest.fixture
@@ -282,15 +258,12 @@ def run(example: str, *arguments: str) -> str:
 
 
 @needs_model
-def test_the_example_of_a_chain_runs() -> None:
+@needs_langchain
+def test_the_examples_run(tmp_path: Path) -> None:
     said = run("langchain_chain.py")
     assert said.startswith("tool      passage_search(query, k)\n[bread-01:2]")
     assert "document  {'id': 'bread-01:2', 'title': 'Flours without gluten'" in said
     assert said.partition("\nanswer    ")[2].strip()
-
-
-@needs_langchain
-def test_the_example_of_an_agent_runs(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps({"ask": {"tools": [SEARCHES, ANSWERS]}}))
     called, found, answered = run("langchain_agent.py", f"scripted:{tmp_path / 'script.json'}").splitlines()[1:]
     assert called == "calls     passage_search {'query': 'psyllium husk dough', 'k': 2}"

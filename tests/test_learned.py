@@ -1,6 +1,5 @@
 """What the bundled models were taught: the query encoder, the rewriter, and files of theirs that are not sound."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,13 +32,6 @@ KEEPS = Conversation("Answer.", (*BREAD, Message("user", "How long does it keep?
 
 
 @pytest.fixture(scope="module")
-def minilm() -> Embedder:
-    embedder = open_embedder("minilm")
-    assert embedder is not None
-    return embedder
-
-
-@pytest.fixture(scope="module")
 def small() -> Iterator[LanguageModel]:
     model = open_model("smollm2")
     yield model
@@ -66,10 +58,6 @@ def test_a_turn_lies_where_the_question_that_stands_alone_does(minilm: Embedder)
 def test_the_words_that_are_referred_to_are_told_from_others(minilm: Embedder) -> None:
     _, words = read(minilm, "How long does it keep?", "How do I bake rye bread?", reply=BREAD[1].text)
     assert min(words["rye"], words["bread?"]) > 0.5 > max(words["salt"], words["overnight."])
-
-
-@needs_embedder
-def test_another_subject_takes_nothing_of_the_conversation_with_it(minilm: Embedder) -> None:
     _, words = read(minilm, "Who won the football world cup in 1990?", "How do I bake rye bread?", reply=BREAD[1].text)
     assert max(words["rye"], words["bread?"]) < 0.5
 
@@ -99,31 +87,26 @@ def test_what_the_adapter_reads_changes_nothing_else(small: LanguageModel) -> No
 
 @needs_model
 @needs_embedder
-@pytest.mark.parametrize(
-    "changed", ["SmolLM2-135M-Instruct.Q4_1.gguf", "model.safetensors", "vocab.txt", "config.json"]
-)
-def test_weights_of_a_package_are_refused_when_they_change(
-    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "weights_of_somebody" / "model"
-    for source in (find_bundled_gguf(), *(find_bundled_weights().with_name(name) for name in DIGESTS)):
-        copy = (package.parent if source.suffix == ".gguf" else package) / source.name
-        copy.parent.mkdir(parents=True, exist_ok=True)
+    package.mkdir(parents=True)
+    copies = [package.parent / find_bundled_gguf().name, *(package / name for name in DIGESTS)]
+    for source, copy in zip(
+        (find_bundled_gguf(), *(find_bundled_weights().with_name(name) for name in DIGESTS)), copies, strict=True
+    ):
         copy.write_bytes(source.read_bytes())
     monkeypatch.syspath_prepend(tmp_path)
     for module in ("agent.models.bundled", "agent.models.embedding.minilm"):
         monkeypatch.setattr(f"{module}.PACKAGE", package.parent.name)
     find_bundled_gguf()
     find_bundled_weights()
-    [path] = package.parent.rglob(changed)
-    with path.open("r+b") as file:  # of the same size
-        file.seek(-1, os.SEEK_END)
-        last = file.read()[0]
-        file.seek(-1, os.SEEK_END)
-        file.write(bytes([last ^ 1]))
-    with pytest.raises(InvalidInputError, match="SHA-256 differs") as caught:
-        open_model("smollm2") if path.suffix == ".gguf" else open_embedder(None)
-    assert caught.value.where == str(path)
+    for path in reversed(copies):  # the last one is looked at last
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # of the same size
+        with pytest.raises(InvalidInputError, match="SHA-256 differs") as caught:
+            open_model("smollm2") if path.suffix == ".gguf" else open_embedder(None)
+        assert caught.value.where == str(path)
+        path.write_bytes(whole)
 
 
 @needs_model
@@ -211,21 +194,21 @@ def test_a_damaged_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         rewrite_query(KEEPS, open_model("smollm2"), Plan(query=("rewrite",)))
 
 
-@pytest.mark.parametrize(
-    ("utterance", "rewrite", "faithful"),
-    [
-        ("How long does it keep?", "How long does rye bread keep?", True),
-        ("Is it not too salty?", "Is rye bread too salty?", False),
-        ("What about 3 loaves?", "How do I bake rye bread?", False),
-        ("What about 3 loaves?", "How do I bake 3 loaves of rye bread?", True),
-        ("Would Anna like it?", "Would she like rye bread?", False),
-        ("Where is it from?", "Where is rye bread from, at Google?", False),
-        ("Where is it from?", "Where is the Riga recipe of rye bread from in 1874?", False),
-    ],
-)
-def test_a_rewrite_that_asks_something_else_is_told(utterance: str, rewrite: str, faithful: bool) -> None:
-    query = Query(utterance, previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,))
-    assert is_faithful(rewrite, query) is faithful
+REWRITES = [
+    ("How long does it keep?", "How long does rye bread keep?", True),
+    ("Is it not too salty?", "Is rye bread too salty?", False),
+    ("What about 3 loaves?", "How do I bake rye bread?", False),
+    ("What about 3 loaves?", "How do I bake 3 loaves of rye bread?", True),
+    ("Would Anna like it?", "Would she like rye bread?", False),
+    ("Where is it from?", "Where is rye bread from, at Google?", False),
+    ("Where is it from?", "Where is the Riga recipe of rye bread from in 1874?", False),
+]
+
+
+def test_a_rewrite_that_asks_something_else_is_told() -> None:
+    for utterance, rewrite, faithful in REWRITES:
+        query = Query(utterance, previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,))
+        assert (rewrite, is_faithful(rewrite, query)) == (rewrite, faithful)
 
 
 def test_what_a_rewrite_drops_is_kept() -> None:

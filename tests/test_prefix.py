@@ -1,7 +1,6 @@
 """How much a turn may read: every prompt of a turn begins with the conversation, which is read once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import cast
 
 from agent.flow import Tools, answer_topic
@@ -9,6 +8,7 @@ from agent.models.local.chat_template import CHATML, ChatTemplate
 from agent.models.local.kv_cache import BLOCK
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, Reply, Task, TextListener, ignore_call
+from agent.models.registry import open_model
 from agent.models.wrapper import ModelWrapper
 from agent.tracks.topic_files import read_topics
 from agent.turn.retrieval import Searcher
@@ -74,21 +74,8 @@ def test_a_turn_reads_what_is_new_and_its_tasks(example_index: PassageIndex) -> 
     assert sum(model.read) < 3 * conversation
 
 
-def test_a_task_before_the_conversation_would_be_noticed(example_index: PassageIndex) -> None:
-    """The count is not blind: a system message that changes with the step costs the whole conversation each time."""
-
-    class TaskFirst(Counting):
-        def _reads(self, conversation: Conversation, task: Task, more: int = 0) -> None:
-            super()._reads(replace(conversation, system=task.name), task, more)
-
-    read = sum(answered(long_conversation(12), example_index, Counting()).read)
-    assert sum(answered(long_conversation(12), example_index, TaskFirst()).read) > 2 * read
-
-
 @needs_model
 def test_the_embedded_model_reads_no_more_than_that(example_index: PassageIndex) -> None:
-    from agent.models.registry import open_model
-
     calls: list[Call] = []
     topic = read_topics(EXAMPLES / "topics.json").topics[0]
     searcher = Searcher.over(open_retriever(example_index, None), Plan(k=10))

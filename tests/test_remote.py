@@ -29,11 +29,10 @@ from agent.models.openai_client import MAX_REPLY_BYTES, RAW_RESPONSE_HEADER, SEN
 from agent.models.openai_server import ServerModel, open_server_model
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
-from agent.turn.statement_selection import select_statements
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError
-from schemas.records import Call, Message, Plan, Query, Statement
+from schemas.records import Call, Message
 from schemas.secrets import hide_keys, hide_secrets
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, needs_model
@@ -80,6 +79,15 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+THINKING = [
+    ("<think>Rye?</think>\n\nRice.", "Rice."),
+    ("Rye?</think>Rice.", "Rice."),
+    ("Rice <think>or rye?</think>bread.", "Rice bread."),
+    ("<think>Hm, this never ends", ""),
+    (None, ""),
+]
+
+
 def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: str) -> None:
     """What is no part of an answer is left out of it, and half a character is sent as a whole one."""
     task = Task("hyde", "Which \ud83c?", "I say:", max_tokens=20, seed=7)
@@ -95,7 +103,9 @@ def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: s
     assert (call.step, call.reply, call.tokens_read, call.tokens_written) == ("hyde", "Rice bread.", 10, 7)
     assert call.prompt.endswith("user: Which bread is free of gluten?\n\nWhich ??")
     assert (model.name, len(model.digest), model.writes_answers) == (f"{address}#big", 64, True)
-    for reply, text in (("<think>Rye?</think>\n\nRice.", "Rice."), ("Rye?</think>Rice.", "Rice."), (None, "")):
+    scored = model.score(TALK, Task("statements"), ["My car is red.", "I cannot eat gluten."])
+    assert scored == open_model("none").score(TALK, Task("statements"), ["My car is red.", "I cannot eat gluten."])
+    for reply, text in THINKING:
         StandIn.replies = [(200, said(reply))]
         assert model.ask(TALK, HYDE, str) == text
 
@@ -328,17 +338,6 @@ def test_how_much_it_reads(about: dict[str, Any], size: int, address: str) -> No
         assert not model.fits(talk, Task("hyde", max_tokens=rest + 1))
 
 
-def test_it_judges_as_no_model_does(model: ServerModel) -> None:
-    ptkb = (Statement("1", "I cannot eat gluten."), Statement("2", "My car is red."))
-    query = Query("Which bread is free of gluten?")
-    chosen = [
-        select_statements(TALK, query, ptkb, llm, None, Plan(min_probability=0.0))
-        for llm in (model, open_model("none"))
-    ]
-    assert chosen[0] == chosen[1] != ()
-    assert StandIn.asked == []
-
-
 def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> None:
     """The whole example; the key is nowhere, and a written sentence that no passage supports gives way."""
     topics, index = str(EXAMPLES / "topics.json"), str(example_index.directory)
@@ -353,28 +352,6 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     assert KEY not in "".join(written.values())
     wanted = [body.get("response_format", {}).get("json_schema", {}).get("name") for body in StandIn.asked]
     assert set(wanted) == {None, "rewrite", "write", "correct"}
-
-
-@pytest.mark.parametrize("end", [GONE, (200, said("I am not what was asked."))])
-def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path, example_index: PassageIndex) -> None:
-    """Its turns are answered without it from then on, which is told; once it is back, they are asked again."""
-    (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
-    topics = tmp_path / "topics.json"
-    topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
-    StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
-    arguments = ("answer", topics, "-i", example_index.directory, "--embedder", "none", "-o", "run.json", "--no-cache")
-    asked = (*arguments, "-m", f"{address}#big", "--answer", "extract")
-    result = within.convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="0.3")
-    assert result.returncode == 0, result.stderr
-    lines = [json.loads(line)["answered"] for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]]
-    failed = [line["turn_id"] for line in lines if line["without_model"]]
-    assert failed
-    assert f"{len(failed)} of them without the model, which failed (turn {failed[0]}" in result.stderr
-    assert within.convagent("validate", "run.json", "-t", topics, cwd=tmp_path).returncode == 0
-    StandIn.replies = []
-    again = within.convagent(*asked, "--resume", cwd=tmp_path)
-    assert "without the model" not in again.stderr
-    assert f"2 turns answered ({2 - len(failed)} of them from the trace)" in again.stderr
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def open_model(
         from agent.models.scripted import open_script
 
         return open_script(Path(name.removeprefix("scripted:")), listen)
-    from agent.models.wrapper import CachingModel, RetryingModel
+    from agent.models.wrapper import CachingModel
 
     if is_server_address(name):
         from agent.models.openai_server import open_server_model
@@ -60,7 +60,7 @@ def open_model(
     else:
         found = find_gguf(name, threads)
     open, settings = found
-    return RetryingModel(CachingModel(open, listen, cache or Cache(None, MEMORY_CACHE_BYTES), settings))
+    return CachingModel(open, listen, cache or Cache(None, MEMORY_CACHE_BYTES), settings)
 
 
 def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:

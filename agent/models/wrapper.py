@@ -1,4 +1,4 @@
-"""Models around a model: one whose replies are kept under all that decides them, and one that asks again."""
+"""A model around a model: its replies are kept under all that decides them, and it is asked again."""
 
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -59,20 +59,6 @@ class ModelWrapper:
         self._llm.close()
 
 
-class RetryingModel(ModelWrapper):
-    """Asks again where a reply is not of the wanted form, with other seeds that are always the same."""
-
-    def ask(
-        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
-    ) -> Reply:
-        for attempt in range(1, MAX_ATTEMPTS):
-            try:
-                return self._llm.ask(conversation, task, reply, on_text)
-            except ModelReplyError:
-                task = replace(task, seed=(task.seed or 0) + attempt * RETRY_SEED_STEP)
-        return self._llm.ask(conversation, task, reply, on_text)
-
-
 class _CachedReply(msgspec.Struct):
     """A call of the model, and its reply as JSON."""
 
@@ -83,6 +69,7 @@ class _CachedReply(msgspec.Struct):
 class CachingModel(ModelWrapper):
     """Takes replies from a cache where they are known. Such a reply costs no tokens; the call says what it had cost.
 
+    Where a reply is not of the wanted form, it is asked for again, with other seeds that are always the same.
     `settings` are what decides replies beside weights and prompt: versions, sampling, the shape of a batch.
     """
 
@@ -95,6 +82,16 @@ class CachingModel(ModelWrapper):
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
+    ) -> Reply:
+        for attempt in range(1, MAX_ATTEMPTS):
+            try:
+                return self._ask_once(conversation, task, reply, on_text)
+            except ModelReplyError:
+                task = replace(task, seed=(task.seed or 0) + attempt * RETRY_SEED_STEP)
+        return self._ask_once(conversation, task, reply, on_text)
+
+    def _ask_once(
+        self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None
     ) -> Reply:
         key = self._key(conversation, task, None if reply is str else msgspec.json.schema(reply))
         if (cached := self._look_up(key)) is not None:

@@ -75,7 +75,8 @@ class KvCache:
 
     def read(self, tokens: Sequence[int]) -> None:
         """Make `tokens` the contents of sequence 0, with fresh logits at its end; only what is new is computed."""
-        shared = _shared_prefix(self._tokens, tokens)
+        pairs = enumerate(zip(self._tokens, tokens, strict=False))
+        shared = next((n for n, (old, new) in pairs if old != new), min(len(self._tokens), len(tokens)))
         kept = self._forget_from(min(shared, len(tokens) - 1) // BLOCK * BLOCK)
         for start in range(kept, len(tokens), BLOCK):
             block = list(tokens[start : start + BLOCK])
@@ -112,11 +113,12 @@ class KvCache:
         ]
         if not rows:
             return [0.0] * len(group)
+        targets = [token for candidate in group for token in candidate[1:]]  # what follows each row
         try:
             for sequence in range(1, len(group) + 1):
                 llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
             self._decode(rows)
-            gains = _log_softmax(self._logits(len(rows)))[np.arange(len(rows)), _target_tokens(group)]
+            gains = _log_softmax(self._logits(len(rows)))[np.arange(len(rows)), targets]
         finally:  # also when a person breaks off: the next prompt finds no leftovers
             for sequence in range(1, len(group) + 1):
                 llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
@@ -156,18 +158,6 @@ def _context_bytes(model: Any, size: int) -> int:
     keys = llama_cpp.llama_model_n_layer(model) * llama_cpp.llama_model_n_head_kv(model) * head_size
     logits = BATCH * llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
     return int(2 * 2 * keys * size + 2 * 4 * logits + GRAPH_BYTES)
-
-
-def _target_tokens(group: Sequence[Sequence[int]]) -> list[int]:
-    """The token that follows each row in its candidate."""
-    return [token for candidate in group for token in candidate[1:]]
-
-
-def _shared_prefix(old: Sequence[int], new: Sequence[int]) -> int:
-    for n, (a, b) in enumerate(zip(old, new, strict=False)):
-        if a != b:
-            return n
-    return min(len(old), len(new))
 
 
 def _split_into_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

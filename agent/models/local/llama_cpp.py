@@ -58,12 +58,12 @@ class LlamaCppModel(LanguageModel):
         if task.adapter:
             return self._with_adapter(task.adapter).ask(conversation, replace(task, adapter=""), reply, on_text)
         started, before = time.perf_counter(), replace(self._context.usage)
-        pieces, tokens, omitted = self._prompt(conversation, task, room=task.max_tokens)
+        prompt, tokens, omitted = self._prompt(conversation, task, room=task.max_tokens)
         schema = None if reply is str else reply_schema(reply)
         self._context.read(tokens)
         with self._sampler(schema, task.seed) as sampler:
             text = self._write(self._context.write(sampler, task.max_tokens), on_text)
-        self._report_call(Call(task.name, "ask", _join_pieces(pieces), text, omitted=omitted), started, before)
+        self._report_call(Call(task.name, "ask", prompt, text, omitted=omitted), started, before)
         return clean_text_reply(text, task) if reply is str else parse_reply(text, reply, task)
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
@@ -72,10 +72,18 @@ class LlamaCppModel(LanguageModel):
         started, before = time.perf_counter(), replace(self._context.usage)
         space = " " if task.opening else ""
         tokenized = [self._tokenize(Piece(space + text, from_template=False))[:BATCH] for text in candidates]
-        pieces, tokens, omitted = self._prompt(conversation, task, room=sum(map(len, tokenized)))
+        prompt, tokens, omitted = self._prompt(conversation, task, room=sum(map(len, tokenized)))
         self._context.read(tokens)
         scores = self._context.score(tokenized)
-        call = Call(task.name, "score", _join_pieces(pieces), "", tuple(candidates), tuple(scores), omitted=omitted)
+        call = Call(
+            task.name,
+            "score",
+            prompt,
+            "",
+            tuple(candidates),
+            tuple(scores),
+            omitted=omitted,
+        )
         self._report_call(call, started, before)
         return scores
 
@@ -94,19 +102,17 @@ class LlamaCppModel(LanguageModel):
             self._taught[name] = LlamaCppModel(self.name, self.digest, self.listen, self._weights, context, template)
         return self._taught[name]
 
-    def _prompt(
-        self, conversation: Conversation, task: Task, room: int
-    ) -> tuple[list[Piece], list[int], tuple[str, ...]]:
-        """The prompt's pieces and tokens, with `room` for the reply, and what it has no room for."""
+    def _prompt(self, conversation: Conversation, task: Task, room: int) -> tuple[str, list[int], tuple[str, ...]]:
+        """The prompt and its tokens, with `room` for the reply, and what it has no room for."""
 
-        def render(shorter: Conversation) -> tuple[list[Piece], list[int]]:
+        def render(shorter: Conversation) -> tuple[str, list[int]]:
             pieces = self._template.render(shorter, task)
-            return pieces, self._tokens(pieces)
+            return "".join(piece.text for piece in pieces), self._tokens(pieces)
 
-        (pieces, tokens), omitted = fit_prompt(
+        (prompt, tokens), omitted = fit_prompt(
             conversation, task, self._context.size - room, render, lambda prompt: len(prompt[1])
         )
-        return pieces, tokens, omitted
+        return prompt, tokens, omitted
 
     def _tokens(self, pieces: Sequence[Piece]) -> list[int]:
         tokens = [token for piece in pieces for token in self._tokenize(piece)]
@@ -142,21 +148,20 @@ class LlamaCppModel(LanguageModel):
     @contextmanager
     def _sampler(self, schema: dict[str, Any] | None, seed: int | None) -> Iterator[Any]:
         """Repeats itself less, and is held to a JSON Schema where there is one; greedy unless there is a seed."""
+        from llama_cpp.llama_grammar import json_schema_to_gbnf
+
         chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        add = llama_cpp.llama_sampler_chain_add
         if schema is not None:
-            grammar = _to_grammar(schema).encode()
-            llama_cpp.llama_sampler_chain_add(
-                chain, llama_cpp.llama_sampler_init_grammar(self._vocab, grammar, b"root")
-            )
-        llama_cpp.llama_sampler_chain_add(
-            chain,
-            llama_cpp.llama_sampler_init_penalties(self._weights.n_vocab(), REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0),
-        )
+            grammar = json_schema_to_gbnf(json.dumps(schema)).encode()
+            add(chain, llama_cpp.llama_sampler_init_grammar(self._vocab, grammar, b"root"))
+        vocabulary = self._weights.n_vocab()
+        add(chain, llama_cpp.llama_sampler_init_penalties(vocabulary, REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0))
         if seed is None:
-            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_greedy())
+            add(chain, llama_cpp.llama_sampler_init_greedy())
         else:
-            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_temp(TEMPERATURE))
-            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_init_dist(seed))
+            add(chain, llama_cpp.llama_sampler_init_temp(TEMPERATURE))
+            add(chain, llama_cpp.llama_sampler_init_dist(seed))
         try:
             yield chain
         finally:
@@ -177,17 +182,17 @@ def open_gguf(
     Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model.
     """
     weights = load_weights(path)
-    size = context_size(weights.n_ctx_train())
-    source = weights.metadata().get("tokenizer.chat_template") or CHATML
-    template = ChatTemplate(
-        source, _special_token_text(weights, weights.token_bos()), _special_token_text(weights, weights.token_eos())
-    )
+    ends = [
+        "" if token < 0 else str(weights.detokenize([token], special=True).decode("utf-8", "ignore"))
+        for token in (weights.token_bos(), weights.token_eos())
+    ]
+    template = ChatTemplate(weights.metadata().get("tokenizer.chat_template") or CHATML, *ends)
     return LlamaCppModel(
         name,
         digest,
         listen,
         weights,
-        KvCache(weights.model, size, threads),
+        KvCache(weights.model, context_size(weights.n_ctx_train()), threads),
         template,
         decoding_constants(adapters.values()),
         writes_answers=int(llama_cpp.llama_model_n_params(weights.model)) >= WRITER_PARAMETERS,
@@ -220,17 +225,3 @@ def read_metadata(path: Path) -> dict[str, str] | None:
     found: dict[str, str] = weights.metadata()
     weights.close()
     return found
-
-
-def _special_token_text(weights: LlamaModel, token: int) -> str:
-    return "" if token < 0 else str(weights.detokenize([token], special=True).decode("utf-8", "ignore"))
-
-
-def _to_grammar(schema: dict[str, Any]) -> str:
-    from llama_cpp.llama_grammar import json_schema_to_gbnf
-
-    return str(json_schema_to_gbnf(json.dumps(schema)))
-
-
-def _join_pieces(pieces: Sequence[Piece]) -> str:
-    return "".join(piece.text for piece in pieces)
