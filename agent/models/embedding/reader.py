@@ -57,21 +57,12 @@ class Reader:
 def _split(pieces: Sequence[_Piece], room: int) -> Iterator[Sequence[_Piece]]:
     """Windows of at most so many tokens, each but the first with the end of the one before."""
     pieces = [piece for piece in pieces if 0 < len(piece[1]) <= room]
-    first = 0
-    while first < len(pieces):
-        last, tokens = first, 0
-        while last < len(pieces) and tokens + len(pieces[last][1]) <= room:
-            tokens += len(pieces[last][1])
-            last += 1
+    ends = np.cumsum([0, *(len(tokens) for _, tokens in pieces)])  # tokens before each piece, and all
+    first = last = 0
+    while last < len(pieces):
+        last = int(np.searchsorted(ends, ends[first] + room, side="right")) - 1
         yield pieces[first:last]
-        if last == len(pieces):
-            return
-        shared = 0
-        following = last
-        while following > first + 1 and shared + len(pieces[following - 1][1]) <= OVERLAP:
-            following -= 1
-            shared += len(pieces[following][1])
-        first = following
+        first = max(first + 1, int(np.searchsorted(ends, ends[last] - OVERLAP)))
 
 
 def open_reader(weights: Path, weights_digest: str, threads: int) -> Reader:

@@ -56,20 +56,13 @@ class ChatTemplate:
 
     def _with_placeholders(self, roles: list[str]) -> str:
         from jinja2 import TemplateError
-
-        messages = [{"role": role, "content": f"\ue000{n}\ue001"} for n, role in enumerate(roles)]
-        try:
-            return self._render(messages)
-        except (
-            TemplateError,
-            ValueError,
-        ):  # some templates know no system role: it then opens the first utterance
-            system, first, *rest = messages
-            merged = {"role": "user", "content": f"{system['content']}\n\n{first['content']}"}
-            return self._render([merged, *rest])
-
-    def _render(self, messages: list[dict[str, str]]) -> str:
         from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
         formatter: Any = Jinja2ChatFormatter(template=self.source, eos_token=self.eos, bos_token=self.bos)
-        return str(formatter(messages=messages, enable_thinking=False).prompt)
+        messages = [{"role": role, "content": f"\ue000{n}\ue001"} for n, role in enumerate(roles)]
+        try:
+            return str(formatter(messages=messages, enable_thinking=False).prompt)
+        except (TemplateError, ValueError):  # some know no system role: it then opens the first utterance
+            system, first, *rest = messages
+            merged = {"role": "user", "content": f"{system['content']}\n\n{first['content']}"}
+            return str(formatter(messages=[merged, *rest], enable_thinking=False).prompt)
