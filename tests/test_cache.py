@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -51,36 +52,27 @@ def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
     assert all(call.from_cache for call in calls[3:])
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        (replace(TALK, system="Be long."), HYDE),
-        (replace(TALK, messages=(*TALK.messages, *TALK.messages)), HYDE),
-        (TALK, replace(HYDE, instruction="Now.")),
-        (TALK, replace(HYDE, opening="It")),
-        (TALK, replace(HYDE, max_tokens=21)),
-        (TALK, replace(HYDE, seed=0)),
-    ],
-)
-def test_whatever_decides_a_reply_is_part_of_what_it_is_kept_by(
-    tmp_path: Path, other: tuple[Conversation, Task]
-) -> None:
-    model = remembering(tmp_path / "replies.sqlite", [], ask={"hyde": ["one", "two"]})
-    assert model.ask(TALK, HYDE, str) == "one"
-    assert model.ask(*other, str) == "two"
-    assert model.ask(TALK, HYDE, str) == "one"
+OTHERS = [
+    (replace(TALK, system="Be long."), HYDE),
+    (replace(TALK, messages=(*TALK.messages, *TALK.messages)), HYDE),
+    (TALK, replace(HYDE, instruction="Now.")),
+    (TALK, replace(HYDE, opening="It")),
+    (TALK, replace(HYDE, max_tokens=21)),
+    (TALK, replace(HYDE, seed=0)),
+]
 
 
-def test_another_model_or_another_way_knows_nothing_of_it(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "replies.sqlite")
-    for name, way in (("a", "1"), ("b", "1"), ("a", "2")):
-
-        def opened(listen: Listener, name: str = name) -> ScriptedModel:
-            return ScriptedModel(Script(ask={"hyde": [name]}), listen, digest=name)
-
+def test_whatever_decides_a_reply_is_part_of_what_it_is_kept_by(tmp_path: Path) -> None:
+    replies = [str(number) for number in range(len(OTHERS) + 1)]
+    model = remembering(tmp_path / "replies.sqlite", [], ask={"hyde": replies})
+    for _ in range(2):
+        assert [model.ask(*asked, str) for asked in [(TALK, HYDE), *OTHERS]] == replies
+    for name, way in (("a", "1"), ("b", "1"), ("a", "2")):  # of another model, or in another way
         calls: list[Call] = []
-        assert CachingModel(opened, calls.append, cache, way).ask(TALK, HYDE, str) == name
-        assert not calls[0].from_cache
+        script = Script(ask={"hyde": [name]})
+        cache = Cache(tmp_path / "replies.sqlite")
+        caching = CachingModel(partial(ScriptedModel, script, digest=name), calls.append, cache, way)
+        assert (caching.ask(TALK, HYDE, str), calls[0].from_cache) == (name, False)
 
 
 def test_two_processes_use_one_file(tmp_path: Path) -> None:

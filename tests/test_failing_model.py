@@ -98,11 +98,16 @@ def test_resuming_asks_again_where_it_failed_and_ends_as_if_it_never_had(run: Ca
 
 def test_several_topics_at_a_time_make_the_same_run(run: Callable[..., RunReport]) -> None:
     """Nor are the calls of workers mixed up."""
-    one, three = run(cut_off, "one"), run(cut_off, "three", jobs=3)
-    assert three.run.read_bytes() == one.run.read_bytes()
-    assert three.without_model.keys() == one.without_model.keys()
-    calls = [
-        {line.answered.turn_id: [c.prompt for c in line.calls if c.verb != "search"] for line in read_trace(t).lines()}
-        for t in (one.trace, three.trace)
-    ]
-    assert calls[0] == calls[1]
+    reports = run(cut_off, "one"), run(cut_off, "three", jobs=3)
+    one, three = (
+        [
+            report.run.read_bytes(),
+            report.without_model.keys(),
+            {
+                line.answered.turn_id: [call.prompt for call in line.calls if call.verb != "search"]
+                for line in read_trace(report.trace).lines()
+            },
+        ]
+        for report in reports
+    )
+    assert one == three
