@@ -354,6 +354,28 @@ def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> Non
     assert set(wanted) == {None, "rewrite", "write", "correct"}
 
 
+@pytest.mark.parametrize("end", [GONE, WORKING, (500, fault("out of memory")), (200, said("I am not what was asked."))])
+def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path, example_index: PassageIndex) -> None:
+    """Its turns are answered without it from then on, which is told; once it is back, they are asked again."""
+    (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
+    StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
+    arguments = ("answer", topics, "-i", example_index.directory, "--embedder", "none", "-o", "run.json", "--no-cache")
+    asked = (*arguments, "-m", f"{address}#big", "--answer", "extract")
+    result = within.convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="0.3")
+    assert result.returncode == 0, result.stderr
+    lines = [json.loads(line)["answered"] for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]]
+    failed = [line["turn_id"] for line in lines if line["without_model"]]
+    assert failed
+    assert f"{len(failed)} of them without the model, which failed (turn {failed[0]}" in result.stderr
+    assert within.convagent("validate", "run.json", "-t", topics, cwd=tmp_path).returncode == 0
+    StandIn.replies = []
+    again = within.convagent(*asked, "--resume", cwd=tmp_path)
+    assert "without the model" not in again.stderr
+    assert f"2 turns answered ({2 - len(failed)} of them from the trace)" in again.stderr
+
+
 @pytest.fixture
 def real_server(tmp_path: Path) -> Iterator[str]:
     """The bundled model behind llama-cpp-python's own server."""
