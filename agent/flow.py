@@ -16,10 +16,10 @@ from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import ask_back, complete_utterance
 from agent.turn.interface_sentences import strip_not_found
-from agent.turn.query_rewriting import name_person, rewrite_query
-from agent.turn.safety.avoidance import find_needs
+from agent.turn.query_rewriting import rewrite_query
+from agent.turn.safety.needs import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
-from agent.turn.safety.personal_safety import is_harmless, review_passages
+from agent.turn.safety.review import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
 from agent.turn.whole_answer import answer_from_whole_documents, write_whole_answer
 from indexes.documents.whole_documents import WholeDocuments
@@ -62,7 +62,6 @@ def answer_turn(
     query = Query(utterance)
     if plan.parts.rewrite:
         query = rewrite_query(conversation, llm, plan, given.human_rewrite, encode_turn)
-        query = query if given.human_rewrite else name_person(query, ptkb)
     statements = given.statements
     if statements is None:
         statements = select_statements(conversation, query, ptkb, llm, embed, plan)

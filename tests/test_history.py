@@ -7,9 +7,9 @@ from agent.chat.store import ChatTurn
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.turn.interface_sentences import NOT_FOUND
-from agent.turn.query_rewriting import name_person, rewrite_query
+from agent.turn.query_rewriting import rewrite_query
 from agent.turn.question_words import asks_of_another, leans_on_conversation
-from schemas.records import Message, Passage, Query, Response, Sentence, Statement, TurnResult
+from schemas.records import Message, Passage, Query, Response, Sentence, TurnResult
 
 BREAD = Passage(
     "bread.md:1", "# Keeping\nWrapped in a cloth it keeps for nine days. Rosa Tamm gave us the wheat flour.", "Bread"
@@ -64,17 +64,3 @@ def test_only_the_sentence_that_answered_is_remembered_and_under_its_heading() -
     assert "Rosa Tamm" not in find_subject(answered.answered)
     assert [message.text for message in to_history([answered], whole=True)][-1] == f"{keeps.text} {noise.text}"
     assert find_subject(chat_turn(Sentence(NOT_FOUND, ()), noise).answered) == ""
-
-
-@pytest.mark.parametrize(
-    ("statement", "asked", "rewritten"),
-    [
-        ("My name is Ines.", "When is my next tetanus shot?", "When is my next tetanus shot? (Ines)"),
-        ("Ich heiße Ines Falk.", "Wann ist mein Termin?", "Wann ist mein Termin? (Ines Falk)"),
-        ("My name is Ines.", "When is Juna's tetanus shot?", "When is Juna's tetanus shot?"),
-        ("I am Spanish.", "When is my next tetanus shot?", "When is my next tetanus shot?"),
-        ("My dog's name is Rex.", "When is my next tetanus shot?", "When is my next tetanus shot?"),
-    ],
-)
-def test_my_is_of_the_person_whose_name_was_told(statement: str, asked: str, rewritten: str) -> None:
-    assert name_person(Query(asked), [Statement("1", statement)]).standalone == rewritten

@@ -18,10 +18,10 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
 from agent.turn.interface_sentences import list_names
-from agent.turn.safety.avoidance import classify_request, content_stems, find_needs, split_told
-from agent.turn.safety.dishes import is_of
+from agent.turn.safety.needs import content_stems, find_needs, find_stems, split_told
 from agent.turn.safety.personal_answer import answer_for_person
-from agent.turn.safety.personal_safety import Review, find_stems, find_warned, mentions_any, review_passages
+from agent.turn.safety.requests import classify_request
+from agent.turn.safety.review import Review, find_warned, is_of, mentions_any, review_passages
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, response_length
@@ -34,7 +34,7 @@ PEANUTS = "I am allergic to peanuts."
 def find_avoided(text: str) -> list[frozenset[str]]:
     """All that a statement speaks against, whether it must be heeded or may."""
     needs = find_needs((), [ScoredStatement(Statement("1", text), 1.0)], ())
-    return [thing for avoidance in needs.avoidances for thing in avoidance.things]
+    return [thing for avoidance in needs for thing in avoidance.things]
 
 
 PHRASES = ("You told me: ", "Everything I found conflicts with what you told me ", "I found no")
@@ -118,7 +118,6 @@ def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoid
     [
         ("Stir in the peanut butter.", "peanut", "butter"),
         ("Not suitable for people who are allergic to peanuts.", "peanuts", ""),
-        ("Suitable for people with a peanut allergy.", "", "peanut"),
         ("Suitable for children but dangerous for people with a peanut allergy.", "peanut", ""),
         ("Safe for vegans, contains peanuts.", "peanuts", ""),
         ("Contains no peanuts.", "", "peanuts"),
@@ -126,7 +125,8 @@ def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoid
         ("There is no celery, peanuts are added.", "peanuts", "celery"),
         ("No bake peanut bars.", "peanut", ""),
         ("Never skip the peanuts, and add only roasted nuts.", "peanuts; nuts", ""),
-        ("A cup of lactose-free milk and gluten-free bread.", "bread", "milk; lactose; gluten"),
+        ("A cup of dairy-free milk and gluten-free bread.", "bread", "milk; dairy; gluten"),
+        ("A cup of lactose-free milk.", "milk", "lactose"),
         ("Gluten-free peanut bars and fat-free milk.", "peanut; milk", "gluten"),
         ("Almond milk and vegan sausages.", "almond", "milk; sausage"),
         ("Rice noodles and buckwheat flour.", "rice", "noodles; flour"),
@@ -496,7 +496,7 @@ def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
     assert review.kept or not passages or texts
     shown_warnings = [sentence.text in warnings for sentence in response.sentences if sentence.passage_ids]
     assert shown_warnings == sorted(shown_warnings, reverse=True)  # they come first
-    avoidances = find_needs([Statement("", text) for text in statements], (), ()).avoidances
+    avoidances = find_needs([Statement("", text) for text in statements], (), ())
     advised = [
         sentence.text for sentence in response.sentences if sentence.passage_ids and sentence.text not in warnings
     ]

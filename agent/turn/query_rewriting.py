@@ -7,7 +7,7 @@ what the question refers to. A larger one rewrites in its own words (docs/log.md
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -21,7 +21,7 @@ from agent.turn.question_words import asks_of_another, find_codes, find_names, l
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import extract_phrases, split_sentences
-from schemas.records import Message, Plan, Query, Statement
+from schemas.records import Message, Plan, Query
 from schemas.tuning import QueryTuning
 
 REPLY_WORDS = 60  # of the reply that the utterance follows: its beginning says what it is about
@@ -184,23 +184,3 @@ def _new_phrases(messages: Sequence[Message], utterance: str) -> Iterator[str]:
             if words and words not in seen and not set(words) <= known:
                 seen.add(words)
                 yield phrase
-
-
-_ASKS_OF_ONESELF = re.compile(r"\b(?:I|my|me|mine|myself|ich|mein\w*|mir|mich)\b", re.IGNORECASE)
-_NAME = re.compile(
-    r"\b(?:(?i:my (?:full |first )?name is|my name['’]s|i am called|i['’]m called|call me|people call me|ich heiße"
-    r"|mein name ist))\s+(?P<name>[A-ZÄÖÜ][\w'’-]*(?: [A-ZÄÖÜ][\w'’-]*)*)"
-)
-
-
-def name_person(query: Query, ptkb: Iterable[Statement]) -> Query:
-    """The query with the person's name beside a question about themselves, where a statement tells it."""
-    names = (found["name"] for statement in ptkb if (found := _NAME.search(statement.text)))
-    asked = query.utterance
-    if query.earlier_utterances and leans_on_conversation(asked):
-        asked = f"{query.earlier_utterances[-1]} {asked}"
-    name = next(names, "") if _ASKS_OF_ONESELF.search(asked) else ""
-    if not name:
-        return query
-    rewrite = f"{query.rewrite} ({name})" if query.rewrite else ""
-    return replace(query, rewrite=rewrite, context=(*query.context, name))

@@ -14,8 +14,7 @@ from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_f
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences, say_why
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes, truncate_words
-from agent.turn.safety.dishes import is_of
-from agent.turn.safety.personal_safety import LeftOut, Review
+from agent.turn.safety.review import LeftOut, Review, is_of
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH
@@ -38,7 +37,7 @@ class PersonalAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Heeded:
-    """What one response has to say for the person's safety."""
+    """What a response has to say for the person's safety."""
 
     left_out: tuple[LeftOut, ...]
     warnings: tuple[Sentence, ...]
@@ -58,7 +57,8 @@ def answer_for_person(
 ) -> PersonalAnswer:
     """What `generate_responses` makes of the passages that are left, with what the person has to be told first.
 
-    Where there may be such a thing, nothing is shown before the whole is there.
+    Where there may be such a thing, nothing is shown before the whole is there. Further responses stay where nothing is
+    to be said of them; none does where the best one needs the room for its warnings.
     """
     has_to_heed = bool(review.left_out or review.warnings or review.noted)
     writer = replace(writer, show=None) if has_to_heed else writer
@@ -70,33 +70,22 @@ def answer_for_person(
     tuning = replace(plan.tuning, answer=all_near)
     unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), tuning)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
-    found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
+    heeded, *others = [
+        find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses
+    ]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
-    safe, heeded = _put_safety_first_in_all(responses, found, plan, said_in)
+    best = put_safety_first(responses[0], heeded, plan.response_tokens, said_in)
+    further = tuple(response for response, what in zip(responses[1:], others, strict=True) if not what.statements)
+    if {warning.text for warning in _quote_warnings(heeded)} - {sentence.text for sentence in best.sentences}:
+        tokens = min(MAX_TOKENS, plan.response_tokens * plan.responses)
+        best, further = put_safety_first(responses[0], heeded, tokens, said_in), ()
+    safe = (best, *further)
     known = {"", *(scored.statement.id for scored in selected_statements)}
-    told = dict.fromkeys(each for what in heeded for each in what.statements if each.id not in known)
-    statements = (*(ScoredStatement(each, 1.0) for each in told), *selected_statements)
-    cited = [id for response in safe for id in response.used]
-    shown = dict.fromkeys((*(each.id for each in review.kept), *cited))
+    told = (ScoredStatement(each, 1.0) for each in heeded.statements if each.id not in known)
     whole = {passage.id: passage for passage in review.passages}
-    return PersonalAnswer(safe, statements, tuple(whole[id] for id in shown))
-
-
-def _put_safety_first_in_all(
-    responses: Sequence[Response], found: Sequence[Heeded], plan: Plan, said_in: InterfaceSentences | None
-) -> tuple[tuple[Response, ...], list[Heeded]]:
-    """As many of the responses as leave room for every warning: the fewer there are, the longer each may be."""
-    for count in range(len(responses), 0, -1):
-        heeded = _share_warnings(responses[:count], found[:count])
-        tokens = min(MAX_TOKENS, plan.response_tokens * plan.responses // count)
-        safe = tuple(
-            put_safety_first(response, what, tokens, said_in)
-            for response, what in zip(responses[:count], heeded, strict=True)
-        )
-        warned = zip(safe, heeded, strict=True)
-        if all(_cut_long(warning) in response.sentences for response, what in warned for warning in what.warnings):
-            break
-    return safe, heeded
+    cited = (id for response in safe for id in response.used)
+    shown = dict.fromkeys((*(each.id for each in review.kept), *cited))
+    return PersonalAnswer(safe, (*told, *selected_statements), tuple(whole[id] for id in shown))
 
 
 def _is_near(
@@ -128,40 +117,25 @@ def find_heeded(response: Response, unheeded: Response, review: Review, *, answe
     """
     lost = _find_lost(unheeded, review) if has_answer(unheeded) or not answers else ()
     conflict = bool(lost) and not answers
-    cited = {review.dishes[id] for id in (() if conflict else response.used)} | set(map(review.dish_of, lost))
-    warned = [
+    cited = {review.dishes[id] for id in (() if conflict else response.used)} | {each.dish for each in lost}
+    found = [
         pair for pair in review.warnings if any(is_of(review.dishes[pair[0].passage_ids[0]], dish) for dish in cited)
     ]
     said: dict[str, tuple[str, ...]] = {}  # a warning that several dishes have is said once
-    for warning, _ in warned:
+    for warning, _ in found:
         said[warning.text] = (*said.get(warning.text, ()), *warning.passage_ids)
+    warned = {review.dishes[id] for ids in said.values() for id in ids}
+    noted = () if conflict else tuple(each for each in review.noted if _is_to_note(each, response, warned))
+    told = (*(each.statement for each in lost), *(statement for _, statement in found), *(n.statement for n in noted))
     warnings = tuple(Sentence(text, ids) for text, ids in said.items())
-    noted = () if conflict else tuple(_find_noted(response, review, warnings))
-    told = (*(each.statement for each in lost), *(statement for _, statement in warned), *(n.statement for n in noted))
     return Heeded(lost, warnings, tuple(dict.fromkeys(told)), conflict, noted)
 
 
-def _find_noted(response: Response, review: Review, warnings: Sequence[Sentence]) -> Iterator[LeftOut]:
-    """The dishes that are told of without a warning, and without a word of what the person must avoid in them."""
-    warned = {review.dishes[id] for warning in warnings for id in warning.passage_ids}
-    for each in review.noted:
-        is_told = any(supporting_ids(said.text, each.passages) for said in response.sentences if said.passage_ids)
-        is_named = each.thing in response.text.lower() if each.thing else False
-        if is_told and not is_named and review.dish_of(each) not in warned:
-            yield each
-
-
-def _share_warnings(responses: Sequence[Response], heeded: Sequence[Heeded]) -> list[Heeded]:
-    """Each warning in one response, so that they cite different passages: in the one that cites its own, if any."""
-    owners: dict[Sentence, int] = {}
-    for place, what in enumerate(heeded):
-        for warning in what.warnings:
-            citing = [n for n, response in enumerate(responses) if set(warning.passage_ids) & set(response.used)]
-            owners.setdefault(warning, (citing or [place])[0])
-    return [
-        replace(what, warnings=tuple(warning for warning, owner in owners.items() if owner == place))
-        for place, what in enumerate(heeded)
-    ]
+def _is_to_note(each: LeftOut, response: Response, warned: set[str]) -> bool:
+    """Whether a dish is told of without a warning, and without a word of what the person must avoid in it."""
+    is_told = any(supporting_ids(said.text, each.passages) for said in response.sentences if said.passage_ids)
+    is_named = each.thing in response.text.lower() if each.thing else False
+    return is_told and not is_named and each.dish not in warned
 
 
 def has_answer(response: Response) -> bool:
@@ -173,28 +147,26 @@ def _find_lost(unheeded: Response, review: Review) -> tuple[LeftOut, ...]:
     """The dishes left out that would have been cited; where they have no answer, all if they have the best passage."""
     if has_answer(unheeded):
         would_cite = {review.dishes[id] for id in unheeded.used}
-        return tuple(each for each in review.left_out if review.dish_of(each) in would_cite)
+        return tuple(each for each in review.left_out if each.dish in would_cite)
     lost = {passage.id for each in review.left_out for passage in each.passages}
     return review.left_out if not review.kept or review.passages[0].id in lost else ()
 
 
-def put_safety_first(
-    response: Response, heeded: Heeded, tokens: int, said_in: InterfaceSentences | None = None
-) -> Response:
+def put_safety_first(response: Response, heeded: Heeded, tokens: int, said_in: InterfaceSentences | None) -> Response:
     """An answer with what is to be heeded in front. Of `tokens`, warnings have theirs first.
 
     `said_in` is the language in which it is said to the person how it came about; None where it is not said.
     Where everything conflicts, nothing of the answer is left: what conflicts is named, and warnings of it are quoted.
     A run, where every response has to cite something, quotes what comes nearest, else what conflicts, and says that.
     """
-    warnings = list(dict.fromkeys(map(_cut_long, heeded.warnings)))
+    warnings = _quote_warnings(heeded)
     if heeded.conflict and not warnings and not said_in:
         if response.used:
             return response
         warnings = [_cut_long(each.reason) for each in heeded.left_out if each.reason.text][:2]
         said_in = SENTENCES[ENGLISH]
     phrases = [Sentence(text, ()) for text in _say_why(heeded, said_in)] if said_in else []
-    first = list(dict.fromkeys((*phrases, *warnings)))
+    first = [*phrases, *warnings]
     if not first:
         return response
     if says_not_found(response) and not heeded.conflict:  # what comes nearest has warnings
@@ -212,22 +184,22 @@ def put_safety_first(
     return Response(whole[: len(fitting)])
 
 
+def _quote_warnings(heeded: Heeded) -> list[Sentence]:
+    return list(dict.fromkeys(map(_cut_long, heeded.warnings)))
+
+
 def _say_why(heeded: Heeded, said_in: InterfaceSentences) -> Iterator[str]:
     """In one sentence, what the person said, and what came of it."""
-    for text in dict.fromkeys(each.statement.text for each in heeded.noted):
-        named = [each.named for each in heeded.noted if each.statement.text == text]
-        yield say_why(said_in.careful, [text], named, said_in)
-    if not heeded.left_out:
-        return
-    statements = [each.text for each in dict.fromkeys(each.statement for each in heeded.left_out)]
     speaking = [each for each in heeded.left_out if each.reason.passage_ids[0] in {own.id for own in each.passages}]
+    left_out = [] if heeded.conflict else speaking or list(heeded.left_out)
+    for sentence, dishes in ((said_in.careful, heeded.noted), (said_in.left_out, left_out)):
+        for text in dict.fromkeys(each.statement.text for each in dishes):
+            of_statement = [each for each in dishes if each.statement.text == text]
+            names = [each.named if sentence == said_in.careful else each.title for each in of_statement]
+            yield say_why(sentence, [text], names, said_in)
     if heeded.conflict:
+        statements = list(dict.fromkeys(each.statement.text for each in heeded.left_out))
         yield say_why(said_in.conflict, statements, [each.named for each in speaking or heeded.left_out], said_in)
-        return
-    for text in statements:
-        dishes = [each.title for each in speaking or heeded.left_out if each.statement.text == text]
-        if dishes:
-            yield say_why(said_in.left_out, [text], dishes, said_in)
 
 
 def _cut_long(sentence: Sentence) -> Sentence:
