@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
@@ -24,66 +22,37 @@ from tests.conftest import EXAMPLES
 SOURCE = "The soup is hot. Serving [2] It is red. It was cheap. Beans are green."
 
 
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("He or she will be able to go.", True),
-        ("However, soup is hot.", True),
-        ("But if you are ill, stay.", True),
-        ("For example, beans are green.", True),
-        ("**This makes it tolerable.**", True),
-        ("In that case, call Rosa.", True),
-        ("Dabei ist Vorsicht geboten.", True),
-        ("It is important to eat.", False),
-        ("In addition to salt, add pepper.", False),
-        ("Heron gets released in May.", False),
-        ("Thesis work takes a year.", False),
-    ],
+DANGLING = (
+    "He or she will be able to go.; However, soup is hot.; But if you are ill, stay.; For example, beans are green.; "
+    "**This makes it tolerable.**; In that case, call Rosa.; Dabei ist Vorsicht geboten."
 )
-def test_what_points_back(sentence: str, expected: bool) -> None:
-    assert points_back(sentence) == expected
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("Side Effects The most common side effects are nausea.", True),
-        ("Home » Nutrition » Protein Beans have protein.", True),
-        ("Steaming Steaming is healthy.", True),
-        ("Nutritional Yeast Nutritional yeast is vegan.", True),
-        ("By MacRumors Staff on April 15, 2020 The phone is thin.", True),
-        ("[ 6 ] It bore only a slight resemblance.", True),
-        ("5. Funding There never seems to be enough.", True),
-        ("Updated 3 March 2021 Eat beans.", True),
-        ("Watch on Today we make soup.", True),
-        ("The National Institute for Health recommends a low dose.", False),
-        ("Home is where the heart is.", False),
-        ("By July 2020 the price had doubled.", False),
-        ("BMW and Mercedes-Benz build cars.", False),
-        ("It takes fifty minutes.", False),
-    ],
+FREE = (
+    "It is important to eat.; In addition to salt, add pepper.; Heron gets released in May.; Thesis work takes a year."
 )
-def test_what_is_glued(sentence: str, expected: bool) -> None:
-    assert is_glued(sentence) == expected
-
-
-@pytest.mark.parametrize(
-    ("sentences", "expected"),
-    [
-        (("It is red.",), [True]),
-        (("The soup is hot.", "It is red."), [False, False]),
-        (("The soup is hot.", "It is red.", "It was cheap."), [False, False, False]),
-        (("The soup is hot.", "It was cheap."), [False, True]),
-        (("Beans are green.", "It is red."), [False, True]),
-    ],
+GLUED = (
+    "Side Effects The most common side effects are nausea.; Home » Nutrition » Protein Beans have protein.; "
+    "Steaming Steaming is healthy.; Nutritional Yeast Nutritional yeast is vegan.; By MacRumors Staff on April 15, "
+    "2020 The phone is thin.; [ 6 ] It bore only a slight resemblance.; 5. Funding There never seems to be enough.; "
+    "Updated 3 March 2021 Eat beans.; Watch on Today we make soup."
 )
-def test_what_stands_beside_what_it_points_to_does_not_dangle(sentences: tuple[str, ...], expected: list[bool]) -> None:
-    answer = Answer(sentences, (SOURCE,))
-    assert [dangles(answer, place) for place in range(len(sentences))] == expected
+WHOLE = (
+    "The National Institute for Health recommends a low dose.; Home is where the heart is.; By July 2020 the price had "
+    "doubled.; BMW and Mercedes-Benz build cars.; It takes fifty minutes."
+)
 
 
-def test_without_its_source_whatever_points_back_dangles() -> None:
-    assert dangles(Answer(("The soup is hot.", "It is red."), ()), 1)
+def test_what_points_back_and_what_is_glued() -> None:
+    for holds, yes, no in ((points_back, DANGLING, FREE), (is_glued, GLUED, WHOLE)):
+        assert [text for text in yes.split("; ") if not holds(text)] == []
+        assert [text for text in no.split("; ") if holds(text)] == []
+
+
+def test_what_stands_beside_what_it_points_to_does_not_dangle() -> None:
+    hot, red, cheap, green = "The soup is hot.", "It is red.", "It was cheap.", "Beans are green."
+    for sentences, places in (((red,), [0]), ((hot, red, cheap), []), ((hot, cheap), [1]), ((green, red), [1])):
+        answer = Answer(sentences, (SOURCE,))
+        assert [place for place in range(len(sentences)) if dangles(answer, place)] == places
+    assert dangles(Answer((hot, red), ()), 1)  # without its source
 
 
 def test_the_measures_by_hand() -> None:
@@ -93,9 +62,6 @@ def test_the_measures_by_hand() -> None:
         Answer((), ()),
     ]
     assert measure_form(answers) == Form(2, 4, 0.5, 0.5, 0.5, 0.25)
-
-
-def test_sentences_of_an_answer() -> None:
     text = "It was made by Dr. Smith in No. 5. The soup is hot. “Beans” are green."
     assert cut_sentences(text) == ["It was made by Dr. Smith in No. 5. The soup is hot.", "“Beans” are green."]
 

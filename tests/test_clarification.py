@@ -38,26 +38,23 @@ PASSAGES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("utterance", "history", "expected"),
-    [
-        ("What papers does the loan need?", "", ["loan"]),
-        ("What papers does the loan need?", "You can get a loan there.", []),
-        ("In which country is this language spoken?", "", ["language"]),
-        ("What is the purpose of that NASA mission?", "", ["NASA mission"]),
-        ("Who built the Eiffel Tower?", "", []),
-        ("What is the colour of grass?", "", []),
-        ("Is the water in our house clean?", "", []),
-        ("How old is the world?", "", []),
-        ("How do loans work?", "", []),
-    ],
-)
-def test_what_is_unclear(utterance: str, history: str, expected: list[str]) -> None:
-    messages = (Message("user", "Hm?"), Message("assistant", history)) if history else ()
-    assert find_unclear_nouns(utterance, messages) == expected
+UNCLEAR: list[tuple[str, str, list[str]]] = [
+    ("What papers does the loan need?", "", ["loan"]),
+    ("What papers does the loan need?", "You can get a loan there.", []),
+    ("In which country is this language spoken?", "", ["language"]),
+    ("What is the purpose of that NASA mission?", "", ["NASA mission"]),
+    ("Who built the Eiffel Tower?", "", []),
+    ("What is the colour of grass?", "", []),
+    ("Is the water in our house clean?", "", []),
+    ("How old is the world?", "", []),
+    ("How do loans work?", "", []),
+]
 
 
-def test_readings_are_names_of_different_documents() -> None:
+def test_what_is_unclear_and_what_it_may_mean() -> None:
+    for utterance, history, expected in UNCLEAR:
+        messages = (Message("user", "Hm?"), Message("assistant", history)) if history else ()
+        assert find_unclear_nouns(utterance, messages) == expected, utterance
     found = find_readings("loan", "What does the loan need?", PASSAGES)
     assert [(reading.name, reading.passage_id) for reading in found] == [
         ("Heron Loan", "heron.md:1"),
@@ -104,25 +101,21 @@ def test_one_asks_neither_twice_in_a_row_nor_of_nothing() -> None:
     assert ask_back(result, (), (), ClarificationTuning()) == result
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("the second", "Student Loan"),
-        ("The first one, please.", "Heron Loan"),
-        ("2", "Student Loan"),
-        ("the last one", "Student Loan"),
-        ("the Heron one", "Heron Loan"),
-        ("I mean the student loan.", "Student Loan"),
-        ("a car loan", "a car loan"),
-        ("How long is the way to Rome?", ""),
-        ("thanks", ""),
-    ],
-)
-def test_a_reply_chooses_a_reading(reply: str, expected: str) -> None:
-    assert choose_reading(reply, ["Heron Loan", "Student Loan"]) == expected
+REPLIES = {
+    "the second": "Student Loan",
+    "The first one, please.": "Heron Loan",
+    "2": "Student Loan",
+    "the last one": "Student Loan",
+    "the Heron one": "Heron Loan",
+    "I mean the student loan.": "Student Loan",
+    "a car loan": "a car loan",
+    "How long is the way to Rome?": "",
+    "thanks": "",
+}
 
 
-def test_the_reply_completes_the_utterance_before() -> None:
+def test_the_reply_chooses_a_reading_and_completes_the_utterance_before() -> None:
+    assert {reply: choose_reading(reply, ["Heron Loan", "Student Loan"]) for reply in REPLIES} == REPLIES
     assert complete_utterance(ASKED, "the second") == ((), "What papers does the loan need? (Student Loan)")
     assert complete_utterance(ASKED, "something else") == ((), "What papers does the loan need?")
     assert complete_utterance(ASKED, "Who is the mayor of Rome?") == (ASKED, "Who is the mayor of Rome?")

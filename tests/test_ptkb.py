@@ -52,13 +52,10 @@ def test_no_other_set_has_a_higher_expected_f1(likely: list[float]) -> None:
             assert expected_f1(likely, {n for n, chosen in enumerate(bits) if chosen}) <= best + 1e-9
 
 
-def test_the_likeliest_come_first_and_are_few() -> None:
+def test_the_likeliest_come_first_and_are_few_where_the_best_is_sure() -> None:
     assert select_by_expected_f1([0.1, 0.9, 0.8]) == [1, 2]
     assert select_by_expected_f1([0.9] * 20) == list(range(StatementTuning().max_statements))
     assert select_by_expected_f1([]) == []
-
-
-def test_none_is_chosen_where_the_best_is_not_sure() -> None:
     assert select_by_expected_f1([0.5, 0.1], min_probability=0.6) == []
     assert select_by_expected_f1([0.7, 0.1], min_probability=0.6) == [0]
     assert load_edition("ikat-2023").statement_threshold == 0.0
@@ -73,13 +70,12 @@ def test_a_rule_by_hand() -> None:
     assert predict_probabilities(rule, evidence) == pytest.approx([1 / (1 + exp(-value)) for value in odds])
 
 
-@pytest.mark.parametrize("model", [True, False])
-@pytest.mark.parametrize("embedding", [True, False])
-def test_more_evidence_is_never_worth_less(model: bool, embedding: bool) -> None:
-    rule = StatementTuning().classifier(has_likelihoods=model, has_vectors=embedding)
-    assert len(rule.weights) == (4 if embedding else 2)
-    assert all(weight >= 0 for weight in rule.weights)
-    assert rule.constant < 0  # a statement that nothing speaks for does not matter
+def test_more_evidence_is_never_worth_less() -> None:
+    for model, embedding in product([True, False], repeat=2):
+        rule = StatementTuning().classifier(has_likelihoods=model, has_vectors=embedding)
+        assert len(rule.weights) == (4 if embedding else 2)
+        assert all(weight >= 0 for weight in rule.weights)
+        assert rule.constant < 0  # a statement that nothing speaks for does not matter
 
 
 def chosen(
@@ -123,25 +119,19 @@ def test_statements_matter_where_the_person_asks_for_themselves(minilm: Embedder
     assert chosen(open_model("none"), minilm, "How is bread without gluten baked?", min_probability=least) == []
 
 
-@pytest.mark.parametrize(
-    ("utterance", "speaks"),
-    [
-        ("Which of these is suitable for me?", True),
-        ("What about my uncle?", True),
-        ("Am I eligible?", True),
-        ("Ist das für mich geeignet?", True),
-        ("What is the difference between the two?", False),
-        ("I heard Android phones are better.", False),
-        ("Tell me more about the myth.", False),
-    ],
-)
-def test_a_turn_speaks_of_the_person(utterance: str, speaks: bool) -> None:
-    assert speaks_of_oneself(utterance) is speaks
+SPEAKS = {
+    "Which of these is suitable for me?": True,
+    "What about my uncle?": True,
+    "Am I eligible?": True,
+    "Ist das für mich geeignet?": True,
+    "What is the difference between the two?": False,
+    "I heard Android phones are better.": False,
+    "Tell me more about the myth.": False,
+}
 
 
-def test_without_statements_no_model_is_asked() -> None:
-    conversation = Conversation("", (Message("user", "Hello"),))
-    assert select_statements(conversation, Query("Hello"), (), open_model("none"), None, Plan()) == ()
+def test_a_turn_speaks_of_the_person() -> None:
+    assert {utterance: speaks_of_oneself(utterance) for utterance in SPEAKS} == SPEAKS
 
 
 @pytest.mark.story

@@ -23,79 +23,58 @@ def pairs() -> list[Pair]:
     return read_pairs(PAIRS)
 
 
-def test_the_table_has_pairs_of_every_kind(pairs: list[Pair]) -> None:
-    assert len(pairs) == 276
-    assert Counter(pair.supported for pair in pairs) == {True: 135, False: 141}
+def test_nothing_unsupported_is_taken_for_supported(pairs: list[Pair]) -> None:
+    """Precision is what a reader relies on; recall is what a writing model loses. The held-out part shaped no rule.
+
+    By the pairs of the second file the rules of conditions and hedges were found, so they are no measure of them.
+    """
+    second = read_pairs(SECOND)
+    assert [Counter(pair.supported for pair in table)[True] for table in (pairs, second)] == [135, 60]
+    assert [len(pairs), len(second)] == [276, 120]
+    parts = {part: [pair for pair in pairs if pair.part == part] for part in ("rules", "held out")} | {"second": second}
+    measured = {part: measure_check(table) for part, table in parts.items()}
+    assert {precision for precision, _ in measured.values()} == {1.0}
+    assert all(measured[part][1] >= least for part, least in (("rules", 0.45), ("held out", 0.4), ("second", 0.15)))
+    for kind in ("verbatim", "shortened"):
+        found = [not why_unsupported(pair.sentence, pair.passage) for pair in pairs if pair.kind == kind]
+        assert sum(found) / len(found) >= 0.9
 
 
-@pytest.mark.parametrize("part", ["rules", "held out"])
-def test_what_it_takes_for_supported_is(pairs: list[Pair], part: str) -> None:
-    """Precision is what a reader relies on; recall is what a writing model loses. The second set shaped no rule."""
-    precision, recall = measure_check([pair for pair in pairs if pair.part == part])
-    assert precision == 1.0
-    assert recall >= {"rules": 0.45, "held out": 0.4}[part]
+REASONS = [
+    ("Rice bread keeps for two days.", ""),
+    ("In a tin, rice bread keeps for 2 days.", ""),
+    ("Freezing keeps it fresh for 4500 hours.", ""),
+    ("Rice bread keeps for nine days in a tin.", "the passage does not say 9"),
+    ("Rye bread keeps for two days in a tin.", "the passage does not say rye"),
+    ("Rice bread does not keep for two days.", "only one of them negates keep, 2, day"),
+    ("Freezing harms a loaf.", "only one of them negates loaf"),
+    (
+        "Two days keep rice bread in a tin.",
+        "no sentence of the passage says 2 day keep rice bread tin in this order",
+    ),
+    ("It is.", "it says nothing"),
+    ("harms no loaf, keeps it fresh for 4,500 hours.", ""),
+]
+CONDITIONS = [
+    ("The tenant may keep a dog.", "it leaves out 'only'"),
+    ("The tenant keeps a dog only with written permission.", "it leaves out 'may'"),
+    ("The tenant may keep a dog only with permission.", "it leaves out 'only'"),
+    ("It goes in May.", "it leaves out 'if'"),
+    ("If it barks, it goes in May.", ""),
+    ("If it goes, it barks in May.", "the passage does not say if goe"),
+    ("It barks because it goes in May.", "it leaves out 'if'"),
+    ("Five toys stay.", "it leaves out 'two'"),
+    ("* | -", "it says nothing"),
+]
 
 
-def test_nothing_is_taken_that_leaves_out_a_condition_or_turns_a_reason_around() -> None:
-    """By these pairs the rules of conditions and hedges were found, so they are no measure of them."""
-    pairs = read_pairs(SECOND)
-    assert Counter(pair.supported for pair in pairs) == {True: 60, False: 60}
-    precision, recall = measure_check(pairs)
-    assert precision == 1.0
-    assert recall >= 0.15
+def test_the_reason_is_told() -> None:
+    assert [why_unsupported(sentence, BREAD) for sentence, _ in REASONS] == [reason for _, reason in REASONS]
+    assert [why_misstated(sentence, LEASE) for sentence, _ in CONDITIONS] == [reason for _, reason in CONDITIONS]
 
 
-@pytest.mark.parametrize("kind", ["verbatim", "shortened"])
-def test_excerpts_are_supported(pairs: list[Pair], kind: str) -> None:
-    found = [not why_unsupported(pair.sentence, pair.passage) for pair in pairs if pair.kind == kind]
-    assert sum(found) / len(found) >= 0.9
-
-
-@pytest.mark.parametrize(
-    ("sentence", "reason"),
-    [
-        ("Rice bread keeps for two days.", ""),
-        ("In a tin, rice bread keeps for 2 days.", ""),
-        ("Freezing keeps it fresh for 4500 hours.", ""),
-        ("Rice bread keeps for nine days in a tin.", "the passage does not say 9"),
-        ("Rye bread keeps for two days in a tin.", "the passage does not say rye"),
-        ("Rice bread does not keep for two days.", "only one of them negates keep, 2, day"),
-        ("Freezing harms a loaf.", "only one of them negates loaf"),
-        (
-            "Two days keep rice bread in a tin.",
-            "no sentence of the passage says 2 day keep rice bread tin in this order",
-        ),
-        ("It is.", "it says nothing"),
-        ("harms no loaf, keeps it fresh for 4,500 hours.", ""),
-    ],
-)
-def test_the_reason_is_told(sentence: str, reason: str) -> None:
-    assert why_unsupported(sentence, BREAD) == reason
-
-
-@pytest.mark.parametrize(
-    ("sentence", "reason"),
-    [
-        ("The tenant may keep a dog.", "it leaves out 'only'"),
-        ("The tenant keeps a dog only with written permission.", "it leaves out 'may'"),
-        ("The tenant may keep a dog only with permission.", "it leaves out 'only'"),
-        ("It goes in May.", "it leaves out 'if'"),
-        ("If it barks, it goes in May.", ""),
-        ("If it goes, it barks in May.", "the passage does not say if goe"),
-        ("It barks because it goes in May.", "it leaves out 'if'"),
-        ("Five toys stay.", "it leaves out 'two'"),
-        ("* | -", "it says nothing"),
-    ],
-)
-def test_conditions_hedges_and_reasons_count(sentence: str, reason: str) -> None:
-    assert why_misstated(sentence, LEASE) == reason
-
-
-def test_supporters_are_those_that_say_it() -> None:
+def test_supporters_are_those_that_say_it_and_what_stands_before_a_quotation_counts() -> None:
     passages = [Passage("a", BREAD), Passage("b", "Brass."), Passage("c", "Bread of rice. Rice bread keeps two days.")]
     assert supporting_ids("Rice bread keeps for two days.", passages) == ("a", "c")
-
-
-def test_what_stands_before_a_quotation_counts() -> None:
     assert why_unsupported("Eat the berries raw.", "Never eat the berries raw.")
     assert why_unsupported("The plant is safe for cats.", "It is not true that the plant is safe for cats.")

@@ -205,13 +205,6 @@ def test_a_sentence_is_shown_before_the_next_is_written(llm: LanguageModel) -> N
     assert in_time == [True]
 
 
-def test_what_follows_an_unsupported_sentence_waits_for_its_second_chance(llm: LanguageModel) -> None:
-    behave(write=draft(("Rice bread keeps for nine days in a tin.", "1"), (TUNE, "2")), correct=TWO_DAYS)
-    corrections: list[int] = []
-    answer(llm, lambda _: corrections.append(count_asked("correct")))
-    assert corrections == [1, 1]
-
-
 @pytest.mark.parametrize(
     ("text", "items"),
     [
