@@ -1,6 +1,5 @@
 """What of a conversation joins the next question: what was asked for, and nothing where the subject changes."""
 
-
 from agent.chat.session import PLAN, find_subject, to_history
 from agent.chat.store import ChatTurn
 from agent.models.protocol import Conversation
