@@ -159,8 +159,8 @@ def _write_parts(
             raise InvalidInputError(what, where=", ".join(map(str, corpus.files)))
     infos = []
     for number, writer in writers.items():
-        shard = Shard(number, of, reading.count, reading.contents) if number else None
-        infos.append(replace(reading.describe(writer.count, writer.contents), shard=shard))
+        shard = Shard(number, of, reading.count, reading.hashed.hexdigest()) if number else None
+        infos.append(replace(reading.describe(writer.count, writer.hashed.hexdigest()), shard=shard))
         (writer.directory / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(infos[-1])))
         write_manifest(writer.directory)
     return infos
@@ -198,13 +198,9 @@ class _CorpusReading:
     def __init__(self, corpus: Corpus, *, skip_problems: bool, progress: Callable[[], None]) -> None:
         self.corpus, self._skip_problems, self._progress = corpus, skip_problems, progress
         self._started = time.perf_counter()
-        self._hashed = hashlib.blake2b(digest_size=16)
+        self.hashed = hashlib.blake2b(digest_size=16)  # of all passages so far: `IndexInfo.contents`
         self.count, self.skipped = 0, 0
         self.problems: list[Problem] = []  # the first
-
-    @property
-    def contents(self) -> str:
-        return self._hashed.hexdigest()
 
     def iterate_passages(self) -> Iterator[tuple[Passage, bytes]]:
         """The passages that are indexed, with what `_encode_passage` makes of them.
@@ -222,7 +218,7 @@ class _CorpusReading:
                     self._note_problem(Problem(f"{path}:{line}", problem))
                     continue
                 encoded = _encode_passage(found)
-                self._hashed.update(encoded + b"\n")
+                self.hashed.update(encoded + b"\n")
                 self.count += 1
                 yield found, encoded
             self._progress()
@@ -293,7 +289,7 @@ class _PartWriter:
         self.count, self._position = 0, 0  # passages so far, and the bytes of their ids
         self._ids, self._offsets = ((directory / name).open("wb") for name in ("ids.txt", "ids.offsets"))
         self._offsets.write(bytes(8))
-        self._hashed = hashlib.blake2b(digest_size=16)
+        self.hashed = hashlib.blake2b(digest_size=16)
         self._dates: dict[int, str] = {}  # only documents have them
 
     def __enter__(self) -> "_PartWriter":
@@ -321,13 +317,9 @@ class _PartWriter:
             with suppress(BaseException):
                 end()
 
-    @property
-    def contents(self) -> str:
-        return self._hashed.hexdigest()
-
     def write(self, passage: Passage, encoded: bytes) -> None:
         """Add a passage, and what `_encode_passage` makes of it. Tantivy is given its text, or its stems."""
-        self._hashed.update(encoded + b"\n")
+        self.hashed.update(encoded + b"\n")
         text = build_searchable_text(passage)
         document = tantivy.Document()
         document.add_unsigned("number", self.count)

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -42,11 +42,9 @@ def replace_directory(target: Path) -> Iterator[Path]:
         _swap_directory(made, target)
 
 
-@contextmanager
-def scratch_directory(target: Path) -> Iterator[Path]:
+def scratch_directory(target: Path) -> AbstractContextManager[Path]:
     """An empty directory beside `target` for what is needed to make it, gone at the end."""
-    with _locked_temporary(target, Path.mkdir) as made:
-        yield made
+    return _locked_temporary(target, Path.mkdir)
 
 
 def resolve_replaced(target: Path) -> Path:

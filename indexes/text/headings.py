@@ -107,7 +107,8 @@ def _count_heading(front: Sequence[str]) -> int:
             return 0
         if match_boilerplate(" ".join(front[place:])) and _is_title(heading) and not _is_function(heading[-1]):
             return place
-        if _is_shouted(heading) and front[place][1:2].islower() and front[place + 1][:1].islower():
+        is_shouted = len(heading) >= 3 and all(word.isupper() for word in heading if word[:1].isalpha())
+        if is_shouted and front[place][1:2].islower() and front[place + 1][:1].islower():
             return place
         if not _can_be_heading(heading, numbered=bool(numbered)):
             continue
@@ -116,10 +117,6 @@ def _count_heading(front: Sequence[str]) -> int:
         if _repeats(heading, front, place, numbered=bool(numbered)):
             return _find_repeated_start(front, place)
     return 0
-
-
-def _is_shouted(heading: Sequence[str]) -> bool:
-    return len(heading) >= 3 and all(word.isupper() for word in heading if word[:1].isalpha())
 
 
 def _find_repeated_start(front: Sequence[str], place: int) -> int:
