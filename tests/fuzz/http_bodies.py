@@ -4,7 +4,9 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -14,34 +16,9 @@ from tests.fuzz.mutators import broken
 SECONDS = 60  # for any reply
 TOO_MANY = 429  # requests: a client is to wait as long as it is told
 METHODS = ("POST", "POST", "POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW")
-KINDS = ("application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "\x7f", "")
-SAID = "Which bread is without gluten?"
-BODIES: dict[str, dict[str, object]] = {
-    "/v1/chat/completions": {
-        "model": "convagent",
-        "messages": [{"role": "user", "content": SAID}],
-        "stream": False,
-        "max_tokens": 50,
-        "stop": ["END", "\n"],
-        "temperature": 0.5,
-        "tool_choice": "none",
-        "response_format": {"type": "text"},
-    },
-    "/v1/responses": {
-        "model": "convagent",
-        "input": [{"role": "user", "content": [{"type": "input_text", "text": SAID}]}],
-        "max_output_tokens": 50,
-        "text": {"format": {"type": "text"}},
-        "previous_response_id": None,
-    },
-    "/v1/embeddings": {"model": "minilm", "input": ["Rye bread.", "Rice bread."], "encoding_format": "base64"},
-}
-FORMS = ({"question": "Which bread?", "chat": "1"}, {"statement": "I bake."}, {"text": "I bake."}, {"token": "x"})
-PATHS = (
-    *BODIES,
-    *("/v1/models", "/v1/models/x", "/v1/other", "/", "/ask", "/asked/1/stop", "/statements"),
-    *("/chats/1", "/chats/1/delete", "/chats/1/turns/1/sources", "/statements/1", "/sign-in", "/progress", "/health"),
-)
+REQUESTS: dict[str, Any] = json.loads(Path(__file__).with_name("requests.json").read_text(encoding="utf-8"))
+BODIES, FORMS, KINDS = REQUESTS["bodies"], REQUESTS["forms"], REQUESTS["content_types"]
+PATHS = (*BODIES, *REQUESTS["paths"])
 MADE_UP = (b"[" * 200_000, b"9" * 5000, b'{"messages": ' * 5000, b"\xff\xfe{}", b"a=" + b"%" * 9999, b"", b"\x00" * 99)
 
 
@@ -64,7 +41,7 @@ def make_request(number: int) -> OddRequest:
     headers = {"Content-Type": rng.choice(KINDS[:1] * 6 + KINDS)} if rng.random() < 0.95 else {}
     if rng.random() < 0.1:
         headers[rng.choice(("Origin", "Host", "Cookie", "Content-Encoding", "Accept", "Range"))] = rng.choice(
-            ("null", "http://evil.example", "a" * 5000, "gzip", "\x80", "bytes=9-1", "session=%00")
+            (*REQUESTS["header_values"], "a" * 5000, "\x80")
         )
     return OddRequest(rng.choice(METHODS), path, headers, _make_body(rng, BODIES.get(path, BODIES[PATHS[0]])))
 
