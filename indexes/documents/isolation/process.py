@@ -41,6 +41,9 @@ class ReadingLimits:
     def compute_seconds(self, size: int) -> float:
         return self.seconds + self.seconds_per_megabyte * (size // MEGABYTE)
 
+    def describe_memory(self) -> str:
+        return f"takes more than {self.memory_bytes // MEGABYTE:,} MB of memory to read"
+
 
 class ProcessGuard:
     """A thread that ends a process once it takes more than it may."""
@@ -74,16 +77,12 @@ class ProcessGuard:
             if allowed == [math.inf]:
                 continue
             if memory > self._limits.memory_bytes:
-                self.broken = describe_memory(self._limits)
+                self.broken = self._limits.describe_memory()
             elif max(computed - used, (time.monotonic() - began) / self._limits.waiting) > allowed[0]:
                 self.broken = f"takes more than {allowed[0]:g} seconds to read"
             if self.broken:
                 self._kill()
                 return
-
-
-def describe_memory(limits: ReadingLimits) -> str:
-    return f"takes more than {limits.memory_bytes // MEGABYTE:,} MB of memory to read"
 
 
 MODULE = "indexes.documents.isolation.worker"
@@ -199,7 +198,7 @@ class _Child:
             raise MissingError(reply.what)
         if reply.kind == "document" and reply.document and _is_of(path, name, reply.document):
             return reply.document
-        told = {"memory": describe_memory(self._limits), "failed": f"makes its reader fail ({reply.what})"}
+        told = {"memory": self._limits.describe_memory(), "failed": f"makes its reader fail ({reply.what})"}
         raise _BrokenError(told.get(reply.kind, "makes its reader say what makes no sense"))
 
     def _read_reply(self) -> Reply:
